@@ -44,6 +44,23 @@ TURNS = 1_000
 HISTORY = 5_000
 SCHEDULES = 1_000
 
+PARKED_MACHINES = 2_000
+
+SAME_FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
+    f"  - type: pass\n    name: step{number}\n    outputMappings: [{{target: n, source: {number}}}]\n"
+    for number in range(STEPS)
+)
+MACHINE = "Type: StateMachine\nName: f\nSpecVersion: v1\nStartAt: step0\nStates:\n" + "".join(
+    f"  - Type: Pass\n    Name: step{number}\n    OutputConstructor: {{n: {number}}}\n"
+    + (f"    Next: step{number + 1}\n" if number + 1 < STEPS else "    End: true\n")
+    for number in range(STEPS)
+)
+FLOW_WAITING = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 300}\n"
+MACHINE_WAITING = (
+    "Type: StateMachine\nName: f\nSpecVersion: v1\nStartAt: w\nStates:\n"
+    "  - {Type: Wait, Name: w, Seconds: 300, End: true}\n"
+)
+
 HEAD = "version: v1\ntype: flow\nsteps:\n"
 WAITING = HEAD + "  - {type: wait, name: w, timestamp: $.until}\n"
 EACH = HEAD + (
@@ -161,6 +178,7 @@ class Workflows:
                 raise RuntimeError(body)
         self._bytes_on_disk: list[float] = []
         self._lateness_ms: list[float] = []
+        self._restart_ms: dict[str, list[float]] = {MACHINE_WAITING: [], FLOW_WAITING: []}
 
     def close(self) -> None:
         """End the server."""
@@ -219,6 +237,38 @@ class Workflows:
                 unit="ms",
                 measure=in_loop(_schedules_ms),
             ),
+            Row(
+                name=f"{FLOWS_AT_ONCE} state machines of ten Pass states at once, in process",
+                unit="ms each",
+                measure=in_loop(lambda: _ms_each(MACHINE)),
+                reference=in_loop(lambda: _ms_each(SAME_FLOW)),
+                reference_name="the same flow in the old language",
+                goal=1.1,
+            ),
+            Row(
+                name="one state machine of ten Pass states, start to end, p50",
+                unit="ms",
+                measure=in_loop(lambda: _alone_ms(MACHINE)),
+                reference=in_loop(lambda: _alone_ms(SAME_FLOW)),
+                reference_name="the same flow in the old language",
+                goal=1.1,
+            ),
+            Row(
+                name="its bytes in the state file while it is parked in a Wait",
+                unit="bytes",
+                measure=in_loop(lambda: self._parked(MACHINE_WAITING)),
+                reference=in_loop(lambda: self._parked(FLOW_WAITING)),
+                reference_name="in the old language",
+                goal=1.1,
+            ),
+            Row(
+                name=f"a start with {PARKED_MACHINES} of them parked, until all have been read and woken",
+                unit="ms",
+                measure=self._restart_ms[MACHINE_WAITING].pop,
+                reference=self._restart_ms[FLOW_WAITING].pop,
+                reference_name="in the old language",
+                goal=1.1,
+            ),
             Row(name="express flow of ten pass steps over HTTP, p50", unit="ms", measure=self._express_ms, goal=10),
         ]
 
@@ -244,6 +294,38 @@ class Workflows:
         first, last = (instants[0], instants[100]) if hundred > 0 else (instants[-101], instants[-1])
         return float(last - first) / 100
 
+    async def _parked(self, definition: str) -> float:
+        """Park executions and return their bytes each; keep how long a start takes that wakes them all."""
+        folder = Path(tempfile.mkdtemp(prefix="localyun-bench-workflow-"))
+        first = Engine(folder, SystemClock())
+        await first.service.start()
+        await first.service.flows.create(WORLD, "f", definition, FlowSettings())
+        empty = _size(first)
+        for number in range(PARKED_MACHINES):
+            first.service.executions.start(WORLD, "f", f"e{number}", '{"id":"o-1","parts":[1,2,3]}')
+            if number % 50 == 0:
+                await asyncio.sleep(0)
+        await first.quiet()
+        each = (_size(first) - empty) / PARKED_MACHINES
+        first.database.write("UPDATE workflow_wakeups SET fire_at = 1 WHERE kind = 'wait'")
+        first.database.write("UPDATE workflow_events SET at = at - 1000000 WHERE type = 'StepStarted'")
+        first.database.write("UPDATE workflow_executions SET snapshot = NULL")
+        first.database.commit()
+        await first.service.close()
+        first.timers.close()
+        first.database.close()
+        began = time.perf_counter()
+        second = Engine(folder, SystemClock())
+        await second.service.start()
+        while second.service.open_executions:
+            await asyncio.sleep(0.001)
+        self._restart_ms[definition].append((time.perf_counter() - began) * 1000)
+        await second.service.close()
+        second.timers.close()
+        second.database.close()
+        shutil.rmtree(folder)
+        return each
+
     def _express_ms(self, runs: int = 50) -> float:
         spent = []
         with Connection(self._server.port) as connection:
@@ -257,9 +339,25 @@ class Workflows:
         return statistics.median(spent) * 1000
 
 
-async def _flows_per_s() -> float:
+async def _ms_each(definition: str) -> float:
+    return 1000 / await _flows_per_s(definition)
+
+
+async def _alone_ms(definition: str, runs: int = 100) -> float:
+    spent = []
     async with engine() as made:
-        await made.service.flows.create(WORLD, "f", FLOW, FlowSettings())
+        await made.service.flows.create(WORLD, "f", definition, FlowSettings())
+        for number in range(runs):
+            began = time.perf_counter()
+            made.service.executions.start(WORLD, "f", f"e{number}", "{}")
+            await made.ended(f"e{number}")
+            spent.append(time.perf_counter() - began)
+    return statistics.median(spent) * 1000
+
+
+async def _flows_per_s(definition: str = FLOW) -> float:
+    async with engine() as made:
+        await made.service.flows.create(WORLD, "f", definition, FlowSettings())
         began = time.perf_counter()
         for number in range(FLOWS_AT_ONCE):
             made.service.executions.start(WORLD, "f", f"e{number}", "{}")

@@ -149,8 +149,8 @@ class TriggerSubscriptions:
             content_format=ContentFormat(content_format),
         )
         try:
-            found = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
-            same = [each.settings for each in found if each.settings.endpoint == function_arn]
+            present = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
+            same = [each.settings for each in present if each.settings.endpoint == function_arn]
             if same and same[0].content_format is settings.content_format:
                 change: Change = {"filter_tag": filter_tag, "strategy": settings.strategy}
                 self._subscriptions.change(tenant, topic, name, change)

@@ -275,10 +275,10 @@ def _check_time(signed: SignedRequest, now: Millis) -> None:
 
 
 def _check_signature(signed: SignedRequest, key: AccessKey) -> None:
-    given = octets(signed.signature)
+    signature = octets(signed.signature)
     first: tuple[str, str] | None = None
     for text in signed.texts:
-        if hmac.compare_digest(octets(signed.sign(key.secret, text[0])), given):
+        if hmac.compare_digest(octets(signed.sign(key.secret, text[0])), signature):
             return
         first = first or text
     string, canonical = first or ("", "")

@@ -2,7 +2,7 @@
 
 A signature tells nothing of its text, but a guess can be checked: the request is changed the way clients and proxies
 change requests, read again by its scheme, and signed with the key's secret. When that gives the signature that came,
-the guess is what the client has signed. Done when somebody asks, never while requests are served.
+the guess is what the client has signed. Done when it is asked for, never while requests are served.
 """
 
 import hmac
@@ -19,7 +19,7 @@ Cause = Literal[
     "path", "query", "host", "header", "method", "body", "secret-blank", "secret", "clock", "key", "token", "nonce",
     "incomplete", "account", "repeated",
 ]  # fmt: skip
-"""What was different, in a word; those who show it have a sentence for each."""
+"""What was different, in a word; whatever shows it has a sentence for each."""
 
 _REASONS: dict[Reason, Cause] = {
     Reason.SKEWED_DATE: "clock",
@@ -69,12 +69,12 @@ def diagnose(request: Request, scheme: Scheme | None, failure: AuthFailure, key:
     server = failure.canonical_request or failure.string_to_sign
     if scheme is None or key is None:
         return Diagnosis("secret", server=server)
-    given = octets(scheme_signature(scheme, request))
+    signature = octets(scheme_signature(scheme, request))
     for secret in (f"{key.secret}\n", f"{key.secret} ", f'"{key.secret}"', f"{key.secret}\r\n"):
-        if _text_of(request, scheme, secret, given) is not None:
+        if _text_of(request, scheme, secret, signature) is not None:
             return Diagnosis("secret-blank", server=server)
     for cause, detail, changed in _changes(request):
-        text = _text_of(changed, scheme, key.secret, given)
+        text = _text_of(changed, scheme, key.secret, signature)
         if text is not None:
             return Diagnosis(cause, detail, server, text)
     return Diagnosis("secret", server=server)
@@ -93,14 +93,14 @@ def _read(scheme: Scheme, request: Request) -> SignedRequest | None:
         return None
 
 
-def _text_of(request: Request, scheme: Scheme, secret: str, given: bytes) -> str | None:
-    """Return the text of *request* whose signature under *secret* is *given*."""
+def _text_of(request: Request, scheme: Scheme, secret: str, signature: bytes) -> str | None:
+    """Return the text of *request* whose signature under *secret* is *signature*."""
     signed = _read(scheme, request)
     if signed is None:
         return None
     try:
         for string, canonical in signed.texts:
-            if hmac.compare_digest(octets(signed.sign(secret, string)), given):
+            if hmac.compare_digest(octets(signed.sign(secret, string)), signature):
                 return canonical or string
     except AuthFailure:
         pass  # the change has made it one that cannot be signed

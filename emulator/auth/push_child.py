@@ -56,8 +56,8 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
     """Return the certificate of *key*, made or renewed if need be: version 3, nothing before its first line."""
     try:
         content = path.read_bytes()
-        found = x509.load_pem_x509_certificate(content)
-        is_good = found.public_key() == key.public_key() and found.not_valid_after_utc > _datetime(
+        certificate = x509.load_pem_x509_certificate(content)
+        is_good = certificate.public_key() == key.public_key() and certificate.not_valid_after_utc > _datetime(
             now + RENEWAL_DAYS * DAY
         )
     except (FileNotFoundError, ValueError):

@@ -55,35 +55,35 @@ def claim(request: Request) -> SignedRequest | None:
     """
     if not is_marked(request):
         return None
-    given = parameters(request)
-    if given.get("SignatureType") or given.get("SignatureMethod", "HMAC-SHA1") != "HMAC-SHA1":
+    pairs = parameters(request)
+    if pairs.get("SignatureType") or pairs.get("SignatureMethod", "HMAC-SHA1") != "HMAC-SHA1":
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail="SignatureMethod")
-    if given.get("SignatureVersion", "1.0") != "1.0":
+    if pairs.get("SignatureVersion", "1.0") != "1.0":
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail="SignatureVersion")
-    key_id = required(given.get("AccessKeyId", ""), Reason.MISSING_KEY_ID, NAME, "AccessKeyId")
-    signature = required(given.get("Signature", ""), Reason.MISSING_SIGNATURE, NAME, "Signature")
-    date_text = given.get("Timestamp", "")
+    key_id = required(pairs.get("AccessKeyId", ""), Reason.MISSING_KEY_ID, NAME, "AccessKeyId")
+    signature = required(pairs.get("Signature", ""), Reason.MISSING_SIGNATURE, NAME, "Signature")
+    date_text = pairs.get("Timestamp", "")
     date = read_utc(date_text, NAME)
     return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,
-        texts=_texts(request.method, given),
+        texts=_texts(request.method, pairs),
         sign=sign,
-        token=given.get("SecurityToken", ""),
+        token=pairs.get("SecurityToken", ""),
         date=date,
         date_text=date_text,
-        nonce=required(given.get("SignatureNonce", ""), Reason.MISSING_NONCE, NAME, "SignatureNonce"),
+        nonce=required(pairs.get("SignatureNonce", ""), Reason.MISSING_NONCE, NAME, "SignatureNonce"),
     )
 
 
-def _texts(method: str, given: dict[str, str]) -> SignedTexts:
-    yield string_to_sign(method, given), ""
+def _texts(method: str, pairs: dict[str, str]) -> SignedTexts:
+    yield string_to_sign(method, pairs), ""
 
 
 def signed_parameters(
     method: str,
-    given: dict[str, str],
+    pairs: dict[str, str],
     *,
     key_id: str,
     secret: str,
@@ -91,10 +91,10 @@ def signed_parameters(
     nonce: str,
     token: str | None = None,
 ) -> dict[str, str]:
-    """Return *given* (with ``Action`` and ``Version``) completed and signed, for a client to send as query or form."""
+    """Return *pairs* (with ``Action`` and ``Version``) completed and signed, for a client to send as query or form."""
     complete = {
         "Format": "JSON",
-        **given,
+        **pairs,
         "AccessKeyId": key_id,
         "SignatureMethod": "HMAC-SHA1",
         "SignatureVersion": "1.0",

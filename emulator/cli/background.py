@@ -173,24 +173,24 @@ def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
 
 def flags(settings: Settings) -> list[str]:
     """Return the command line that repeats what this one was given; environment and file are read again."""
-    given = []
+    flags = []
     for option in OPTIONS:
         if settings.origins[option.name] != option.flag:
             continue
         value: Any = getattr(settings.config, option.name)
         if option.is_switch:
-            given.append(option.flag if value else option.flag.replace("--", "--no-", 1))
+            flags.append(option.flag if value else option.flag.replace("--", "--no-", 1))
         else:
-            given += [option.flag, ",".join(value) if isinstance(value, tuple) else str(value)]
-    return given
+            flags += [option.flag, ",".join(value) if isinstance(value, tuple) else str(value)]
+    return flags
 
 
 def _serves(state: Path, pid: int) -> bool:
-    found = endpoint.read(state)
-    if found is None or found.pid != pid:
+    record = endpoint.read(state)
+    if record is None or record.pid != pid:
         return False
     try:
-        Client(found, None, state).ping()
+        Client(record, None, state).ping()
     except NoEmulator:
         return False
     return True

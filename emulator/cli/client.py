@@ -359,8 +359,8 @@ class Client:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
     ) -> Exchange:
         try:
-            found = urlsplit(self.endpoint.http)
-            address = found.hostname or "", found.port or 80
+            parts = urlsplit(self.endpoint.http)
+            address = parts.hostname or "", parts.port or 80
         except ValueError as error:
             text = _("{address} (from {source}) is no address: {error}")
             fields = {"address": self.endpoint.http, "source": _(self.endpoint.source), "error": error}

@@ -108,9 +108,9 @@ def element(name: str, values: Mapping[str, object]) -> Element:
     return Element(name, children=[Element(key, str(value)) for key, value in values.items() if value is not None])
 
 
-def fields(found: Element) -> Fields:
+def fields(element: Element) -> Fields:
     """Return the elements of an answer by name."""
-    return {child.name: _value(child) for child in found.children}
+    return {child.name: _value(child) for child in element.children}
 
 
 def _value(child: Element) -> Any:
@@ -141,12 +141,12 @@ def _text(root: Element | None, name: str) -> str:
     return (root.text_of(name) or "") if root is not None else ""
 
 
-def read_body(given: str, *, as_base64: bool) -> str:
-    """Return the text to send: *given*, or all of standard input when that is ``-``.
+def read_body(body: str, *, as_base64: bool) -> str:
+    """Return the text to send: *body*, or all of standard input when that is ``-``.
 
     Raises: WrongUsage for content that does not go into a message as it is.
     """
-    content = sys.stdin.buffer.read() if given == "-" else given.encode("utf-8", "surrogateescape")
+    content = sys.stdin.buffer.read() if body == "-" else body.encode("utf-8", "surrogateescape")
     if as_base64:
         return base64.b64encode(content).decode("ascii")
     try:

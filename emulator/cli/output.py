@@ -71,10 +71,10 @@ def catalogue() -> gettext.NullTranslations:
 
     A terminal whose encoding has no Chinese characters gets English.
     """
-    found = gettext.translation(DOMAIN, FOLDER, fallback=True)
-    if isinstance(found, gettext.GNUTranslations) and not _can_be_shown():
+    translations = gettext.translation(DOMAIN, FOLDER, fallback=True)
+    if isinstance(translations, gettext.GNUTranslations) and not _can_be_shown():
         return gettext.NullTranslations()
-    return found
+    return translations
 
 
 def is_translated() -> bool:
@@ -183,24 +183,24 @@ def tell(arguments: Namespace, line: str, value: Fields) -> int:
     return DONE
 
 
-def show(arguments: Namespace, found: Sequence[Fields], *, as_list: bool = True) -> int:
+def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) -> int:
     """Print things with many fields: one block of names and values each, or JSON."""
     if wants_json(arguments):
-        say_json(list(found) if as_list else found[0])
+        say_json(list(rows) if as_list else rows[0])
         return DONE
-    for number, item in enumerate(found):
+    for number, item in enumerate(rows):
         if number:
             say()
         say_pairs({name: readable(name, value) for name, value in item.items()})
     return DONE
 
 
-def show_table(arguments: Namespace, columns: dict[str, str], found: Sequence[Fields]) -> int:
+def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
     """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
     if wants_json(arguments):
-        say_json(list(found))
+        say_json(list(entries))
     else:
-        rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in found]
+        rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
         say_table(list(columns), rows)
     return DONE
 

@@ -150,9 +150,9 @@ def locate() -> Samples:
     """
     package = Path(emulator.__file__).parent
     for root in (package / "_samples", package.parent):
-        found = Samples(functions=root / "functions", apps=root / "sample-apps")
-        if found.functions.is_dir() and found.apps.is_dir():
-            return found
+        samples = Samples(functions=root / "functions", apps=root / "sample-apps")
+        if samples.functions.is_dir() and samples.apps.is_dir():
+            return samples
     raise CommandFailed(_("the example applications are missing from the installation in {folder}", folder=package))
 
 

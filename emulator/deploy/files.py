@@ -99,12 +99,12 @@ class Files:
 def _packed(path: Path) -> bytes:
     if path.is_file() and path.suffix.lower() in _ARCHIVES:
         return path.read_bytes()
-    found = [path] if path.is_file() else sorted(_files_of(path))
+    files = [path] if path.is_file() else sorted(_files_of(path))
     root = path.parent if path.is_file() else path
     archive = BytesIO()
     size = 0
     with ZipFile(archive, "w", ZIP_DEFLATED) as target:
-        for each in found:
+        for each in files:
             content = each.read_bytes()
             size += len(content)
             if size > LARGEST_PACKAGE:
@@ -118,11 +118,11 @@ def _packed(path: Path) -> bytes:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    found = []
+    files = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _LEFT_OUT]
-        found += [Path(place, name) for name in names if name not in _LEFT_OUT and not name.endswith(".pyc")]
-    return [path for path in found if path.is_file()]
+        files += [Path(place, name) for name in names if name not in _LEFT_OUT and not name.endswith(".pyc")]
+    return [path for path in files if path.is_file()]
 
 
 def is_left_out(path: PurePath) -> bool:

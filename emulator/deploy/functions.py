@@ -53,8 +53,8 @@ class Scope:
                 name = next(iter(value))
                 if name == "Ref" or name.startswith("Fn::"):
                     return self._call(name, part.member(name))
-            found = {entry.name: self.value(entry) for entry in part.entries()}
-            return {key: item for key, item in found.items() if item is not NOTHING}
+            values = {entry.name: self.value(entry) for entry in part.entries()}
+            return {key: item for key, item in values.items() if item is not NOTHING}
         if isinstance(value, list):
             return [item for item in map(self.value, part.items()) if item is not NOTHING]
         return value
@@ -189,8 +189,8 @@ def _sub(scope: Scope, part: Part) -> Any:
         part.problem("Fn::Sub takes a text, or a text and a map")
         return None
 
-    def replaced(found: re.Match[str]) -> str:
-        name = found[1]
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1]
         if name.startswith("!"):
             return "${" + name[1:] + "}"
         if name in own:
@@ -216,13 +216,13 @@ def _find_in_map(scope: Scope, part: Part) -> Any:
     if not isinstance(names, list) or len(names) != 3 or not all(isinstance(name, (str, int)) for name in names):
         part.problem("Fn::FindInMap takes a mapping and two keys")
         return None
-    found: Any = scope._mappings
+    value: Any = scope._mappings
     for name in map(str, names):
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(value, dict) or name not in value:
             part.problem(f"Fn::FindInMap: there is no {name!r} in the mapping")
             return None
-        found = found[name]
-    return found
+        value = value[name]
+    return value
 
 
 def _all_hold(scope: Scope, part: Part) -> bool:
@@ -306,16 +306,16 @@ def names_in(value: Any) -> set[str]:
         return set().union(*map(names_in, value))
     if not isinstance(value, dict):
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     for key, item in value.items():
         if key == "Ref" and isinstance(item, str):
-            found.add(item)
+            names.add(item)
         elif key == "Fn::GetAtt":
             first = item[0] if isinstance(item, list) and item else item
-            found.add(first.partition(".")[0] if isinstance(first, str) else "")
+            names.add(first.partition(".")[0] if isinstance(first, str) else "")
         elif key == "Fn::Sub":
             text = item[0] if isinstance(item, list) and item else item
             if isinstance(text, str):
-                found |= {name.partition(".")[0] for name in _VARIABLE.findall(text)}
-        found |= names_in(item)
-    return found
+                names |= {name.partition(".")[0] for name in _VARIABLE.findall(text)}
+        names |= names_in(item)
+    return names

@@ -140,10 +140,10 @@ class DeploymentsFront:
             raise DeploymentError(f"a deployment needs a name of 1 to {_LONGEST_NAME} characters")
         match request.method:
             case "GET":
-                found = self._deployments.get(name)
-                if found is None:
+                record = self._deployments.get(name)
+                if record is None:
                     raise DeploymentNotFound(f"there is no deployment {name}")
-                return _json(200, found)
+                return _json(200, record)
             case "PUT":
                 self._deployments.put(name, _record(request.body))
                 return _json(200, {"name": name})
@@ -157,12 +157,12 @@ class DeploymentsFront:
 
 def _record(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        record = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("resources"), list):
+        record = None
+    if not isinstance(record, dict) or not isinstance(record.get("resources"), list):
         raise DeploymentError("the body must be the record of a deployment in JSON")
-    return found
+    return record
 
 
 def _json(status: int, body: dict[str, Any]) -> Response:

@@ -123,11 +123,11 @@ def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: st
         return
     kind = trigger_type(part.member(type_key))
     place = part.member(config)
-    given = place.value if isinstance(place.value, dict) else {}
-    source = values.get("sourceArn") or _source(build, kind, given)
+    content = place.value if isinstance(place.value, dict) else {}
+    source = values.get("sourceArn") or _source(build, kind, content)
     event = Event(
         kind=kind,
-        config=place.with_value(_trigger_config(kind, given)),
+        config=place.with_value(_trigger_config(kind, content)),
         role=values.get(role),
         qualifier=values.get("qualifier"),
         source=source,
@@ -146,9 +146,9 @@ def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _trigger_config(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
-    values = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
+    values = {key: value for key, value in content.items() if kind == "http" or key not in {"topicName", "bucketName"}}
     if kind == "mns_topic":
         values.pop("region", None)
     chosen = values.get("filter")
@@ -216,10 +216,10 @@ def fc3(build: Build, part: Part, props: Part) -> None:
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
     for key, kind in _SETTINGS.items():
-        if given := settings[key]:
-            qualifier = given.pop("qualifier", None) or "LATEST"
+        if value := settings[key]:
+            qualifier = value.pop("qualifier", None) or "LATEST"
             identity = (name,) if kind == "concurrency" else (name, qualifier)
-            build.add(props.member(key), f"fc3.{kind}", identity, given, type_name=f"fc3 {key}",
+            build.add(props.member(key), f"fc3.{kind}", identity, value, type_name=f"fc3 {key}",
                       logical=f"{part.name}/{kind}")  # fmt: skip
     if domain is not None:
         _domain_3(build, props.member("customDomain"), logical=f"{part.name}/domain", function=name)
@@ -314,14 +314,14 @@ def flow(build: Build, part: Part, props: Part) -> None:
     }
     build.add(part, "fnf.flow", (name,), properties, type_name="flow")
     for place in props.member("schedules").items():
-        given = members(place, SCHEDULE, capital=False)
+        rows = members(place, SCHEDULE, capital=False)
         schedule = {
-            "CronExpression": given.get("cronExpression"),
-            "Payload": given.get("payload") or "",
-            "Enable": given.get("enable", True),
-            "Description": given.get("description") or "",
+            "CronExpression": rows.get("cronExpression"),
+            "Payload": rows.get("payload") or "",
+            "Enable": rows.get("enable", True),
+            "Description": rows.get("description") or "",
         }
-        own = given.get("name", "")
+        own = rows.get("name", "")
         build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
 
 
@@ -373,3 +373,18 @@ def messages(build: Build, part: Part, props: Part) -> None:
         queue(build, place, place, part.name)
     for place in props.member("topics").items():
         topic(build, place, place, part.name)
+
+
+def bucket(build: Build, part: Part, props: Part) -> None:
+    """Add a bucket."""
+    ros_services.bucket(build, part, "oss-bucket", props)
+
+
+def role(build: Build, part: Part, props: Part) -> None:
+    """Add a role with what is attached to it."""
+    ros_services.role(build, part, "ram-role", props)
+
+
+def policy(build: Build, part: Part, props: Part) -> None:
+    """Add a policy."""
+    ros_services.policy(build, part, "ram-policy", props)

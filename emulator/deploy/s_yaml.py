@@ -53,8 +53,8 @@ class Variables:
         if whole is not None:
             return self._value(part, whole[1].strip(), whole[0], this, depth)
 
-        def written(found: re.Match[str]) -> str:
-            item = self._value(part, found[1].strip(), found[0], this, depth)
+        def written(match: re.Match[str]) -> str:
+            item = self._value(part, match[1].strip(), match[0], this, depth)
             return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
 
         return _VARIABLE.sub(written, value)
@@ -112,8 +112,8 @@ class Variables:
             return None
 
     def _of_module(self, part: Part, module: str, path: list[str], name: str, depth: int) -> Any:
-        found = self._modules.get(module)
-        if found is None:
+        start = self._modules.get(module)
+        if start is None:
             part.problem(f"${{{name}}}: there is no resource {module}")
             return None
         if path[:1] == ["name"] and len(path) == 1:
@@ -124,7 +124,7 @@ class Variables:
             if attribute in known:
                 return known[attribute]
             path = ["props", *path[1:]]
-        return self._walked(part, found, path, name, module, depth)
+        return self._walked(part, start, path, name, module, depth)
 
     def _walked(self, part: Part, start: Part, path: list[str], name: str, this: str, depth: int) -> Any:
         place = start
@@ -147,13 +147,13 @@ def modules_in(value: Any, modules: Mapping[str, Part]) -> set[str]:
         return set().union(*(modules_in(item, modules) for item in value))
     if not isinstance(value, str):
         return set()
-    found = set()
+    names = set()
     for name in _VARIABLE.findall(value):
         first, *path = name.strip().split(".")
         module = path[0] if first in {"resources", "services"} and path else first
         if module in modules:
-            found.add(module)
-    return found
+            names.add(module)
+    return names
 
 
 # --- the file --------------------------------------------------------------------------------------------------------
@@ -366,4 +366,7 @@ COMPONENTS: Mapping[str, Component] = {
     "mns": s_components.messages,
     "mns-queue": s_components.queue,
     "mns-topic": s_components.topic,
+    "oss-bucket": s_components.bucket,
+    "ram-policy": s_components.policy,
+    "ram-role": s_components.role,
 }

@@ -65,7 +65,7 @@ def read_template(root: Part, target: Target, files: Files, parameters: Mapping[
 
 
 def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     declared = {part.name: part for part in section.entries()}
     for name in parameters:
         if name not in declared:
@@ -78,9 +78,9 @@ def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
         if value is None:
             part.problem(f"needs a value: --parameter {name}=...")
             continue
-        found[name] = _typed(part, value)
-        _check_allowed(part, found[name])
-    return found
+        values[name] = _typed(part, value)
+        _check_allowed(part, values[name])
+    return values
 
 
 def _typed(part: Part, value: Any) -> Any:
@@ -229,7 +229,7 @@ def _add(build: Build, part: Part) -> None:
 
 
 def _outputs(section: Part, scope: Scope) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for part in section.entries():
         if not isinstance(part.value, dict) or "Value" not in part.value:
             part.problem("Value is missing")
@@ -237,5 +237,5 @@ def _outputs(section: Part, scope: Scope) -> dict[str, Any]:
         condition = part.member("Condition")
         if condition.value is None or scope.holds(condition):
             value = scope.value(part.member("Value"))
-            found[part.name] = None if value is NOTHING else value
-    return found
+            outputs[part.name] = None if value is NOTHING else value
+    return outputs

@@ -114,7 +114,7 @@ class _Writer:
 
     def _classes(self, states: Mapping[str, StepState]) -> Iterator[str]:
         for state in STATES:
-            names = [self._ids[step] for step, found in states.items() if found.state == state]
+            names = [self._ids[step] for step, entry in states.items() if entry.state == state]
             if names:
                 name, style = _CLASSES[state]
                 yield f"  classDef {name} {style}"

@@ -151,12 +151,12 @@ def _scope(steps: StepList, label: str) -> Scope:
 
 def _merged(ways: list[Edge]) -> tuple[Edge, ...]:
     """Join ways that have the same ends."""
-    found: dict[tuple[str, str, int | None, bool], Edge] = {}
+    edges: dict[tuple[str, str, int | None, bool], Edge] = {}
     for way in ways:
         key = (way.source, way.target, way.option, way.caught)
-        labels = found[key].labels + way.labels if key in found else way.labels
-        found[key] = Edge(source=key[0], target=key[1], option=key[2], caught=key[3], labels=labels)
-    return tuple(found.values())
+        labels = edges[key].labels + way.labels if key in edges else way.labels
+        edges[key] = Edge(source=key[0], target=key[1], option=key[2], caught=key[3], labels=labels)
+    return tuple(edges.values())
 
 
 def _ways_out(step: Step, node: Node, following: str) -> Iterator[Edge]:
@@ -245,13 +245,13 @@ def _state_node(state: AnyStep) -> Node:
 
 def _called(state: TaskState) -> str:
     """Return what a task calls: the resource where it is written down, else the action."""
-    given: dict[str, Any] = {}
+    called: dict[str, Any] = {}
     if isinstance(state.arguments, Members):
-        given = {name: each.value for name, each in state.arguments.members if isinstance(each, Constant)}
+        called = {name: each.value for name, each in state.arguments.members if isinstance(each, Constant)}
     elif isinstance(state.arguments, Constant):
-        given = state.arguments.value
+        called = state.arguments.value
     try:
-        name = _resource_name(state.target(given))
+        name = _resource_name(state.target(called))
     except ParameterError:
         name = state.action.name
     return name if state.pattern == "requestResponse" else f"{name}, {MODES[state.pattern]}"

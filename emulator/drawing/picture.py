@@ -21,10 +21,10 @@ def picture(definition: str, title: str, execution: Execution | None, form: Form
     run = None
     notes = {}
     if execution is not None:
-        found = states(execution, [node.name for node in steps_of(model)])
-        run = svg.Run(states=found, taken=taken(execution))
-        notes = {name: state.note for name, state in found.items()}
-        model = with_badges(model, badges(found, steps_of(model)))
+        state_of = states(execution, [node.name for node in steps_of(model)])
+        run = svg.Run(states=state_of, taken=taken(execution))
+        notes = {name: state.note for name, state in state_of.items()}
+        model = with_badges(model, badges(state_of, steps_of(model)))
     if form == "mermaid":
         return mermaid.render(model, title, run.states if run is not None else None)
     return svg.render(draw(model, notes), title, run)

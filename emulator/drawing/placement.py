@@ -237,13 +237,13 @@ def place(grid: Grid, offsets: Offsets) -> None:
 
 def _anchors(grid: Grid) -> dict[Item, Item]:
     """Return, for items that belong right below another one, that other: each is what the other leads on to most."""
-    found = {}
+    anchors = {}
     for row in grid.rows:
         for item in row:
             lower = _strongest([(each, _stiffness(item, each)) for each in item.lowers])
             if lower is not None and _strongest([(each, _stiffness(each, lower)) for each in lower.uppers]) is item:
-                found[lower] = item
-    return found
+                anchors[lower] = item
+    return anchors
 
 
 def _strongest(candidates: Sequence[tuple[Item, float]]) -> Item | None:

@@ -49,12 +49,12 @@ class StepState:
         return ", ".join(parts)
 
 
-def badges(found: Mapping[str, StepState], steps: Iterable[Node]) -> dict[str, str]:
+def badges(states: Mapping[str, StepState], steps: Iterable[Node]) -> dict[str, str]:
     """Return ``2 of 3 retries`` for each step that was entered once and called again."""
     return {
-        step.name: f"{found[step.name].retries} of {step.retry_limit} retries"
+        step.name: f"{states[step.name].retries} of {step.retry_limit} retries"
         for step in steps
-        if step.retry_limit and found[step.name].entered == 1 and found[step.name].retries
+        if step.retry_limit and states[step.name].entered == 1 and states[step.name].retries
     }
 
 

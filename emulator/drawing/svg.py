@@ -258,8 +258,8 @@ def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
 
 
 def _present(states: Mapping[str, StepState]) -> list[State]:
-    found = {each.state for each in states.values()}
-    return [state for state in STATES if state in found]
+    present = {each.state for each in states.values()}
+    return [state for state in STATES if state in present]
 
 
 def _legend_width(states: Mapping[str, StepState] | None) -> float:

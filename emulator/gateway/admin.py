@@ -106,12 +106,12 @@ class AdminFront:
         route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
         if route is None:
             raise GatewayError("NotFound", method=http.method, path=http.path)
-        found, call.path = route
-        call.operation = f"{method} {found.name}"
-        if found.right != ANYONE and not (found.right == ANYONE_LOCAL and self._is_local):
+        operation, call.path = route
+        call.operation = f"{method} {operation.name}"
+        if operation.right != ANYONE and not (operation.right == ANYONE_LOCAL and self._is_local):
             self._check_token(call)
-        call.arguments = _arguments(found.parameters, call, _document(call) if method == "POST" else {})
-        result = found.perform(self._services[found.route], call)
+        call.arguments = _arguments(operation.parameters, call, _document(call) if method == "POST" else {})
+        result = operation.perform(self._services[operation.route], call)
         return _answer_later(result, call) if isawaitable(result) else _answer(result, call)
 
     async def perform(self, method: str, path: str, arguments: Mapping[str, Any], tenant: Tenant, now: Millis) -> Any:
@@ -127,9 +127,9 @@ class AdminFront:
         route = self._routes.find(method, path, call.query)
         if route is None:
             raise GatewayError("NotFound", method=method, path=path)
-        found, call.path = route
-        call.arguments = _arguments(found.parameters, call, arguments)
-        result = found.perform(self._services[found.route], call)
+        operation, call.path = route
+        call.arguments = _arguments(operation.parameters, call, arguments)
+        result = operation.perform(self._services[operation.route], call)
         answer = _answer(await result if isawaitable(result) else result, call)
         content = json.loads(answer.body) if isinstance(answer.body, bytes) else {}
         if answer.status >= 400:
@@ -258,6 +258,8 @@ class RunningEmulator(Protocol):
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
+    async def remove_account(self, account: str) -> bool: ...  # noqa: D102
+
     def stop_soon(self) -> None: ...  # noqa: D102
 
 
@@ -302,6 +304,17 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
     return emulator.openapi()
 
 
+@operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
+def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
+    """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
+    del emulator
+    from emulator.schemas import FOLDER  # few ever ask
+
+    name = call.path["name"].removesuffix(".json")
+    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
+
+
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
@@ -324,6 +337,13 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
     Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
     """
     return await emulator.reset(call.arguments)
+
+
+@operation("remove-account", "DELETE /accounts/{account}")
+async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
+    """Forget an account, its key and all that it has made."""
+    account = call.path["account"]
+    return {"accountId": account} if await emulator.remove_account(account) else None
 
 
 @operation("stop", "POST /stop")

@@ -80,11 +80,11 @@ class Journal(logging.Handler):
         self._marked: _Line | _Kept | None = None
 
     def open(self) -> None:
-        """Begin to keep lines."""
+        """Start recording log lines."""
         logging.getLogger().addHandler(self)
 
     def close(self) -> None:
-        """Keep no more."""
+        """Stop recording."""
         logging.getLogger().removeHandler(self)
         super().close()
 
@@ -97,12 +97,12 @@ class Journal(logging.Handler):
     def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:
         """Return time, trace, cause and fields of the *latest* records that have a trace, in their order."""
         records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
-        found = []
+        effects = []
         for record, present, key, at in records[-latest:] if latest > 0 else []:
             fields = fields_of(record)
             if fields:
-                found.append((int(at), trace_of(fields, present), key, fields))
-        return found
+                effects.append((int(at), trace_of(fields, present), key, fields))
+        return effects
 
     def mark(self) -> None:
         """Remember the last line: `since_mark` returns what came after it."""

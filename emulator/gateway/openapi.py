@@ -91,9 +91,9 @@ def _operation(each: Operation, method: str, path: str, names: set[str]) -> dict
 
 def _unique(name: str, names: set[str]) -> str:
     """Return an operation's name, numbered when another route has it."""
-    found = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 1000))) if each not in names)
-    names.add(found)
-    return found
+    unique = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 1000))) if each not in names)
+    names.add(unique)
+    return unique
 
 
 def _schema(parameter: Parameter) -> dict[str, Any]:

@@ -49,19 +49,19 @@ class Refusals:
             return None
         from emulator.auth.diagnosis import diagnose  # seldom needed
 
-        found = diagnose(refusal.http, refusal.scheme, refusal.failure, self._authenticator.key_of(refusal.http))
-        signed = client or found.client
+        diagnosis = diagnose(refusal.http, refusal.scheme, refusal.failure, self._authenticator.key_of(refusal.http))
+        signed = client or diagnosis.client
         return {
             "request": request,
             "method": refusal.http.method,
             "target": refusal.http.target,
             "scheme": refusal.failure.scheme,
             "reason": refusal.failure.reason.name,
-            "cause": found.cause,
-            "detail": found.detail,
-            "server": found.server,
+            "cause": diagnosis.cause,
+            "detail": diagnosis.detail,
+            "server": diagnosis.server,
             "client": signed,
-            "differs_at": _first_difference(found.server, signed) if signed else None,
+            "differs_at": _first_difference(diagnosis.server, signed) if signed else None,
         }
 
 
@@ -77,5 +77,5 @@ def _first_difference(one: str, other: str) -> int:
     Parameter("client", about="What the client says that it has signed, to be compared.", default=""),
 )
 def refused(refusals: Refusals, call: OperationRequest) -> dict[str, Any] | None:
-    """Why one of the latest refused requests was refused: what was signed here, and there if it can be told."""
+    """Why one of the latest refused requests was refused: what was signed here, and what the client signed if known."""
     return refusals.explain(call.path["request"], call.arguments["client"])

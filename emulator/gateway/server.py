@@ -197,17 +197,17 @@ async def _addresses(hosts: Sequence[str]) -> list[tuple[socket.AddressFamily, s
 
     Raises: OSError when a name is not known.
     """
-    found: dict[tuple[socket.AddressFamily, str], None] = {}
+    addresses: dict[tuple[socket.AddressFamily, str], None] = {}
     loop = asyncio.get_running_loop()
     for host in hosts:
         known = _literal(host)
         if known is not None:
-            found[known] = None
+            addresses[known] = None
             continue
         for family, _, _, _, address in await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM):
             if family in {socket.AF_INET, socket.AF_INET6}:
-                found[family, str(address[0])] = None
-    return list(found)
+                addresses[family, str(address[0])] = None
+    return list(addresses)
 
 
 def _literal(host: str) -> tuple[socket.AddressFamily, str] | None:

@@ -238,8 +238,9 @@ class CertificateAuthority:
         return context
 
     async def close(self) -> None:
-        """End the child process, if one is running."""
+        """End the child process, if one is running; whoever waits for a certificate gets MintingFailed."""
         await self._tasks.close()
+        self._settle(list(self._wanted), "the server stops")  # here: a task may end before its first step
 
     def _choose(self, connection: ssl.SSLObject, server_name: str | None, begun: ssl.SSLContext) -> None:
         """Choose the certificate during a handshake (``SSLContext.sni_callback``).
@@ -330,15 +331,11 @@ class CertificateAuthority:
                 raise MintingFailed(error)
 
     async def _work(self) -> None:
-        batch: list[str] = []
         try:
             while self._queue:
                 batch, self._queue = self._queue[:_BATCH], self._queue[_BATCH:]
                 error = await self._run_child(batch)
                 self._settle(batch, error)
-        except asyncio.CancelledError:
-            self._settle([*batch, *self._queue], "the server stops")
-            raise
         finally:
             self._minting = False
 

@@ -47,10 +47,10 @@ async def permitted_addresses(host: str, permit: Permit) -> list[str]:
 
     Raises: ConnectFailed when the name is not known; AddressRefused when every address is refused.
     """
-    found = await _resolve(host)
-    allowed = [address for address in found if permit(address)]
+    addresses = await _resolve(host)
+    allowed = [address for address in addresses if permit(address)]
     if not allowed:
-        raise AddressRefused(f"calls to {host} ({', '.join(found)}) are not allowed")
+        raise AddressRefused(f"calls to {host} ({', '.join(addresses)}) are not allowed")
     return allowed
 
 

@@ -51,13 +51,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("now", type=int)
     parser.add_argument("--permit", action="append", default=[])
     parser.add_argument("names", nargs="*")
-    given = parser.parse_args(arguments)
-    given.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    now = Millis(given.now)
-    key, certificate = _authority(given.folder, now, given.permit)
-    for name in given.names:
-        _mint_leaf(given.folder, name, now, key, certificate)
-    _prune(given.folder)
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    now = Millis(options.now)
+    key, certificate = _authority(options.folder, now, options.permit)
+    for name in options.names:
+        _mint_leaf(options.folder, name, now, key, certificate)
+    _prune(options.folder)
 
 
 def _authority(folder: Path, now: Millis, permit: list[str]) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:

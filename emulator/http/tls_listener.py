@@ -235,9 +235,9 @@ async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], m
             raise EOFError
         if data is not None and len(data) > seen:
             seen, pause_s = len(data), _POLL_S
-            found = read(data)
-            if found is not None:
-                return found
+            hello = read(data)
+            if hello is not None:
+                return hello
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, _LONGEST_POLL_S)
 

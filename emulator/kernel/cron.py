@@ -95,18 +95,18 @@ class Cron:
         if not 0 <= time < _LATEST:
             return None
         moment = _EPOCH + timedelta(seconds=time // SECOND + 1)
-        found = self._next_from(moment, moment + timedelta(milliseconds=_HORIZON_MS))
-        return None if found is None else Millis((found - _EPOCH) // timedelta(milliseconds=1))
+        run = self._next_from(moment, moment + timedelta(milliseconds=_HORIZON_MS))
+        return None if run is None else Millis((run - _EPOCH) // timedelta(milliseconds=1))
 
     def _next_from(self, moment: datetime, horizon: datetime) -> datetime | None:
         """Look for a match under the zone's present offset; when the offset changes before it, start there again."""
         zone = _zone(self.zone)
         while moment < horizon:
             offset = _offset(zone, moment)
-            found = self._next_wall(moment + offset) - offset
-            change = _offset_change(zone, moment, min(found, horizon))
+            run = self._next_wall(moment + offset) - offset
+            change = _offset_change(zone, moment, min(run, horizon))
             if change is None:
-                return found if found < horizon else None
+                return run if run < horizon else None
             moment = change
         return None
 
@@ -150,13 +150,13 @@ def parse_schedule(text: str, rules: Rules = STRICT) -> Schedule:
 
 def _every(expression: str, rules: Rules) -> Every:
     if rules.only_minutes:
-        found = _MINUTES.fullmatch(expression)
-        interval_ms = int(found[1]) * MINUTE if found else 0
+        match = _MINUTES.fullmatch(expression)
+        interval_ms = int(match[1]) * MINUTE if match else 0
         if interval_ms < MINUTE:
             raise CronError("an interval is written @every {n}m, n being 1 or more minutes")
     else:
-        found = _DURATION.fullmatch(expression)
-        parts = re.findall(r"([0-9.]+)(ms|h|m|s)", found[1]) if found else ()
+        match = _DURATION.fullmatch(expression)
+        parts = re.findall(r"([0-9.]+)(ms|h|m|s)", match[1]) if match else ()
         interval_ms = int(sum(float(number) * _UNITS[unit] for number, unit in parts)) // SECOND * SECOND
         if interval_ms < SECOND:
             raise CronError("an interval is written like @every 5m or @every 1h30m and is at least one second")
@@ -182,15 +182,15 @@ def _field(text: str, name: str, low: int, high: int, specials: str, names: tupl
 
 
 def _range(part: str, name: str, low: int, high: int, names: tuple[str, ...]) -> range:
-    found = _PART.fullmatch(part)
-    if found is None or (found["first"] == "*" and found["last"]):
+    match = _PART.fullmatch(part)
+    if match is None or (match["first"] == "*" and match["last"]):
         raise CronError(f"{name}: {part[:50]!r} is not understood")
-    if found["first"] == "*":
+    if match["first"] == "*":
         first, last = low, high
     else:
-        first = _number(found["first"], low, names)
-        last = _number(found["last"], low, names) if found["last"] else high if found["step"] else first
-    step = int(found["step"] or 1)
+        first = _number(match["first"], low, names)
+        last = _number(match["last"], low, names) if match["last"] else high if match["step"] else first
+    step = int(match["step"] or 1)
     if not low <= first <= last <= high or step < 1:
         raise CronError(f"{name}: {part!r} is not in the range {low} to {high}")
     return range(first, last + 1, step)

@@ -28,10 +28,10 @@ def java_program(environ: Mapping[str, str] = os.environ) -> str:
     """
     home = environ.get("JAVA_HOME")
     candidate = shutil.which("java", path=f"{home}/bin") if home else None
-    found = candidate or shutil.which("java", path=environ.get("PATH"))
-    if found is None:
+    program = candidate or shutil.which("java", path=environ.get("PATH"))
+    if program is None:
         raise JavaMissing("there is no java on the PATH; install a JDK (Debian: default-jdk-headless)")
-    return found
+    return program
 
 
 def built_jar(
@@ -71,10 +71,10 @@ def _cache() -> Path:
 
 def _compiler(java: str) -> str:
     beside = Path(os.path.realpath(java)).with_name(Path(java).name.replace("java", "javac"))
-    found = str(beside) if beside.is_file() else shutil.which("javac")
-    if found is None:
+    compiler = str(beside) if beside.is_file() else shutil.which("javac")
+    if compiler is None:
         raise JavaMissing("there is no javac beside java or on the PATH; install a JDK (Debian: default-jdk-headless)")
-    return found
+    return compiler
 
 
 def _compile(compiler: str, files: Iterable[Path], classes: Path) -> None:

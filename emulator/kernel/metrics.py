@@ -57,12 +57,12 @@ class Histogram:
 
     def samples(self, labels: Mapping[str, str]) -> list[Sample]:
         """Return the buckets, each with all below it, then sum and number."""
-        found, so_far = [], 0
+        buckets, so_far = [], 0
         for bound, count in zip((*self._bounds, None), self._counts, strict=True):
             so_far += count
             limit = "+Inf" if bound is None else f"{bound:g}"
-            found.append(Sample({**labels, "le": limit}, so_far, "_bucket"))
-        return [*found, Sample(labels, self._sum, "_sum"), Sample(labels, so_far, "_count")]
+            buckets.append(Sample({**labels, "le": limit}, so_far, "_bucket"))
+        return [*buckets, Sample(labels, self._sum, "_sum"), Sample(labels, so_far, "_count")]
 
 
 def gauge(name: str, text: str, value: float) -> Family:

@@ -30,7 +30,7 @@ class EffectLog:
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start writing."""
         self._seen = self._journal.count
         self._arm()
 

@@ -20,7 +20,11 @@ from emulator.wire.request import OperationRequest
 
 @operation("ListBuckets", "GET /")
 async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return a page of the account's buckets. Source: OSS API reference, ListBuckets."""
+    """Return a page of the account's buckets.
+
+    Raises: OssError: InvalidArgument.
+    Source: OSS API reference, ListBuckets.
+    """
     prefix, marker = call.query.get("prefix", ""), call.query.get("marker", "")
     limit = number_of(call, "max-keys", limits.PAGE_DEFAULT, limits.PAGE, least=1)
     buckets = [
@@ -57,42 +61,66 @@ async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 @operation("DeleteBucket", "DELETE /{bucket}")
 async def delete_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Delete an empty bucket. Source: OSS API reference, DeleteBucket."""
+    """Delete an empty bucket.
+
+    Raises: as `ObjectStorage.bucket`; BucketNotEmpty.
+    Source: OSS API reference, DeleteBucket.
+    """
     await storage.delete_bucket(caller_of(call), call.path["bucket"])
     return Response(204)
 
 
 @operation("GetBucketInfo", "GET /{bucket}?bucketInfo")
 async def get_bucket_info(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return all attributes of a bucket. Source: OSS API reference, GetBucketInfo."""
+    """Return all attributes of a bucket.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, GetBucketInfo.
+    """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     return codec.document(codec.bucket_info(bucket, in_bucket_info(storage, bucket)))
 
 
 @operation("GetBucketStat", "GET /{bucket}?stat")
 async def get_bucket_stat(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the number of bytes, objects and uploads of a bucket. Source: OSS API reference, GetBucketStat."""
+    """Return the number of bytes, objects and uploads of a bucket.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, GetBucketStat.
+    """
     size, objects, uploads = await storage.totals(caller_of(call), call.path["bucket"])
     return codec.document(codec.bucket_stat(size, objects, uploads, call.now))
 
 
 @operation("GetBucketLocation", "GET /{bucket}?location")
 async def get_bucket_location(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the region of a bucket. Source: OSS API reference, GetBucketLocation."""
+    """Return the region of a bucket.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, GetBucketLocation.
+    """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     return codec.document(codec.text("LocationConstraint", f"oss-{bucket.region}"))
 
 
 @operation("GetBucketAcl", "GET /{bucket}?acl")
 async def get_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the ACL of a bucket. Source: OSS API reference, GetBucketAcl."""
+    """Return the ACL of a bucket.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, GetBucketAcl.
+    """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     return codec.document(codec.grant(bucket.account, bucket.acl))
 
 
 @operation("PutBucketAcl", "PUT /{bucket}?acl")
 async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Set the ACL of a bucket. Source: OSS API reference, PutBucketAcl."""
+    """Set the ACL of a bucket.
+
+    Raises: as `ObjectStorage.bucket`; InvalidArgument.
+    Source: OSS API reference, PutBucketAcl.
+    """
     acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
     if not acl:
         raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
@@ -107,6 +135,7 @@ async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
 async def list_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return a page of objects, in the form of ListObjectsV2 when ``list-type`` is 2.
 
+    Raises: as `ObjectStorage.bucket`; InvalidArgument.
     Source: OSS API reference, ListObjects.
     """
     if call.query.get("list-type") == "2":
@@ -149,7 +178,11 @@ async def _page(
 
 @operation("DeleteMultipleObjects", "POST /{bucket}?delete")
 async def delete_multiple_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Delete up to a thousand objects. Source: OSS API reference, DeleteMultipleObjects."""
+    """Delete up to a thousand objects.
+
+    Raises: as `ObjectStorage.bucket`; MalformedXML, InvalidDigest.
+    Source: OSS API reference, DeleteMultipleObjects.
+    """
     check_md5(call)
     keys, quiet = codec.read_deletion(document_of(call, "Delete"))
     await Objects(storage).delete(caller_of(call), call.path["bucket"], keys, "ObjectRemoved:DeleteObjects")

@@ -233,7 +233,10 @@ class Objects:
 
 @operation("GetObject", "GET /{bucket}/{key}")
 async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return an object, or the stretch of it that the request asks for. Source: OSS API reference, GetObject."""
+    """Return an object, or the stretch of it that the request asks for.
+
+    Raises: as `Objects.get`; InvalidRange. Source: OSS API reference, GetObject.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
     standard = header_of(call, "x-oss-range-behavior") == "standard"
     span = span_of(header_of(call, "range"), stored.size, standard=standard) if header_of(call, "range") else None
@@ -251,7 +254,7 @@ async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("HeadObject", "HEAD /{bucket}/{key}")
 async def head_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the headers of an object. Source: OSS API reference, HeadObject."""
+    """Return the headers of an object. Raises: as `Objects.get`. Source: OSS API reference, HeadObject."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
     return Response(200, b"", [*described(stored), ("Content-Length", str(stored.size))])
 
@@ -259,28 +262,37 @@ async def head_object(storage: ObjectStorage, call: OperationRequest) -> Respons
 @operation("GetObjectMeta", "HEAD /{bucket}/{key}?objectMeta")
 @operation("GetObjectMeta", "GET /{bucket}/{key}?objectMeta")
 async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return size, age and ETag of an object. Source: OSS API reference, GetObjectMeta and GetObjectMeta."""
+    """Return size, age and ETag of an object.
+
+    Raises: as `Objects.get`. Source: OSS API reference, GetObjectMeta.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call))
     return Response(200, b"", [*_identity(stored), ("Content-Length", str(stored.size))])
 
 
 @operation("GetObjectACL", "GET /{bucket}/{key}?acl")
 async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the ACL of an object. Source: OSS API reference, GetObjectACL."""
+    """Return the ACL of an object. Raises: as `Objects.get`. Source: OSS API reference, GetObjectACL."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     return codec.document(codec.grant(caller_of(call).account, stored.attributes.acl))
 
 
 @operation("GetObjectTagging", "GET /{bucket}/{key}?tagging")
 async def get_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the tags of an object. Source: OSS API reference, GetObjectTagging."""
+    """Return the tags of an object.
+
+    Raises: as `Objects.get`. Source: OSS API reference, GetObjectTagging.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     return codec.document(codec.tagging(stored.attributes.tags))
 
 
 @operation("GetSymlink", "GET /{bucket}/{key}?symlink")
 async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the target of a symbolic link. Source: OSS API reference, GetSymlink."""
+    """Return the target of a symbolic link.
+
+    Raises: as `Objects.get`. Source: OSS API reference, GetSymlink.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     if stored.kind != "Symlink":
         raise OssError("NoSuchKey", "The object is not a symbolic link.", key=stored.key)
@@ -293,7 +305,10 @@ async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("PutObject", "PUT /{bucket}/{key}")
 async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make an object of the body, or of another object. Source: OSS API reference, PutObject."""
+    """Make an object of the body, or of another object.
+
+    Raises: as `Objects.put` and `Objects.copy`; InvalidArgument, InvalidTag. Source: OSS API reference, PutObject.
+    """
     if source_of(call) is not None:
         return await _copy(storage, call)
     stored = await Objects(storage).put(caller_of(call), place_of(call), call.http.body, put_of(call))
@@ -319,7 +334,10 @@ async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
 
 @operation("AppendObject", "POST /{bucket}/{key}?append")
 async def append_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Append the body to an object. Source: OSS API reference, AppendObject."""
+    """Append the body to an object.
+
+    Raises: as `Objects.append`; InvalidArgument, InvalidTag. Source: OSS API reference, AppendObject.
+    """
     position = number_of(call, "position", -1, limits.OBJECT_BYTES)
     if position < 0:
         raise OssError("InvalidArgument", "the parameter position is missing", name="position", value="")
@@ -331,7 +349,10 @@ async def append_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 @operation("PutSymlink", "PUT /{bucket}/{key}?symlink")
 async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make a symbolic link. Source: OSS API reference, PutSymlink."""
+    """Make a symbolic link.
+
+    Raises: as `Objects.put`; InvalidArgument. Source: OSS API reference, PutSymlink.
+    """
     target = unquote(header_of(call, "x-oss-symlink-target"), errors="surrogateescape")
     if not target:
         raise OssError(
@@ -343,7 +364,10 @@ async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("PutObjectACL", "PUT /{bucket}/{key}?acl")
 async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Set the ACL of an object. Source: OSS API reference, PutObjectACL."""
+    """Set the ACL of an object.
+
+    Raises: as `Objects.get`; InvalidArgument. Source: OSS API reference, PutObjectACL.
+    """
     acl = one_of(call, "x-oss-object-acl", OBJECT_ACLS)
     if not acl:
         raise OssError("InvalidArgument", "the header x-oss-object-acl is missing", name="x-oss-object-acl", value="")
@@ -353,7 +377,10 @@ async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
 
 @operation("PutObjectTagging", "PUT /{bucket}/{key}?tagging")
 async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Set an object's tags. Source: OSS API reference, PutObjectTagging."""
+    """Set an object's tags.
+
+    Raises: as `Objects.get`; MalformedXML, InvalidTag. Source: OSS API reference, PutObjectTagging.
+    """
     tags = codec.read_tagging(document_of(call, "Tagging"))
     await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags=tags))
     return Response(200)
@@ -361,14 +388,20 @@ async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> 
 
 @operation("DeleteObjectTagging", "DELETE /{bucket}/{key}?tagging")
 async def delete_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Remove the tags of an object. Source: OSS API reference, DeleteObjectTagging."""
+    """Remove the tags of an object.
+
+    Raises: as `Objects.get`. Source: OSS API reference, DeleteObjectTagging.
+    """
     await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags={}))
     return Response(204)
 
 
 @operation("DeleteObject", "DELETE /{bucket}/{key}")
 async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Delete an object; it need not exist. Source: OSS API reference, DeleteObject."""
+    """Delete an object; it need not exist.
+
+    Raises: as `ObjectStorage.bucket`. Source: OSS API reference, DeleteObject.
+    """
     await Objects(storage).delete(
         caller_of(call), call.path["bucket"], [call.path["key"]], "ObjectRemoved:DeleteObject"
     )

@@ -77,9 +77,9 @@ class LazyStorage:
         """Return the buckets of an account in a region by name, without the model."""
         from emulator.oss.store import ObjectStore  # small, and rarely needed
 
-        found = ObjectStore(self._database).buckets()
+        buckets = ObjectStore(self._database).buckets()
         return sorted(
-            (each for each in found if Tenant(each.account, each.region) == tenant), key=lambda each: each.name
+            (each for each in buckets if Tenant(each.account, each.region) == tenant), key=lambda each: each.name
         )
 
     def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":

@@ -176,6 +176,7 @@ async def get_policy(storage: ObjectStorage, call: OperationRequest) -> Response
     """Return the policy as it was sent.
 
     Raises: OssError: NoSuchBucketPolicy.
+    Source: OSS API reference, GetBucketPolicy.
     """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     policy = storage.rows.setting(bucket.name, POLICY)
@@ -189,6 +190,7 @@ async def put_policy(storage: ObjectStorage, call: OperationRequest) -> Response
     """Keep a policy: a JSON object with statements.
 
     Raises: OssError: InvalidPolicyDocument.
+    Source: OSS API reference, PutBucketPolicy.
     """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     try:
@@ -203,7 +205,11 @@ async def put_policy(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("DeleteBucketPolicy", "DELETE /{bucket}?policy")
 async def delete_policy(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Delete the policy, which need not exist."""
+    """Delete the policy, which need not exist.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, DeleteBucketPolicy.
+    """
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     await storage.put_setting(bucket, POLICY, None)
     return Response(204)

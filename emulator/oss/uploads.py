@@ -199,7 +199,10 @@ def _chosen(there: dict[int, Part], wanted: Sequence[tuple[int, str]]) -> list[P
 
 @operation("InitiateMultipartUpload", "POST /{bucket}/{key}?uploads")
 async def initiate_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Begin an upload. Source: OSS API reference, InitiateMultipartUpload."""
+    """Begin an upload.
+
+    Raises: as `Uploads.start`; InvalidArgument. Source: OSS API reference, InitiateMultipartUpload.
+    """
     upload = await Uploads(storage).start(
         caller_of(call), place_of(call), attributes_of(call), may_replace=may_replace(call)
     )  # fmt: skip
@@ -208,7 +211,10 @@ async def initiate_multipart_upload(storage: ObjectStorage, call: OperationReque
 
 @operation("UploadPart", "PUT /{bucket}/{key}?uploadId")
 async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Keep a part: the body, or a stretch of another object. Source: OSS API reference, UploadPart."""
+    """Keep a part: the body, or a stretch of another object.
+
+    Raises: as `Uploads.put_part` and `Uploads.copy_part`; InvalidArgument. Source: OSS API reference, UploadPart.
+    """
     number = number_of(call, "partNumber", 0, 1 << 40)
     source = source_of(call)
     if source is None:
@@ -225,7 +231,10 @@ async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("ListParts", "GET /{bucket}/{key}?uploadId")
 async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """List the parts there are. Source: OSS API reference, ListParts."""
+    """List the parts there are.
+
+    Raises: as `Uploads.parts`; InvalidArgument. Source: OSS API reference, ListParts.
+    """
     marker = number_of(call, "part-number-marker", 0, 1 << 40)
     limit = number_of(call, "max-parts", limits.PAGE, limits.PAGE, least=1)
     rest = [part for part in await Uploads(storage).parts(caller_of(call), _place(call)) if part.number > marker]
@@ -237,7 +246,10 @@ async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("CompleteMultipartUpload", "POST /{bucket}/{key}?uploadId")
 async def complete_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make the object. Source: OSS API reference, CompleteMultipartUpload."""
+    """Make the object.
+
+    Raises: as `Uploads.complete`; MalformedXML. Source: OSS API reference, CompleteMultipartUpload.
+    """
     everything = header_of(call, "x-oss-complete-all").lower() == "yes"
     wanted = None if everything else codec.read_completion(document_of(call, "CompleteMultipartUpload"))
     stored = await Uploads(storage).complete(
@@ -251,14 +263,20 @@ async def complete_multipart_upload(storage: ObjectStorage, call: OperationReque
 
 @operation("AbortMultipartUpload", "DELETE /{bucket}/{key}?uploadId")
 async def abort_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Drop an upload with its parts. Source: OSS API reference, AbortMultipartUpload."""
+    """Drop an upload with its parts.
+
+    Raises: as `Uploads.abort`. Source: OSS API reference, AbortMultipartUpload.
+    """
     await Uploads(storage).abort(caller_of(call), _place(call))
     return Response(204)
 
 
 @operation("ListMultipartUploads", "GET /{bucket}?uploads")
 async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """List a bucket's uploads by key and id. Source: OSS API reference, ListMultipartUploads."""
+    """List a bucket's uploads by key and id.
+
+    Raises: as `ObjectStorage.bucket`; InvalidArgument. Source: OSS API reference, ListMultipartUploads.
+    """
     query = call.query
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     listing = Listing(

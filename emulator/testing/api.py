@@ -96,10 +96,10 @@ class Api:
 
         Raises: ApiError.
         """
-        given = {name: _text(value) for name, value in parameters.items() if value is not None}
+        pairs = {name: _text(value) for name, value in parameters.items() if value is not None}
         signed = rpc.signed_parameters(
             "POST",
-            {"Action": action, "Version": FNF_VERSION, **given},
+            {"Action": action, "Version": FNF_VERSION, **pairs},
             key_id=self._key_id,
             secret=self._secret,
             timestamp=self._clock.now(),

@@ -54,11 +54,11 @@ def _output(lines: list[dict[str, Any]]) -> str:
 
 
 def _trees(kit: Localyun, lines: list[dict[str, Any]]) -> list[str]:
-    found = dict.fromkeys(
+    executions = dict.fromkeys(
         (line["flow"], line["execution"]) for line in lines if line.get("flow") and line.get("execution")
     )
     trees = []
-    for flow, execution in list(found)[-_TREES:]:
+    for flow, execution in list(executions)[-_TREES:]:
         try:
             tree = kit.command("flow", "history", flow, execution)
         except Exception as error:  # deleted by the test, perhaps

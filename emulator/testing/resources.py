@@ -282,7 +282,7 @@ class Flow:
         self._api = api
         self.name = name
         if definition is not None:
-            given = {
+            content = {
                 "Name": name,
                 "Definition": definition,
                 "Description": "",
@@ -290,11 +290,11 @@ class Flow:
                 "RoleArn": role_arn or None,
             }
             try:
-                api.fnf("CreateFlow", **given)
+                api.fnf("CreateFlow", **content)
             except ApiError as error:
                 if error.code != "FlowAlreadyExists":
                     raise
-                api.fnf("UpdateFlow", **given)
+                api.fnf("UpdateFlow", **content)
 
     def start(self, input: Any = None, *, name: str | None = None) -> Execution:
         """Start an execution; *input* is a value or JSON text."""

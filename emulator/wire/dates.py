@@ -10,12 +10,12 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _moment(instant: Millis) -> datetime:
-    return _EPOCH + timedelta(milliseconds=instant)
+def _moment(timestamp: Millis) -> datetime:
+    return _EPOCH + timedelta(milliseconds=timestamp)
 
 
 def _millis(moment: datetime, offset: timedelta) -> Millis:
-    """Return the instant that is *offset* before the wall clock shows *moment*.
+    """Return the timestamp that is *offset* before the wall clock shows *moment*.
 
     Raises: ValueError when that is outside the years 1 to 9999, so that every date which is read can be written.
     """
@@ -25,9 +25,9 @@ def _millis(moment: datetime, offset: timedelta) -> Millis:
         raise ValueError(moment.isoformat()) from error
 
 
-def http_date(instant: Millis) -> str:
+def http_date(timestamp: Millis) -> str:
     """Return ``Fri, 20 Nov 2026 00:00:00 GMT``."""
-    moment = _moment(instant)
+    moment = _moment(timestamp)
     return (
         f"{_DAYS[moment.weekday()]}, {moment.day:02d} {_MONTHS[moment.month - 1]} {moment.year} "
         f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d} GMT"
@@ -59,14 +59,14 @@ def parse_http_date(text: str) -> Millis:
     return _millis(moment, offset)
 
 
-def iso_seconds(instant: Millis) -> str:
+def iso_seconds(timestamp: Millis) -> str:
     """Return ``2024-05-01T08:00:00Z``."""
-    return f"{_moment(instant).isoformat(timespec='seconds')[:19]}Z"
+    return f"{_moment(timestamp).isoformat(timespec='seconds')[:19]}Z"
 
 
-def iso_millis(instant: Millis) -> str:
+def iso_millis(timestamp: Millis) -> str:
     """Return ``2020-09-22T23:43:40.073Z``."""
-    return f"{_moment(instant).isoformat(timespec='milliseconds')[:23]}Z"
+    return f"{_moment(timestamp).isoformat(timespec='milliseconds')[:23]}Z"
 
 
 def parse_iso(text: str) -> Millis:

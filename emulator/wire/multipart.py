@@ -31,7 +31,7 @@ class FormField:
 
 
 def is_form(content_type: str) -> bool:
-    """Tell whether a body of that type is such a form."""
+    """Whether a body of that type is such a form."""
     return content_type.lstrip().lower().startswith("multipart/form-data")
 
 
@@ -80,9 +80,9 @@ def form_of(request: Request) -> list[FormField]:
 def _find(body: bytes, mark: bytes, start: int) -> int:
     """Return `bytes.find`, in steps between which other threads get their turn."""
     for at in range(start, len(body), _STEP):
-        found = body.find(mark, at, at + _STEP + len(mark))
-        if found >= 0:
-            return found
+        position = body.find(mark, at, at + _STEP + len(mark))
+        if position >= 0:
+            return position
     return -1
 
 

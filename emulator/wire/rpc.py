@@ -158,8 +158,8 @@ class RpcFront:
             call.operation = operation.name
             self._check_text(call)
             call.found = operation
-        found: Operation = call.found
-        return found
+        declared: Operation = call.found
+        return declared
 
     def _check_text(self, call: OperationRequest) -> None:
         for name, value in call.all_parameters.items():

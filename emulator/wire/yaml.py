@@ -222,12 +222,12 @@ def _marked(node: Node, path: Path, marks: dict[Path, Mark]) -> Any:
     if isinstance(node, Sequence):
         return [_marked(item, (*path, str(number)), marks) for number, item in enumerate(node.items)]
     assert isinstance(node, Table)
-    found = {}
+    places = {}
     for key, value in node.entries:
         inner = (*path, key.text)
         marks[inner] = Mark(key.line, key.column)
-        found[key.text] = _marked(value, inner, marks)
-    return found
+        places[key.text] = _marked(value, inner, marks)
+    return places
 
 
 # --- from events to nodes --------------------------------------------------------------------------------------------

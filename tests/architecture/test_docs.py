@@ -156,7 +156,7 @@ def blocks(language):
 @pytest.mark.parametrize("text", blocks("python"))
 def test_python_snippets_compile(text):
     """What is to be copied is a program; those of whole programs are run by the tests of their pages."""
-    compile(text, "snippet", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert compile(text, "snippet", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @pytest.mark.parametrize("text", blocks("ya?ml"))

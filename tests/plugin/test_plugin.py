@@ -44,7 +44,7 @@ def project(tmp_path):
 
 def test_state_and_clock_are_those_of_the_baseline_in_every_test(project):
     """What one test leaves behind, no other sees; what the baseline has made, all see."""
-    project(
+    text = project(
         pytest_ini="[pytest]\nlocalyun_clock = frozen\n",
         conftest_py="""
             import pytest
@@ -72,10 +72,12 @@ def test_state_and_clock_are_those_of_the_baseline_in_every_test(project):
             """,
     )
 
+    assert "4 passed" in text
+
 
 def test_flow_of_an_hour_runs_at_once(project):
     """Time is moved, waited for by condition, and read."""
-    project(
+    text = project(
         test_it_py=FLOW
         + """
 def test_wait(localyun):
@@ -91,6 +93,8 @@ def test_skip(localyun):
     assert run.wait().status == "Succeeded"
 """
     )
+
+    assert "2 passed" in text
 
 
 def test_functions_beside_the_tests_are_served(project):
@@ -154,7 +158,7 @@ def test_report_of_a_failing_test_tells_what_the_emulator_did(project):
 
 def test_workers_have_a_clock_of_their_own(project):
     """Under xdist no worker's time is moved by another's."""
-    project(
+    text = project(
         "-n", "2",
         test_it_py="""
             import pytest
@@ -167,10 +171,12 @@ def test_workers_have_a_clock_of_their_own(project):
             """,
     )  # fmt: skip
 
+    assert "6 passed" in text
+
 
 def test_unittest_and_async_tests_work_too(project):
     """A TestCase by hand or by fixture, and a coroutine."""
-    project(
+    text = project(
         test_it_py="""
             import unittest
 
@@ -203,6 +209,8 @@ def test_unittest_and_async_tests_work_too(project):
             """,
     )  # fmt: skip
 
+    assert "3 passed" in text
+
 
 def test_a_missing_extra_is_named(project):
     """Without requests the fixture says which extra brings it."""
@@ -221,7 +229,7 @@ def test_a_missing_extra_is_named(project):
 
 def test_plugin_costs_nothing_where_it_is_not_used(project):
     """Of the emulator only the plugin's own file is imported."""
-    project(
+    text = project(
         test_it_py="""
             import sys
 
@@ -230,6 +238,8 @@ def test_plugin_costs_nothing_where_it_is_not_used(project):
                 assert loaded == {"emulator", "emulator.testing", "emulator.testing.plugin"}
             """
     )
+
+    assert "1 passed" in text
 
 
 def test_wrong_options_are_refused(project):

@@ -49,13 +49,13 @@ class Condition:
 
     def holds(self, facts: Facts) -> bool:
         """Whether the request fulfils the condition; a value of it that cannot be read matches nothing."""
-        given = facts.get(self.key, ())
-        if not given:
+        texts = facts.get(self.key, ())
+        if not texts:
             return self.operator.negated or self.every
-        found = [self._matches(text) for text in given]
+        matches = [self._matches(text) for text in texts]
         if self.every:
-            return all(match is not self.operator.negated for match in found)
-        return any(found) is not self.operator.negated
+            return all(match is not self.operator.negated for match in matches)
+        return any(matches) is not self.operator.negated
 
     def _matches(self, text: str) -> bool:
         try:
@@ -129,10 +129,10 @@ def _number(text: str) -> float:
 
 
 def _truth(text: str) -> bool:
-    found = {"true": True, "false": False}.get(text.lower())
-    if found is None:
+    truth = {"true": True, "false": False}.get(text.lower())
+    if truth is None:
         raise ValueError(text)
-    return found
+    return truth
 
 
 def _text(text: str) -> str:

@@ -94,49 +94,49 @@ def _statements(text: str) -> list[dict[str, Any]]:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key comes twice in an object")
-    return found
+    return members
 
 
 _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition"}
 _TRUST_ELEMENTS = {"Sid", "Effect", "Action", "Principal", "Condition"}
 
 
-def _statement(given: dict[str, Any], *, trust: bool) -> Statement:
-    if unknown := given.keys() - (_TRUST_ELEMENTS if trust else _ELEMENTS):
+def _statement(content: dict[str, Any], *, trust: bool) -> Statement:
+    if unknown := content.keys() - (_TRUST_ELEMENTS if trust else _ELEMENTS):
         raise MalformedPolicy(f"The element {min(unknown)} is not known in a statement.")
-    if given.get("Effect") not in ("Allow", "Deny"):  # compared, not looked up: it may be of any kind
+    if content.get("Effect") not in ("Allow", "Deny"):  # compared, not looked up: it may be of any kind
         raise MalformedPolicy("The Effect must be Allow or Deny.")
-    actions, not_actions = _either(given, "Action")
+    actions, not_actions = _either(content, "Action")
     if not all(_is_action(action) for action in actions):
         raise MalformedPolicy("An Action must be * or of the form service:operation.")
-    resources, not_resources = (("*",), False) if trust else _either(given, "Resource")
+    resources, not_resources = (("*",), False) if trust else _either(content, "Resource")
     if not all(_is_resource(name) for name in resources):
         raise MalformedPolicy("A Resource must be * or of the form acs:service:region:account:name.")
     try:
-        conditions = parse_conditions(given["Condition"]) if "Condition" in given else ()
+        conditions = parse_conditions(content["Condition"]) if "Condition" in content else ()
     except MalformedCondition as error:
         raise MalformedPolicy(f"The Condition cannot be read: {error}.") from None
     return Statement(
-        allow=given["Effect"] == "Allow",
+        allow=content["Effect"] == "Allow",
         actions=tuple(action.lower() for action in actions),
         not_actions=not_actions,
         resources=tuple(_filled(name) for name in resources),
         not_resources=not_resources,
         conditions=conditions,
-        principals=_principals(given.get("Principal")) if trust else None,
+        principals=_principals(content.get("Principal")) if trust else None,
     )
 
 
-def _either(given: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
+def _either(content: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
     """Return the texts of the element *name* or of its opposite, and whether it was the opposite."""
     opposite = f"Not{name}"
-    if (name in given) == (opposite in given):
+    if (name in content) == (opposite in content):
         raise MalformedPolicy(f"A statement must have either {name} or {opposite}.")
-    negated = opposite in given
-    return _texts(given[opposite if negated else name], opposite if negated else name), negated
+    negated = opposite in content
+    return _texts(content[opposite if negated else name], opposite if negated else name), negated
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:

@@ -72,12 +72,12 @@ def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> s
         elif not word.startswith("-"):
             place += 1
     if kind:
-        found = set(offered) or set(names(kind))
+        candidates = set(offered) or set(names(kind))
     elif begun.startswith("-"):
-        found = set(parser._option_string_actions)
+        candidates = set(parser._option_string_actions)
     else:
-        found = set(_commands(parser)) or _positional(parser, place, names)
-    return {name for name in found if name.startswith(begun)}
+        candidates = set(_commands(parser)) or _positional(parser, place, names)
+    return {name for name in candidates if name.startswith(begun)}
 
 
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:

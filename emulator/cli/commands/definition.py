@@ -92,8 +92,8 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.programs import read_program
 
     del settings
-    given = read_definition(arguments.file)
-    text, tags = _without_tags(given, _ANY_RESOURCE)
+    source = read_definition(arguments.file)
+    text, tags = _without_tags(source, _ANY_RESOURCE)
     if tags:
         tag, line = tags[0]
         raise CommandFailed(_("line {line}: {tag} has no value here; convert what it stands for", line=line, tag=tag))

@@ -178,11 +178,11 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 
 def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = name_of(arguments, path, _project_name(path))
-    found = api.record(name)
-    if found is None:
+    known = api.record(name)
+    if known is None:
         names = ", ".join(record.name for record in api.records()) or _("none")
         raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
-    record = _checked(found, arguments, path)
+    record = _checked(known, arguments, path)
     steps = removal(record)
     if not wants_json(arguments):
         _say_steps(steps)
@@ -225,13 +225,13 @@ def list_all(arguments: Namespace, settings: Settings) -> int:
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
-def file_of(given: str | None) -> Path:
+def file_of(name: str | None) -> Path:
     """Return the file that is meant: the one given, or the usual one of a folder.
 
     Raises: WrongUsage.
     """
-    if given is not None:
-        path = Path(given)
+    if name is not None:
+        path = Path(name)
         if path.is_dir():
             return _usual_file(path)
         return path.absolute()
@@ -268,18 +268,18 @@ def name_of(arguments: Namespace, path: Path, own: str) -> str:
     return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
 
 
-def parameters_of(given: Sequence[str]) -> dict[str, str]:
+def parameters_of(texts: Sequence[str]) -> dict[str, str]:
     """Return parameters by name.
 
     Raises: WrongUsage.
     """
-    found = {}
-    for text in given:
+    parameters = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def _confirm(arguments: Namespace, steps: Plan) -> None:

@@ -19,14 +19,16 @@ from emulator.wire.dates import iso_seconds
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Print each finding with its remedy; the exit code is 1 when something is wrong."""
-    found = _examine(settings)
-    problems = [each for each in found if each.verdict == "wrong"]
+    findings = _examine(settings)
+    problems = [each for each in findings if each.verdict == "wrong"]
     if wants_json(arguments):
-        say_json({"findings": [_plain(each) for each in found], "wrong": len(problems)})
+        say_json({"findings": [_plain(each) for each in findings], "wrong": len(problems)})
     else:
         marks = {"ok": _("ok"), "note": _("note"), "wrong": _("wrong")}
-        say_table(("subject", "verdict", "found"), [(each.subject, marks[each.verdict], each.found) for each in found])
-        remedies = [each for each in found if each.remedy]
+        say_table(
+            ("subject", "verdict", "found"), [(each.subject, marks[each.verdict], each.found) for each in findings]
+        )
+        remedies = [each for each in findings if each.remedy]
         if remedies:
             say()
         for each in remedies:

@@ -51,10 +51,10 @@ def run(arguments: Namespace, settings: Settings) -> int:
     file = "main.tf" if arguments.format == "terraform" else arguments.format
     _make_room(folder, file, overwrite=arguments.overwrite)
     try:
-        found = inventory(DeployClient(client), chosen(groups))
+        resources = inventory(DeployClient(client), chosen(groups))
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
-    content = portable(found, client.keys.account_id, client.keys.region)
+    content = portable(resources, client.keys.account_id, client.keys.region)
     name = re.sub("[^0-9A-Za-z-]+", "-", folder.name).strip("-") or "exported"
     job = Job(content, folder, name, client.keys.region)
     try:
@@ -71,8 +71,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return DONE
 
 
-def _groups(given: Sequence[str]) -> list[str]:
-    groups = [name.strip() for text in given for name in text.split(",") if name.strip()]
+def _groups(texts: Sequence[str]) -> list[str]:
+    groups = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     for name in groups:
         if name not in GROUPS:
             raise WrongUsage(_("--only takes {groups}, not {name!r}", groups=", ".join(GROUPS), name=name))
@@ -149,21 +149,21 @@ def diff(arguments: Namespace, settings: Settings) -> int:
             endpoint=client.endpoint.http,
             name=name,
             now=SystemClock().now(),
-            outputs_of=lambda other: found.outputs if (found := api.record(other)) is not None else None,
+            outputs_of=lambda other: rows.outputs if (rows := api.record(other)) is not None else None,
         )
         blueprint = read(root, target, path.parent, parameters_of(arguments.parameter))
-        found = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
+        rows = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:
         raise CommandFailed(listed(path, error.problems)) from error
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     if wants_json(arguments):
-        say_json([_row(each) for each in found])
-    elif not found:
+        say_json([_row(each) for each in rows])
+    elif not rows:
         say(_("nothing differs"))
     else:
-        say_table(("kind", "name", "property", "file", "running"), [_cells(each) for each in found])
-    return DIFFERENT if found else DONE
+        say_table(("kind", "name", "property", "file", "running"), [_cells(each) for each in rows])
+    return DIFFERENT if rows else DONE
 
 
 def _row(each: Difference) -> dict[str, Any]:

@@ -142,14 +142,14 @@ def history(arguments: Namespace, settings: Settings) -> int:
     """Print an execution as the tree of its steps, or every event of it."""
     client = connect(settings)
     execution = arguments.execution or latest(client, arguments.flow)
-    found = list(read_history(client, arguments.flow, execution))
+    events = list(read_history(client, arguments.flow, execution))
     if wants_json(arguments):
-        say_json(found)
+        say_json(events)
     elif arguments.events:
-        say_table(HEADINGS, [event_row(event, found[0]) for event in found])
+        say_table(HEADINGS, [event_row(event, events[0]) for event in events])
     else:
         run = Execution()
-        for event in found:
+        for event in events:
             run.add(event)
         style = Style.of_terminal(full=arguments.full)
         for line in render(run, f"{arguments.flow} / {execution}", style):
@@ -172,15 +172,15 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the flows, or the executions of one flow, newest first."""
     client = connect(settings)
     if arguments.flow is None:
-        found = list(client.workflow_pages("ListFlows", "Flows"))
+        flows = list(client.workflow_pages("ListFlows", "Flows"))
         headings = ("name", "created", "description")
-        rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in found]
+        rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in flows]
     else:
-        found = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
+        flows = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
         headings = ("execution", "status", "started")
-        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in found]
+        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
     if wants_json(arguments):
-        say_json(found)
+        say_json(flows)
     else:
         say_table(headings, rows)
     return 0
@@ -190,18 +190,18 @@ def describe(arguments: Namespace, settings: Settings) -> int:
     """Print a flow with its definition, or an execution with its input and output."""
     client = connect(settings)
     if arguments.execution:
-        found = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=arguments.execution)
+        execution = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=arguments.execution)
         shown = ("FlowName", "Name", "Status", "StartedTime", "StoppedTime", "Input", "Output")
     else:
-        found = client.workflow("DescribeFlow", Name=arguments.flow)
+        execution = client.workflow("DescribeFlow", Name=arguments.flow)
         shown = ("Name", "Description", "Type", "RoleArn", "ExecutionMode", "CreatedTime", "LastModifiedTime")
     if wants_json(arguments):
-        say_json(found)
+        say_json(execution)
         return 0
-    say_pairs({name: found[name] for name in shown if found.get(name)})
+    say_pairs({name: execution[name] for name in shown if execution.get(name)})
     if not arguments.execution:
         say()
-        say(str(found["Definition"]).rstrip("\n"))
+        say(str(execution["Definition"]).rstrip("\n"))
     return 0
 
 
@@ -251,9 +251,9 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 
 def schedules(arguments: Namespace, settings: Settings) -> int:
     """List the schedules of a flow."""
-    found = list(connect(settings).workflow_pages("ListSchedules", "Schedules", FlowName=arguments.flow))
+    listed = list(connect(settings).workflow_pages("ListSchedules", "Schedules", FlowName=arguments.flow))
     if wants_json(arguments):
-        say_json(found)
+        say_json(listed)
     else:
         rows = [
             (
@@ -262,7 +262,7 @@ def schedules(arguments: Namespace, settings: Settings) -> int:
                 _("yes") if each["Enable"] else _("no"),
                 short(each["Payload"], 60),
             )
-            for each in found
+            for each in listed
         ]
         say_table(("schedule", "expression", "enabled", "payload"), rows)
     return 0

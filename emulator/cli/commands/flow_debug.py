@@ -66,8 +66,8 @@ def fork(arguments: Namespace, settings: Settings) -> int:
         "definition": read_definition(arguments.definition) if arguments.definition else None,
         "name": arguments.name,
     }
-    given = {name: value for name, value in body.items() if value is not None}
-    made = connect(settings).admin("POST", f"{_page(flow, execution)}/fork", given)
+    content = {name: value for name, value in body.items() if value is not None}
+    made = connect(settings).admin("POST", f"{_page(flow, execution)}/fork", content)
     return tell(arguments, _("started {name}", name=made["execution"]), made)
 
 

@@ -112,13 +112,13 @@ def read_record(path: Path | None) -> list[Recorded]:
         lines = path.read_text(encoding="utf-8").splitlines() if path is not None else []
     except OSError:  # no execution came to its end
         return []
-    found = []
+    events = []
     for line in lines:
         try:
-            found.append(json.loads(line))
+            events.append(json.loads(line))
         except ValueError:  # the disk was full, and the client has said so
             continue
-    return found
+    return events
 
 
 def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:

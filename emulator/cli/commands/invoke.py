@@ -186,13 +186,13 @@ _LONGEST_SETTING = 60
 
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
-    found = connect(settings).admin("GET", "triggers")["triggers"]
+    triggers = connect(settings).admin("GET", "triggers")["triggers"]
     if wants_json(arguments):
-        say_json(found)
+        say_json(triggers)
         return DONE
     rows = [
         (row["function"], row["trigger"], row["type"], row["qualifier"], "on" if row["enabled"] else "off", _about(row))
-        for row in found
+        for row in triggers
     ]
     say_table(("function", "trigger", "type", "qualifier", "state", "what it listens to"), rows)
     return DONE

@@ -38,8 +38,8 @@ def delete(arguments: Namespace, settings: Settings) -> int:
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List queues with the numbers of their messages."""
-    found = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
-    return show_table(arguments, _COLUMNS, found)
+    queues = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
+    return show_table(arguments, _COLUMNS, queues)
 
 
 def attributes(arguments: Namespace, settings: Settings) -> int:
@@ -82,10 +82,10 @@ def receive(arguments: Namespace, settings: Settings) -> int:
     path = path_of("queues", arguments.queue, "messages")
     query = {"numOfMessages": arguments.number}
     query |= {} if arguments.wait is None else {"waitseconds": arguments.wait}
-    found = _messages(service, path, query)
-    code = _show(arguments, found)
-    if arguments.delete and found:
-        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in found]
+    messages = _messages(service, path, query)
+    code = _show(arguments, messages)
+    if arguments.delete and messages:
+        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in messages]
         service.call("DELETE", path, Element("ReceiptHandles", children=handles))
     return code
 
@@ -106,10 +106,10 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     return [] if root is None else [fields(message) for message in root.all("Message")]
 
 
-def _show(arguments: Namespace, found: Sequence[Fields]) -> int:
+def _show(arguments: Namespace, messages: Sequence[Fields]) -> int:
     shown = [
         {**message, "MessageBody": shown_body(message["MessageBody"], from_base64=arguments.base64)}
-        for message in found
+        for message in messages
     ]
     if not shown and not wants_json(arguments):
         complain(_("no message in {name}", name=arguments.queue))

@@ -98,11 +98,11 @@ def status(arguments: Namespace, settings: Settings) -> int:
     """Print what is running and what it serves."""
     client = connect(settings)
     client.health()
-    found = client.admin("GET", "status")
+    answer = client.admin("GET", "status")
     if wants_json(arguments):
-        say_json(found)
+        say_json(answer)
         return 0
-    say_pairs({name: _readable(value) for name, value in found.items()})
+    say_pairs({name: _readable(value) for name, value in answer.items()})
     return 0
 
 

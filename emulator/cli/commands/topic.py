@@ -85,11 +85,11 @@ def subscribe(arguments: Namespace, settings: Settings) -> int:
     return tell(arguments, text, done)
 
 
-def _endpoint(client: Client, given: str) -> str:
+def _endpoint(client: Client, endpoint: str) -> str:
     """Return the endpoint's full form; ``queue:NAME`` is short for the queue's."""
-    if not given.startswith(_QUEUE):
-        return given
-    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{given.removeprefix(_QUEUE)}"
+    if not endpoint.startswith(_QUEUE):
+        return endpoint
+    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{endpoint.removeprefix(_QUEUE)}"
 
 
 def unsubscribe(arguments: Namespace, settings: Settings) -> int:

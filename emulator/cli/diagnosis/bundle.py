@@ -62,8 +62,8 @@ class Secrets:
     """The secrets of one state folder; `masked` takes them out of a text."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        found = sorted({value for value in values if len(value) >= _SHORTEST}, key=lambda value: (-len(value), value))
-        self.values = tuple(found)
+        secrets = sorted({value for value in values if len(value) >= _SHORTEST}, key=lambda value: (-len(value), value))
+        self.values = tuple(secrets)
 
     def masked(self, text: str) -> str:
         """Return *text* without secrets, also where JSON or a URL has written them with escapes."""
@@ -78,11 +78,11 @@ class Secrets:
         return text
 
 
-def _mask(found: re.Match[str]) -> str:
-    if not found.re.groups:
+def _mask(match: re.Match[str]) -> str:
+    if not match.re.groups:
         return MASK
-    begin, end = (place - found.start() for place in found.span(1))
-    return found[0][:begin] + MASK + found[0][end:]
+    begin, end = (place - match.start() for place in match.span(1))
+    return match[0][:begin] + MASK + match[0][end:]
 
 
 def collect(config: Config, environ: Mapping[str, str] = os.environ) -> Secrets:
@@ -103,8 +103,8 @@ def _of_files(state: Path) -> Iterator[str]:
             yield from (value for key, value in _texts(content) if key not in plain | {"account_id"})
     for path in state.glob("ca/**/*.pem"):
         with suppress(OSError, UnicodeDecodeError):
-            for found in _SHAPES[0].finditer(path.read_text(encoding="ascii")):
-                yield from found[0].splitlines()[1:-1]
+            for match in _SHAPES[0].finditer(path.read_text(encoding="ascii")):
+                yield from match[0].splitlines()[1:-1]
 
 
 def _of_database(path: Path) -> Iterator[str]:
@@ -230,19 +230,19 @@ def _listing(state: Path) -> Iterator[str]:
 
 def _tables(path: Path) -> dict[str, Any]:
     """Return the schema versions and how many rows each table has; what of it can be read."""
-    found: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     if not path.is_file():
-        return found
+        return tables
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             names: Sequence[tuple[str]] = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()
-            found["schema"] = dict(database.execute("SELECT service, version FROM schema_versions").fetchall())
-            found["rows"] = {
+            tables["schema"] = dict(database.execute("SELECT service, version FROM schema_versions").fetchall())
+            tables["rows"] = {
                 name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - its own name
                 for (name,) in names
             }
     except sqlite3.Error as error:
-        found["problem"] = str(error)
-    return found
+        tables["problem"] = str(error)
+    return tables

@@ -165,26 +165,26 @@ def _room(folder: Path) -> Findings:
         yield wrong("state", text, _("make room, or name a folder on another disk with --state DIR"))
 
 
-def clocks(state: Path, now: Millis, told: Mapping[str, Any] | None) -> Findings:
+def clocks(state: Path, now: Millis, clock: Mapping[str, Any] | None) -> Findings:
     """Compare the system's clock with the files of *state*, and the emulator's with the system's.
 
-    *told* is what the admin API says of the emulator's clock, None when none runs.
+    *clock* is the admin API's answer about the emulator's clock, None when none runs.
     """
     problems = list(_system_clock(state, now))
-    if told is not None:
-        problems += _emulators_clock(now, told)
+    if clock is not None:
+        problems += _emulators_clock(now, clock)
     yield from problems or [ok("clock", _("the clocks agree: {now}", now=iso_seconds(now)))]
 
 
-def _emulators_clock(now: Millis, told: Mapping[str, Any]) -> Findings:
-    offset_ms = int(told["offset_ms"])
-    apart_ms = abs(int(told["now_ms"]) - offset_ms - now)
+def _emulators_clock(now: Millis, clock: Mapping[str, Any]) -> Findings:
+    offset_ms = int(clock["offset_ms"])
+    apart_ms = abs(int(clock["now_ms"]) - offset_ms - now)
     if apart_ms > CLOCKS_APART_MS:
         text = _("this machine's clock and that of the emulator's are {seconds} s apart", seconds=apart_ms // 1000)
         yield wrong("clock", text, _("set both by a time server; signatures are valid for 15 minutes only"))
-    if told["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
-        how = _("frozen") if told["frozen"] else _("moved by {seconds} s", seconds=offset_ms // 1000)
-        text = _("the emulator's time is {how}: {now}", how=how, now=told["now"])
+    if clock["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
+        how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=offset_ms // 1000)
+        text = _("the emulator's time is {how}: {now}", how=how, now=clock["now"])
         yield remark("clock", text, _("a new state folder, or a checkpoint of an earlier time, has another one"))
 
 
@@ -305,10 +305,10 @@ def sdks(
     """Look for SDKs with known trouble, in this Python and in ``node_modules`` of *folder*."""
     problems = []
     for trouble in known_trouble() if troubles is None else troubles:
-        found = installed(trouble.distribution) if trouble.where == "python" else _node(folder, trouble.distribution)
-        if not found or version < trouble.python or (trouble.fixed_in and not _is_older(found, trouble.fixed_in)):
+        present = installed(trouble.distribution) if trouble.where == "python" else _node(folder, trouble.distribution)
+        if not present or version < trouble.python or (trouble.fixed_in and not _is_older(present, trouble.fixed_in)):
             continue
-        text = f"{trouble.distribution} {found}: {trouble.what}"
+        text = f"{trouble.distribution} {present}: {trouble.what}"
         problems.append(wrong("sdks", text, trouble.remedy))
     yield from problems or [ok("sdks", _("no SDK with known trouble is installed here"))]
 

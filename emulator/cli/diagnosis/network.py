@@ -66,7 +66,7 @@ def ports(config: Config, served: Endpoint | None, running: Iterable[Running]) -
 def resolve(name: str) -> Sequence[str]:
     """Return the addresses this system has for a host name; none when it has none or does not answer in time."""
     try:
-        return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM)})
+        return sorted({str(info[4][0]) for info in socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM)})
     except (OSError, UnicodeError):
         return ()
 
@@ -74,15 +74,15 @@ def resolve(name: str) -> Sequence[str]:
 def names(account: str, region: str, resolver: Resolve = resolve, limit_s: float = RESOLVING_S) -> Findings:
     """Look where the names of the SDKs' hosts lead from here, ``localhost`` included."""
     hosts = [host.format(account=account, region=region) for host in HOSTS]
-    found = _all_resolved(["localhost", *hosts], resolver, limit_s)
-    if not found["localhost"] or not _all_loopback(found["localhost"]):
+    resolved = _all_resolved(["localhost", *hosts], resolver, limit_s)
+    if not resolved["localhost"] or not _all_loopback(resolved["localhost"]):
         yield wrong(
             "names",
-            _("localhost leads to {addresses}", addresses=", ".join(found["localhost"]) or "-"),
+            _("localhost leads to {addresses}", addresses=", ".join(resolved["localhost"]) or "-"),
             _("add the line '127.0.0.1 localhost' to the hosts file"),
         )
-    here = [host for host in hosts if found[host] and _all_loopback(found[host])]
-    away = [host for host in hosts if found[host] and host not in here]
+    here = [host for host in hosts if resolved[host] and _all_loopback(resolved[host])]
+    away = [host for host in hosts if resolved[host] and host not in here]
     if here:
         yield ok("names", _("these lead to this machine: {hosts}", hosts=", ".join(here)))
     if away:
@@ -96,17 +96,17 @@ def names(account: str, region: str, resolver: Resolve = resolve, limit_s: float
 
 
 def _all_resolved(hosts: Sequence[str], resolver: Resolve, limit_s: float) -> dict[str, Sequence[str]]:
-    found: dict[str, Sequence[str]] = dict.fromkeys(hosts, ())
+    resolved: dict[str, Sequence[str]] = dict.fromkeys(hosts, ())
 
     def look(host: str) -> None:
-        found[host] = resolver(host)
+        resolved[host] = resolver(host)
 
     threads = [Thread(target=look, args=(host,), daemon=True) for host in hosts]
     for thread in threads:
         thread.start()
     for thread in threads:  # a resolver without a network may take half a minute: the threads are left behind then
         thread.join(limit_s / len(threads))
-    return dict(found)
+    return dict(resolved)
 
 
 def _all_loopback(addresses: Iterable[str]) -> bool:
@@ -115,11 +115,11 @@ def _all_loopback(addresses: Iterable[str]) -> bool:
 
 def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
     """Look for proxies between clients and the emulator; *own* is the emulator's, which is meant."""
-    found = {name: value for name, value in environ.items() if name.upper() in PROXY_VARIABLES and value}
-    foreign = {name: value for name, value in found.items() if _place(value) != _place(own or "")}
+    variables = {name: value for name, value in environ.items() if name.upper() in PROXY_VARIABLES and value}
+    foreign = {name: value for name, value in variables.items() if _place(value) != _place(own or "")}
     direct = {entry.strip() for entry in (environ.get("NO_PROXY") or environ.get("no_proxy") or "").split(",")}
     if not foreign:
-        yield ok("proxies", _("the emulator's proxy is set") if found else _("no proxy is set"))
+        yield ok("proxies", _("the emulator's proxy is set") if variables else _("no proxy is set"))
     elif "*" in direct or {"localhost", "127.0.0.1"} <= direct:
         yield remark(
             "proxies",
@@ -160,17 +160,17 @@ def _by_variable(own: str, environ: Mapping[str, str], by_system: bool, state: P
     trusting = ["*"] if by_system else []
     strangers = []
     for variable, programs in READERS.items():
-        given = environ.get(variable)
-        if given and not Path(given).exists():
+        value = environ.get(variable)
+        if value and not Path(value).exists():
             yield wrong(
                 "certificates",
                 _("{variable} names {path}, which is not there: {programs} trust nobody", variable=variable,
-                  path=given, programs=programs),
+                  path=value, programs=programs),
                 f"unset {variable}",
             )  # fmt: skip
-        elif _contains(given, own):
+        elif _contains(value, own):
             trusting.append(programs)
-        elif given or not by_system:
+        elif value or not by_system:
             strangers.append(programs)
     yield _trust(trusting, strangers, state)
 

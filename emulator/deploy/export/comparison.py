@@ -38,7 +38,7 @@ def differences(
 
     Raises: Refused.
     """
-    found: list[Difference] = []
+    differences: list[Difference] = []
     noted = record.by_key()
     known: dict[str, Mapping[str, str]] = {}
     for described in blueprint.resources:
@@ -48,25 +48,25 @@ def differences(
         attributes = entry.attributes if entry is not None else _newest(api, resource)
         actual = None if has_token(resource.identity) else provider.find(api, resource.identity, attributes)
         if actual is None:
-            found.append(Difference(kind=resource.kind, name=resource.physical, file="there"))
+            differences.append(Difference(kind=resource.kind, name=resource.physical, file="there"))
             continue
         known[resource.logical] = provider.attributes(actual)
         if resource.kind in _NOT_COMPARED:
             continue
         saved = provider.saved(api, resource, actual)
-        found.extend(_of_properties(resource, saved))
+        differences.extend(_of_properties(resource, saved))
         if resource.package is not None and not same_code(resource.package, saved.package):
-            found.append(
+            differences.append(
                 Difference(kind=resource.kind, name=resource.physical, path="code", file="this", running="other")
             )
     if others:
         mentioned = {each.key for each in blueprint.resources}
-        found.extend(
+        differences.extend(
             Difference(kind=each.kind, name=each.physical, running="there")
             for each in portable(inventory(api), account, region).resources
             if each.key not in mentioned and each.kind not in VERSIONS
         )
-    return found
+    return differences
 
 
 def _newest(api: ApiClient, resource: Resource) -> Mapping[str, str]:

@@ -35,16 +35,16 @@ def has_place(value: Any) -> bool:
 
 def parts(text: str) -> list[tuple[str, str] | str]:
     """Return a text cut at its places: literal texts, and kind and name of each place."""
-    found: list[tuple[str, str] | str] = []
+    parts: list[tuple[str, str] | str] = []
     end = 0
     for match in _PLACE.finditer(text):
         if match.start() > end:
-            found.append(text[end : match.start()])
-        found.append((match[1], match[2]))
+            parts.append(text[end : match.start()])
+        parts.append((match[1], match[2]))
         end = match.end()
-    if end < len(text) or not found:
-        found.append(text[end:])
-    return found
+    if end < len(text) or not parts:
+        parts.append(text[end:])
+    return parts
 
 
 def changed(value: Any, change: Callable[[str], Any]) -> Any:
@@ -86,13 +86,13 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     def local(text: str) -> str:
         return number.sub(place(ACCOUNT), arn.sub(lambda match: match[1] + place(REGION), text))
 
-    found = []
+    chosen = []
     for each in kept:
         properties = _without_secrets(each, variables)
-        found.append(replace(each, properties=changed(properties, local)))
+        chosen.append(replace(each, properties=changed(properties, local)))
         if each.package is not None:
             notes.extend(_suspicious(each))
-    return Portable(resources=tuple(found), variables=tuple(variables.values()), notes=tuple(notes))
+    return Portable(resources=tuple(chosen), variables=tuple(variables.values()), notes=tuple(notes))
 
 
 # --- what the emulator numbers or makes by itself --------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resou
               if each.kind in VERSIONS}  # fmt: skip
     layers = {each.identity[0]: str(each.properties.get("Version") or "") for each in resources
               if each.kind == "fc3.layer"}  # fmt: skip
-    found = []
+    numbered = []
     for each in resources:
         properties = {name: item for name, item in each.properties.items() if name not in _NUMBERS}
         if each.kind in {"fc.alias", "fc3.alias"}:
@@ -138,8 +138,8 @@ def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resou
                 properties["versionId"] = place(VERSION, f"{kind}/{each.identity[0]}")
         if properties.get("layers"):
             properties["layers"] = [_layer(str(arn), layers, each, notes) for arn in properties["layers"]]
-        found.append(replace(each, properties=properties))
-    return found
+        numbered.append(replace(each, properties=properties))
+    return numbered
 
 
 _NUMBERS = frozenset({"Version", "VersionId"})

@@ -10,7 +10,8 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
 from emulator.deploy.export import packages
 from emulator.deploy.export.layout import Job, Names, Written, owned, plain, yaml_text
-from emulator.deploy.export.portable import changed, parts
+from emulator.deploy.export.portable import changed, document, parts
+from emulator.deploy.export.template import BUCKET
 from emulator.deploy.model import Resource, key_of
 from emulator.deploy.shapes import written_members
 from emulator.services.mns.queues.model import QUEUE
@@ -19,7 +20,7 @@ from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 FILE = "s.yaml"
 _LATEST = "LATEST"
 _NO_PLACE = {
-    "ram.role": "roles", "ram.policy": "policies", "ram.attachment": "policies of roles", "fc.version": "versions",
+    "fc.version": "versions",
     "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services", "fc3.version": "versions",
     "fc3.alias": "aliases",
 }  # fmt: skip
@@ -61,11 +62,8 @@ class _Project:
                     self._module(each, "fc3-domain", {"region": self._region, **values})
                 case "fnf.flow":
                     self._module(each, "fnf", self._flow(each))
-                case "mns.queue":
-                    values = ros_services.file_values(QUEUE, each.properties, capital=False)
-                    self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
-                case "mns.topic":
-                    self._module(each, "mns-topic", self._topic(each))
+                case _:
+                    self._simple(each)
         self._note_others()
         file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
         file["vars"] = {"region": self._job.region}
@@ -80,6 +78,24 @@ class _Project:
         self._modules[self._names.of(each)] = {"component": component, "props": props}
         self._done.append(each)
 
+    def _simple(self, each: Resource) -> None:
+        """Add the module of what has one by itself."""
+        match each.kind:
+            case "ram.policy":
+                values = {"policyDocument": document(each.properties["PolicyDocument"])}
+                values["description"] = each.properties.get("Description")
+                self._module(each, "ram-policy", {"policyName": each.identity[0], **values})
+            case "ram.role":
+                self._module(each, "ram-role", self._role(each))
+            case "oss.bucket":
+                values = {name[:1].lower() + name[1:]: each.properties.get(name) for name in BUCKET}
+                self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
+            case "mns.queue":
+                values = ros_services.file_values(QUEUE, each.properties, capital=False)
+                self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
+            case "mns.topic":
+                self._module(each, "mns-topic", self._topic(each))
+
     def _note_others(self) -> None:
         done = {each.key for each in self._done}
         for each in self._resources:
@@ -90,10 +106,10 @@ class _Project:
 
     def _taken(self, kind: str, identity: tuple[str, ...]) -> Resource | None:
         """Return the resource inside another, as one that is written with it."""
-        found = self._there.get(key_of(kind, identity))
-        if found is not None and found not in self._done:
-            self._done.append(found)
-        return found
+        resource = self._there.get(key_of(kind, identity))
+        if resource is not None and resource not in self._done:
+            self._done.append(resource)
+        return resource
 
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
@@ -130,12 +146,12 @@ class _Project:
         return props
 
     def _triggers(self, kind: str, each: Resource, names: tuple[str, str, str, str]) -> list[dict[str, Any]]:
-        found = []
+        triggers = []
         name, type_name, role, config = names
         for trigger in owned(kind, self._resources, each.identity):
             self._done.append(trigger)
             own = trigger.properties
-            found.append(
+            triggers.append(
                 {
                     name: trigger.identity[-1],
                     type_name: own["triggerType"],
@@ -146,20 +162,20 @@ class _Project:
                     config: own.get("triggerConfig") or {},
                 }
             )
-        return found
+        return triggers
 
     def _domains_2(self, function: Resource) -> list[dict[str, Any]]:
-        found = []
+        domains = []
         for each in self._resources:
             routes = (each.properties.get("routeConfig") or {}).get("routes") or [] if each.kind == "fc.domain" else []
             if routes and (routes[0].get("serviceName"), routes[0].get("functionName")) == function.identity:
                 self._done.append(each)
                 values = {"domainName": each.identity[0], **each.properties, "routeConfigs": routes}
-                found.append(written_members(s_components.DOMAIN_2, values, capital=False))
+                domains.append(written_members(s_components.DOMAIN_2, values, capital=False))
                 for name in ("tlsConfig", "authConfig"):
                     if each.properties.get(name):
                         self._notes.append(f"{each.identity[0]}: component fc has no {name} of domains; left out")
-        return found
+        return domains
 
     # --- functions without services -----------------------------------------------------------------------------------
 
@@ -188,9 +204,9 @@ class _Project:
         schedules = []
         for schedule in owned("fnf.schedule", self._resources, each.identity):
             self._done.append(schedule)
-            given = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
+            members = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
             schedules.append(
-                written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **given}, capital=False)
+                written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **members}, capital=False)
             )
         if schedules:
             props["schedules"] = schedules
@@ -206,6 +222,18 @@ class _Project:
         if subscriptions:
             props["subscriptions"] = subscriptions
         return props
+
+    # --- roles --------------------------------------------------------------------------------------------------------
+
+    def _role(self, each: Resource) -> dict[str, Any]:
+        props = {"roleName": each.identity[0], "description": each.properties.get("Description")}
+        props["assumeRolePolicyDocument"] = document(each.properties["AssumeRolePolicyDocument"])
+        attached: dict[str, list[str]] = {}
+        for own in self._resources:
+            if own.kind == "ram.attachment" and own.identity[2] == each.identity[0]:
+                self._done.append(own)
+                attached.setdefault(own.identity[0].lower(), []).append(own.identity[1])
+        return props | ({"policyAttachments": attached} if attached else {})
 
     # --- expressions --------------------------------------------------------------------------------------------------
 

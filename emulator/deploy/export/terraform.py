@@ -83,6 +83,7 @@ TYPES: Mapping[str, Type] = {
                       {"enable_logging": "logging_enabled"}),
     "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
                              _SUBSCRIPTION, {"message_tag": "filter_tag"}),
+    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
     "ram.role": Type("alicloud_ram_role", ("name",), _words("document description"),
                      {"assume_role_policy_document": "document"}),
     "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
@@ -167,17 +168,17 @@ class _Configuration:
         return "\n".join([*lines, "}", ""])
 
     def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for name, value in plain(each.properties).items():
             argument = snake(name)
             argument = known.renamed.get(argument, argument)
             if argument in known.arguments:
-                found[argument] = value
+                arguments[argument] = value
             elif value != _USUAL.get(argument):
                 self._notes.append(f"{each.physical}: {known.name} has no argument for {name}; left out")
-        return found | self._special(each, found)
+        return arguments | self._special(each, arguments)
 
-    def _special(self, each: Resource, found: dict[str, Any]) -> dict[str, Any]:
+    def _special(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what is written otherwise than the API says it."""
         match each.kind:
             case "fc.service":
@@ -188,19 +189,22 @@ class _Configuration:
             case "fc3.function" | "fc3.layer" if each.package is not None:
                 return {"code": {"zip_file": _Raw(f"filebase64({self._archive(each)})")}}
             case "fc.trigger":
-                config = found.pop("config", {})
-                if found.get("type") == "mns_topic":
+                config = arguments.pop("config", {})
+                if arguments.get("type") == "mns_topic":
                     return {"config_mns": _Raw(f"jsonencode({self._inline(config)})")}
                 return {"config": _Raw(f"jsonencode({self._inline(config)})")}
             case "fc3.trigger":
-                found.setdefault("qualifier", "LATEST")
-                return {"trigger_config": _Raw(f"jsonencode({self._inline(found.pop('trigger_config', {}))})")}
+                arguments.setdefault("qualifier", "LATEST")
+                return {"trigger_config": _Raw(f"jsonencode({self._inline(arguments.pop('trigger_config', {}))})")}
             case "fc.domain":
-                return {"route_config": (found.get("route_config") or {}).get("routes") or []}
+                return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
             case "fnf.flow":
-                return {"description": found.get("description") or each.identity[0], "type": found.get("type") or "FDL"}
+                return {
+                    "description": arguments.get("description") or each.identity[0],
+                    "type": arguments.get("type") or "FDL",
+                }
             case "mns.subscription":
-                return self._endpoint(str(found.get("endpoint")))
+                return self._endpoint(str(arguments.get("endpoint")))
         return {}
 
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
@@ -250,11 +254,11 @@ class _Configuration:
             return json.dumps(value)
         if not has_place(value):
             return _quoted(value)
-        found = parts(value)
-        if len(found) == 1 and not isinstance(found[0], str):
-            return self._expression(*found[0])
+        pieces = parts(value)
+        if len(pieces) == 1 and not isinstance(pieces[0], str):
+            return self._expression(*pieces[0])
         inside = "".join(
-            _escaped(each) if isinstance(each, str) else f"${{{self._expression(*each)}}}" for each in found
+            _escaped(each) if isinstance(each, str) else f"${{{self._expression(*each)}}}" for each in pieces
         )
         return f'"{inside}"'
 

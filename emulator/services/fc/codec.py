@@ -16,7 +16,7 @@ from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
-from emulator.services.fc.model import Scope
+from emulator.services.fc.model import LATEST, FunctionRef, Scope
 from emulator.wire import large_json
 from emulator.wire.request import OperationRequest
 
@@ -68,6 +68,11 @@ def function_of(call: OperationRequest) -> tuple[str, str]:
 def qualifier_of(call: OperationRequest) -> str | None:
     """Return the qualifier: ``service.qualifier`` in the path, else the query item."""
     return call.path.get("service", "").partition(".")[2] or query(call, "qualifier") or None
+
+
+def ref_of(call: OperationRequest) -> FunctionRef:
+    """Return the function and the qualifier that the path and the query name, ``LATEST`` where they name none."""
+    return FunctionRef(call.tenant, *function_of(call), qualifier_of(call) or LATEST)
 
 
 def owner_of(call: OperationRequest) -> Scope:

@@ -284,6 +284,18 @@ def display_name(service: str, function: str) -> str:
     return f"{service}/{function}" if service else function
 
 
+class FunctionRef(NamedTuple):
+    """A function of a tenant through a qualifier: a version, an alias or ``LATEST``, as its caller names it.
+
+    ``service`` is empty for a 3.0 function; ``qualifier`` is empty where the whole function is meant.
+    """
+
+    tenant: Tenant
+    service: str
+    function: str
+    qualifier: str
+
+
 class FunctionName(NamedTuple):
     """A function by name. ``service`` is empty for a 3.0 function; no qualifier means ``LATEST``."""
 

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from emulator.kernel.identity import Demand, Tenant, pass_role
-from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.model import LATEST, FunctionName, MessageTarget
+from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, MessageTarget
 from emulator.services.fc.ports import DestinationRefused, RoleGuard
 from emulator.services.fc.triggers.model import Trigger
 from emulator.services.fc.triggers.store import TriggerStore
@@ -132,7 +131,7 @@ class RoleChecks:
         self._resolver = resolver
         self._triggers = triggers
 
-    def check_destination(self, lane: Lane, target: FunctionName | MessageTarget) -> None:
+    def check_destination(self, lane: FunctionRef, target: FunctionName | MessageTarget) -> None:
         """Check that the role of the function whose call has ended may tell *target* of it.
 
         Raises: DestinationRefused; FcError when the function is gone.

@@ -45,8 +45,8 @@ def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     Raises: QueueNotExist.
     """
     live = service.find(call.tenant, call.arguments["queue"])
-    found = service.messages.listed(live, call.arguments["limit"])
-    return {"messages": [message_object(each, call.now) for each in found]}
+    listed = service.messages.listed(live, call.arguments["limit"])
+    return {"messages": [message_object(each, call.now) for each in listed]}
 
 
 @operation(
@@ -65,13 +65,13 @@ def move_messages(service: MessageService, call: OperationRequest) -> dict[str, 
     """
     name, target, wanted = (call.arguments[each] for each in ("queue", "to", "message"))
     live = service.find(call.tenant, name)
-    found = service.messages.listed(live, MOST_MOVED)
+    listed = service.messages.listed(live, MOST_MOVED)
     if wanted:
-        chosen = [each for each in found if each.message_id == wanted]
+        chosen = [each for each in listed if each.message_id == wanted]
         if not chosen:
             raise MnsError("MessageNotExist")
     else:
-        chosen = [each for each in found if state(each, call.now) == "active"]
+        chosen = [each for each in listed if state(each, call.now) == "active"]
     places = [(each, target or source_of(each)) for each in chosen]
     for each, place in places:
         if place:

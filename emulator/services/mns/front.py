@@ -75,12 +75,12 @@ def find_operation(call: OperationRequest) -> Operation:
     if request.query:
         call.query = items = read_query(request.query)
         # of the items that choose an operation, the values are words in any case
-        found = ROUTES.find(request.method, path, {name: value.lower() for name, value in items.items()})
+        match = ROUTES.find(request.method, path, {name: value.lower() for name, value in items.items()})
     else:
-        found = ROUTES.find(request.method, path, {})
-    if found is None or "//" in path:
+        match = ROUTES.find(request.method, path, {})
+    if match is None or "//" in path:
         raise MnsError("InvalidRequestURL")
-    each, call.path = found
+    each, call.path = match
     if not path.isascii() or "%" in path:
         _check_names(call)
     return each
@@ -184,15 +184,15 @@ def _find(call: OperationRequest) -> Operation:
         if version != VERSION:
             raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
         call.found = each
-    found: Operation = call.found
-    return found
+    operation: Operation = call.found
+    return operation
 
 
-def _operation_of(found: Operation, call: OperationRequest) -> str:
+def _operation_of(operation: Operation, call: OperationRequest) -> str:
     """Return the operation's name; looking at messages is a receive with a query item."""
-    if found.name == "ReceiveMessage" and call.query.get("peekonly", "").lower() == "true":
+    if operation.name == "ReceiveMessage" and call.query.get("peekonly", "").lower() == "true":
         return "PeekMessage"
-    return found.name
+    return operation.name
 
 
 # --- management API ----------------------------------------------------------------------------------------------
@@ -210,9 +210,12 @@ class ManagementFront(RpcFront):
 
     def named(self, operation: str, call: OperationRequest) -> Subject:
         """Return the operation with the queue, topic or subscription that the parameters name."""
-        given = call.parameters
+        parameters = call.parameters
         return subject(
-            operation, given.get("QueueName", ""), given.get("TopicName", ""), given.get("SubscriptionName", "")
+            operation,
+            parameters.get("QueueName", ""),
+            parameters.get("TopicName", ""),
+            parameters.get("SubscriptionName", ""),
         )
 
     def rights(self, operation: str, call: OperationRequest) -> list[Demand]:

@@ -248,8 +248,8 @@ class MessageService:
 
         Raises: TopicNotExist, SubscriptionNotExist.
         """
-        found = self.subscriptions.get(tenant, topic, subscription)
-        return self._courier.redeliver(found, message_id, self._clock.now())
+        record = self.subscriptions.get(tenant, topic, subscription)
+        return self._courier.redeliver(record, message_id, self._clock.now())
 
     def outbox(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
         """Return the mails, short messages and mobile notifications that were not sent, newest first."""

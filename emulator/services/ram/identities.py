@@ -105,7 +105,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListUsers")
 def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the users by name. Source: RAM API reference, ListUsers."""
+    """Return a page of the users by name. Raises: a parameter's. Source: RAM API reference, ListUsers."""
     account = call.tenant.account
     return codec.page(
         call.parameters,
@@ -249,7 +249,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the groups by name. Source: RAM API reference, ListGroups."""
+    """Return a page of the groups by name. Raises: a parameter's. Source: RAM API reference, ListGroups."""
     account = call.tenant.account
     return codec.page(
         call.parameters,
@@ -418,7 +418,11 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListRoles")
 def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the roles by name, without their trust policies. Source: RAM API reference, ListRoles."""
+    """Return a page of the roles by name, without their trust policies.
+
+    Raises: RamError: a parameter's.
+    Source: RAM API reference, ListRoles.
+    """
     account = call.tenant.account
     return codec.page(
         call.parameters,

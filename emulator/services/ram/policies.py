@@ -92,6 +92,7 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
 
     The marker is the name of the last one: a policy of the account never has the name of one of the system.
 
+    Raises: RamError: a parameter's.
     Source: RAM API reference, ListPolicies.
     """
     account, parameters = call.tenant.account, call.parameters

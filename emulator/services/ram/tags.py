@@ -20,6 +20,7 @@ def tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
     """Set tags of resources, in place of those with the same keys.
 
     Raises: RamError: a parameter's, EntityNotExist.Role, .Policy, LimitExceeded.Tag.
+    Source: RAM API reference, TagResources.
     """
     account, kind, names = _named_resources(access.store, call)
     tags = codec.tags(call.parameters)
@@ -38,6 +39,7 @@ def untag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
     """Remove the tags with the keys ``TagKeys`` from resources, or all of them when ``All`` says so.
 
     Raises: RamError: a parameter's, EntityNotExist.Role, .Policy.
+    Source: RAM API reference, UntagResources.
     """
     account, kind, names = _named_resources(access.store, call)
     keys = codec.names(call.parameters, "TagKeys")
@@ -56,6 +58,7 @@ def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Repl
     ``NextToken`` is a position in the list, whose order is that of names and keys (assumed).
 
     Raises: RamError: a parameter's, EntityNotExist.Role, .Policy.
+    Source: RAM API reference, ListTagResources.
     """
     account, kind, names = _named_resources(access.store, call)
     wanted = codec.tags(call.parameters)

@@ -39,9 +39,14 @@ async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    given = call.arguments
+    arguments = call.arguments
     return await service.debugging.alone.run(
-        call.tenant, given["definition"], given["step"], given["input"], given["mocks"], given["global"]
+        call.tenant,
+        arguments["definition"],
+        arguments["step"],
+        arguments["input"],
+        arguments["mocks"],
+        arguments["global"],
     )
 
 
@@ -57,10 +62,10 @@ def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
     Raises: FlowNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
     """
-    given = call.arguments
-    text = json.dumps(given["input"])
+    arguments = call.arguments
+    text = json.dumps(arguments["input"])
     return service.debugging.debugger.start(
-        call.tenant, call.path["flow"], given["name"] or None, text, given["breakpoints"]
+        call.tenant, call.path["flow"], arguments["name"] or None, text, arguments["breakpoints"]
     )
 
 
@@ -94,9 +99,9 @@ def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """
-    path, given = call.path, call.arguments
+    path, arguments = call.path, call.arguments
     return service.debugging.debugger.act(
-        call.tenant, path["flow"], path["execution"], path["action"], given["strand"], given["data"]
+        call.tenant, path["flow"], path["execution"], path["action"], arguments["strand"], arguments["data"]
     )
 
 
@@ -114,16 +119,16 @@ async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
     Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
     """
-    flow, given = call.path["flow"], call.arguments
+    flow, arguments = call.path["flow"], call.arguments
     name = await service.debugging.forks.fork(
         call.tenant,
         flow,
         call.path["execution"],
-        before=given["before"],
-        event=given["event"],
-        data=given["input"],
-        definition=given["definition"],
-        name=given["name"],
+        before=arguments["before"],
+        event=arguments["event"],
+        data=arguments["input"],
+        definition=arguments["definition"],
+        name=arguments["name"],
     )
     return {"flow": flow, "execution": name}
 

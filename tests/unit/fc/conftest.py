@@ -262,6 +262,13 @@ def pack() -> Callable[..., dict[str, str]]:
 
 
 @pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A fresh site without a functions folder."""
+    async with _open(tmp_path / "state", None) as opened:
+        yield opened
+
+
+@pytest.fixture
 def on_site(tmp_path: Path) -> Callable[[Callable[[Site], Awaitable[None]]], None]:
     """Runs a scenario against a fresh site; with *functions* as its functions folder."""
 

@@ -49,30 +49,22 @@ def test_signature_error_says_what_to_look_at():
 
 
 @pytest.mark.parametrize("authorization", ["FC x", "FC :sig", "Basic eDp5"])
-def test_an_authorization_that_cannot_be_read_is_shown_to_its_sender(on_site, authorization):
+async def test_an_authorization_that_cannot_be_read_is_shown_to_its_sender(site, authorization):
     """The text quotes the header as it came, not what is thought of it."""
+    headers = Headers([("Date", "x"), ("Authorization", authorization)])
+    context = OperationRequest(Request("GET", "/2016-08-15/services", headers), Millis(0))
+    failure = AuthFailure(Reason.MALFORMED_AUTHORIZATION, detail="key id or signature is missing")
 
-    async def scenario(site):
-        headers = Headers([("Date", "x"), ("Authorization", authorization)])
-        context = OperationRequest(Request("GET", "/2016-08-15/services", headers), Millis(0))
-        failure = AuthFailure(Reason.MALFORMED_AUTHORIZATION, detail="key id or signature is missing")
+    error = site.front.auth_error(failure, context)
 
-        error = site.front.auth_error(failure, context)
-
-        assert (error.code, error.message) == ("InvalidArgument", f"invalid authorization '{authorization}'")
-
-    on_site(scenario)
+    assert (error.code, error.message) == ("InvalidArgument", f"invalid authorization '{authorization}'")
 
 
-def test_missing_date_is_reported_before_a_missing_signature(on_site):
+async def test_missing_date_is_reported_before_a_missing_signature(site):
     """A request with neither is told about the date first, as the live service does."""
+    bare = OperationRequest(Request("GET", "/2016-08-15/services", Headers()), Millis(0))
+    dated = OperationRequest(Request("GET", "/2016-08-15/services", Headers([("Date", "x")])), Millis(0))
+    failure = AuthFailure(Reason.MISSING_AUTHORIZATION)
 
-    async def scenario(site):
-        bare = OperationRequest(Request("GET", "/2016-08-15/services", Headers()), Millis(0))
-        dated = OperationRequest(Request("GET", "/2016-08-15/services", Headers([("Date", "x")])), Millis(0))
-        failure = AuthFailure(Reason.MISSING_AUTHORIZATION)
-
-        assert site.front.auth_error(failure, bare).code == "MissingRequiredHeader"
-        assert site.front.auth_error(failure, dated).code == "InvalidArgument"
-
-    on_site(scenario)
+    assert site.front.auth_error(failure, bare).code == "MissingRequiredHeader"
+    assert site.front.auth_error(failure, dated).code == "InvalidArgument"

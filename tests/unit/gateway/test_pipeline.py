@@ -97,7 +97,7 @@ def test_parameters_that_are_no_text_are_refused(pair):
     assert (status, reply["Code"]) == (400, "InvalidParameter")
 
 
-def test_the_answer_leaves_only_after_the_commit():
+async def test_the_answer_leaves_only_after_the_commit():
     """Acknowledged means durable."""
     order = []
 
@@ -108,13 +108,10 @@ def test_the_answer_leaves_only_after_the_commit():
 
     pipeline, database = pipeline_with({"Write": write})
 
-    async def scenario():
-        request = Request("GET", f"/?Action=Write&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
-        pipeline.serve(request, lambda response: order.append(response.status))
-        order.append("returned")
-        await database.committed()
-
-    asyncio.run(scenario())
+    request = Request("GET", f"/?Action=Write&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
+    pipeline.serve(request, lambda response: order.append(response.status))
+    order.append("returned")
+    await database.committed()
 
     assert order == ["returned", "committed", 200]
 
@@ -136,7 +133,7 @@ class Wire:
         raise AssertionError(response)
 
 
-def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
+async def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
     """Somebody else's write is not on disk yet when an operation that had to wait is refused."""
 
     async def later():
@@ -147,16 +144,13 @@ def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
     pipeline, database = pipeline_with({"Refuse": lambda service, call: later()})
     wire = Wire()
 
-    async def scenario():
-        exchange = Transaction(wire, method="GET")
-        request = Request("GET", f"/?Action=Refuse&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
-        call = pipeline.serve(request, exchange.respond)
-        exchange.attend(call)
-        await asyncio.wait([call])
-        await asyncio.sleep(0)
-        await database.committed()
-
-    asyncio.run(scenario())
+    exchange = Transaction(wire, method="GET")
+    request = Request("GET", f"/?Action=Refuse&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
+    call = pipeline.serve(request, exchange.respond)
+    exchange.attend(call)
+    await asyncio.wait([call])
+    await asyncio.sleep(0)
+    await database.committed()
 
     assert (wire.answers, wire.failures) == ([404], 0)
 
@@ -238,17 +232,14 @@ def test_an_unsigned_call_is_refused_with_the_gateways_code():
 
 
 @pytest.mark.parametrize("asked", ["&Format=XML", "&Format=xml", ""], ids=["XML", "xml", "no format"])
-def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
+async def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
     """The gateway's default format of signed parameters, with the one content type every client parses."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Names": ["a", "b&c"], "Ok": True}})
 
-    async def scenario():
-        answers = []
-        target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', asked)}"
-        pipeline.serve(Request("GET", target, Headers([("Host", "127.0.0.1")])), answers.append)
-        return answers[0]
-
-    answer = asyncio.run(scenario())
+    answers = []
+    target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', asked)}"
+    pipeline.serve(Request("GET", target, Headers([("Host", "127.0.0.1")])), answers.append)
+    answer = answers[0]
 
     assert answer.header("content-type") == "text/xml;charset=utf-8"
     assert b"<EchoResponse><RequestId>" in answer.body

@@ -146,49 +146,43 @@ def test_a_used_port_is_named_in_the_error():
     assert caught.value.port == port
 
 
-def test_a_used_https_port_frees_the_http_port(tmp_path):
+async def test_a_used_https_port_frees_the_http_port(tmp_path):
     """A start that fails half-way leaves nothing listening."""
 
-    async def main():
-        with socket.socket() as taken, socket.socket() as probe:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            probe.close()
-            server = Server(
-                Application(),
-                clock=SystemClock(),
-                hosts=["127.0.0.1"],
-                port=port,
-                https_port=taken.getsockname()[1],
-                authority=an_authority(tmp_path),
-            )
-            with pytest.raises(PortInUse) as caught:
-                await server.start()
-            with socket.socket() as again:
-                again.bind(("127.0.0.1", port))
-            return caught.value.port, taken.getsockname()[1]
-
-    reported, used = asyncio.run(main())
+    with socket.socket() as taken, socket.socket() as probe:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        server = Server(
+            Application(),
+            clock=SystemClock(),
+            hosts=["127.0.0.1"],
+            port=port,
+            https_port=taken.getsockname()[1],
+            authority=an_authority(tmp_path),
+        )
+        with pytest.raises(PortInUse) as caught:
+            await server.start()
+        with socket.socket() as again:
+            again.bind(("127.0.0.1", port))
+        reported, used = caught.value.port, taken.getsockname()[1]
 
     assert reported == used
 
 
-def test_a_port_can_be_used_again_at_once():
+async def test_a_port_can_be_used_again_at_once():
     """A restart does not wait for the connections of the server before it to expire."""
 
-    async def main():
-        port = 0
-        for _ in range(3):
-            server = Server(Application(), clock=SystemClock(), port=port)
-            await server.start()
-            port = server.port
-            await ask(port)
-            await server.stop(0)
-        return port
-
-    assert asyncio.run(main())
+    port = 0
+    for _ in range(3):
+        server = Server(Application(), clock=SystemClock(), port=port)
+        await server.start()
+        port = server.port
+        await ask(port)
+        await server.stop(0)
+    assert port
 
 
 # The end.
@@ -243,31 +237,28 @@ def test_stopping_cuts_what_does_not_finish_in_time():
     assert run(scenario) == 0
 
 
-def test_the_application_is_told_before_parked_requests_are_waited_for():
+async def test_the_application_is_told_before_parked_requests_are_waited_for():
     """Long polls are answered by the application when the server stops, so the grace period is not used up."""
     told = []
 
-    async def main():
-        application = Application()
+    application = Application()
 
-        def on_stopping():
-            told.append(True)
-            for respond in application.parked:
-                respond(Response(204))
+    def on_stopping():
+        told.append(True)
+        for respond in application.parked:
+            respond(Response(204))
 
-        server = Server(application, clock=SystemClock(), on_stopping=on_stopping)
-        await server.start()
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        while not application.parked:
-            await asyncio.sleep(0.005)
-        async with asyncio.timeout(5):
-            await server.stop(60)
-        answer = await reader.read()
-        writer.close()
-        return answer
-
-    answer = asyncio.run(main())
+    server = Server(application, clock=SystemClock(), on_stopping=on_stopping)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+    while not application.parked:
+        await asyncio.sleep(0.005)
+    async with asyncio.timeout(5):
+        await server.stop(60)
+    answer = await reader.read()
+    writer.close()
+    answer = answer
 
     assert told == [True]
     assert answer.startswith(b"HTTP/1.1 204 ")

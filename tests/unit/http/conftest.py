@@ -116,6 +116,11 @@ class Site:
             while not condition():
                 await asyncio.sleep(0.002)
 
+    async def turns(self, count: int = 20) -> None:
+        """Let the loop look at every socket *count* times."""
+        for _ in range(count):
+            await asyncio.sleep(0)
+
     async def close(self) -> None:
         for peer in self._peers:
             await peer.close()

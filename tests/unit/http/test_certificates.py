@@ -351,7 +351,7 @@ def test_closing_ends_those_who_wait(tmp_path):
 
     async def scenario():
         waiting = [asyncio.create_task(authority.context(f"{number}.fcapp.run")) for number in range(100)]
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # each of them waits now
         await authority.close()
         return await asyncio.gather(*waiting, return_exceptions=True)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -73,12 +73,18 @@ class Script:
         return head
 
 
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await scenario()
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.002)
 
-    asyncio.run(main())
+
+async def still(value: Callable[[], object]) -> None:
+    """Wait until *value* stays the same while the loop goes round."""
+    before = object()
+    while before != (before := value()):
+        for _ in range(50):
+            await asyncio.sleep(0)
 
 
 @contextlib.asynccontextmanager
@@ -90,25 +96,22 @@ async def a_client(**options):
         await client.close()
 
 
-def test_a_call_sends_what_it_is_given_and_returns_the_answer():
+async def test_a_call_sends_what_it_is_given_and_returns_the_answer():
     """Only Host and the framing are added, so signed headers stay as they are."""
 
-    async def scenario():
-        async with (
-            Script([b"HTTP/1.1 201 Created\r\nX-A: b \r\nContent-Length: 3\r\n\r\nabc"]) as server,
-            a_client() as client,
-        ):
-            answer = await client.request(
-                "POST", f"{server.url}/a%2Fb?x=1", timeout_s=5, headers=[("X-One", "1"), ("x-two", "é")], body=b"hello"
-            )
+    async with (
+        Script([b"HTTP/1.1 201 Created\r\nX-A: b \r\nContent-Length: 3\r\n\r\nabc"]) as server,
+        a_client() as client,
+    ):
+        answer = await client.request(
+            "POST", f"{server.url}/a%2Fb?x=1", timeout_s=5, headers=[("X-One", "1"), ("x-two", "é")], body=b"hello"
+        )
 
-        assert (answer.status, answer.headers.get("x-a"), answer.body) == (201, "b", b"abc")
-        assert server.requests == [
-            f"POST /a%2Fb?x=1 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nX-One: 1\r\nx-two: é\r\n"
-            "Content-Length: 5\r\n\r\nhello".encode()
-        ]
-
-    run(scenario)
+    assert (answer.status, answer.headers.get("x-a"), answer.body) == (201, "b", b"abc")
+    assert server.requests == [
+        f"POST /a%2Fb?x=1 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nX-One: 1\r\nx-two: é\r\n"
+        "Content-Length: 5\r\n\r\nhello".encode()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,74 +133,59 @@ def test_a_call_sends_what_it_is_given_and_returns_the_answer():
     ],
     ids=["chunked", "until-close", "http-1.0", "head", "204", "304", "interim", "redirect"],
 )
-def test_every_kind_of_answer_is_read(method, answer, status, body):
+async def test_every_kind_of_answer_is_read(method, answer, status, body):
     """Chunks, lengths, ends of connections, interim answers; redirects are handed back, not followed."""
 
-    async def scenario():
-        async with Script([answer]) as server, a_client() as client:
-            got = await client.request(method, server.url, timeout_s=5)
+    async with Script([answer]) as server, a_client() as client:
+        got = await client.request(method, server.url, timeout_s=5)
 
-        assert (got.status, got.body) == (status, body)
-
-    run(scenario)
+    assert (got.status, got.body) == (status, body)
 
 
-def test_connections_are_used_again():
+async def test_connections_are_used_again():
     """Calls one after the other share a connection, whatever the method."""
 
-    async def scenario():
-        head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
-        async with Script([OK, head, OK]) as server, a_client() as client:
-            for method in ("POST", "HEAD", "GET"):
-                await client.request(method, server.url, timeout_s=5)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
+    async with Script([OK, head, OK]) as server, a_client() as client:
+        for method in ("POST", "HEAD", "GET"):
+            await client.request(method, server.url, timeout_s=5)
 
-        assert server.accepted == 1
-        assert len(server.requests) == 3
-
-    run(scenario)
+    assert server.accepted == 1
+    assert len(server.requests) == 3
 
 
-def test_a_kept_connection_that_was_closed_is_not_used():
+async def test_a_kept_connection_that_was_closed_is_not_used():
     """A server that closes after its answer costs no failed call, not even of a method that may not be repeated."""
 
-    async def scenario():
-        async with Script([OK]) as server, a_client() as client:
-            for _ in range(2):
-                answer = await client.request("POST", server.url, timeout_s=5, body=b"x")
-                await asyncio.sleep(0.02)
+    async with Script([OK]) as server, a_client() as client:
+        for _ in range(2):
+            answer = await client.request("POST", server.url, timeout_s=5, body=b"x")
+            await asyncio.sleep(0.02)
 
-        assert answer.body == b"ok"
-        assert server.accepted == 2
-
-    run(scenario)
+    assert answer.body == b"ok"
+    assert server.accepted == 2
 
 
-def test_a_repeatable_call_is_made_again_when_the_kept_connection_breaks():
+async def test_a_repeatable_call_is_made_again_when_the_kept_connection_breaks():
     """A server may close just when the next request leaves; GET is then sent once more."""
 
-    async def scenario():
-        async with Script([OK, b""], [OK]) as server, a_client() as client:
-            await client.request("GET", server.url, timeout_s=5)
-            answer = await client.request("GET", server.url, timeout_s=5)
+    async with Script([OK, b""], [OK]) as server, a_client() as client:
+        await client.request("GET", server.url, timeout_s=5)
+        answer = await client.request("GET", server.url, timeout_s=5)
 
-        assert answer.body == b"ok"
-        assert len(server.requests) == 3
-
-    run(scenario)
+    assert answer.body == b"ok"
+    assert len(server.requests) == 3
 
 
-def test_a_call_with_effects_is_not_made_twice():
+async def test_a_call_with_effects_is_not_made_twice():
     """POST may have been carried out although no answer came; the caller decides."""
 
-    async def scenario():
-        async with Script([OK, b""], [OK]) as server, a_client() as client:
-            await client.request("GET", server.url, timeout_s=5)
-            with pytest.raises(ConnectionLost):
-                await client.request("POST", server.url, timeout_s=5, body=b"x")
+    async with Script([OK, b""], [OK]) as server, a_client() as client:
+        await client.request("GET", server.url, timeout_s=5)
+        with pytest.raises(ConnectionLost):
+            await client.request("POST", server.url, timeout_s=5, body=b"x")
 
-        assert len(server.requests) == 2
-
-    run(scenario)
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -215,67 +203,55 @@ def test_a_call_with_effects_is_not_made_twice():
     ],
     ids=["nothing", "half-head", "half-body", "half-chunk", "garbage", "long-head", "upgrade", "too-large", "silence"],
 )
-def test_a_bad_answer_is_an_error_that_says_so(answer, error):
+async def test_a_bad_answer_is_an_error_that_says_so(answer, error):
     """A truncated answer is never taken for a whole one."""
 
-    async def scenario():
-        async with Script([answer]) as server, a_client() as client:
-            with pytest.raises(error):
-                await client.request("GET", server.url, timeout_s=0.5, max_response=1000)
-
-    run(scenario)
+    async with Script([answer]) as server, a_client() as client:
+        with pytest.raises(error):
+            await client.request("GET", server.url, timeout_s=0.5, max_response=1000)
 
 
-def test_a_refused_connection_is_an_error():
+async def test_a_refused_connection_is_an_error():
     """Nobody listening is told apart from an answer that is lost."""
 
-    async def scenario():
-        async with Script([OK]) as server:
-            url = server.url
-        async with a_client() as client:
-            with pytest.raises(ConnectFailed):
-                await client.request("GET", url, timeout_s=5)
-            with pytest.raises(ConnectFailed, match="https"):
-                await client.request("GET", "https://localhost/", timeout_s=5)
-
-    run(scenario)
+    async with Script([OK]) as server:
+        url = server.url
+    async with a_client() as client:
+        with pytest.raises(ConnectFailed):
+            await client.request("GET", url, timeout_s=5)
+        with pytest.raises(ConnectFailed, match="https"):
+            await client.request("GET", "https://localhost/", timeout_s=5)
 
 
 @pytest.mark.parametrize(
     "host", ["169.254.169.254", "10.0.0.1", "0.0.0.0", "[::ffff:169.254.169.254]", "[fe80::1]", "2852039166"]
 )
-def test_only_this_machine_is_called_by_default(host):
+async def test_only_this_machine_is_called_by_default(host):
     """Metadata services and private networks are out of reach, however their address is spelled."""
 
-    async def scenario():
-        async with a_client() as client:
-            with pytest.raises(AddressRefused):
-                await client.request("GET", f"http://{host}/latest", timeout_s=5)
-
-    run(scenario)
+    async with a_client() as client:
+        with pytest.raises(AddressRefused):
+            await client.request("GET", f"http://{host}/latest", timeout_s=5)
 
 
-def test_a_name_is_resolved_once_and_its_judged_address_dialled(monkeypatch):
+async def test_a_name_is_resolved_once_and_its_judged_address_dialled(monkeypatch):
     """A resolver that answers differently the second time cannot lead a call astray."""
     answers = iter(["127.0.0.1", "10.1.2.3"])
 
-    async def scenario():
-        async with Script([OK]) as server, a_client() as client:
-            loop = asyncio.get_running_loop()
-            original = loop.getaddrinfo
+    async with Script([OK]) as server, a_client() as client:
+        loop = asyncio.get_running_loop()
+        original = loop.getaddrinfo
 
-            async def rebinding(host, port, **options):
-                if host == "rebind.test":
-                    return [(2, 1, 6, "", (next(answers), 0))]
-                return await original(host, port, **options)
+        async def rebinding(host, port, **options):
+            if host == "rebind.test":
+                return [(2, 1, 6, "", (next(answers), 0))]
+            return await original(host, port, **options)
 
-            monkeypatch.setattr(loop, "getaddrinfo", rebinding)
-            answer = await client.request("GET", f"http://rebind.test:{server.port}/", timeout_s=5)
+        monkeypatch.setattr(loop, "getaddrinfo", rebinding)
+        answer = await client.request("GET", f"http://rebind.test:{server.port}/", timeout_s=5)
 
-        assert answer.status == 200
-        assert next(answers) == "10.1.2.3"
-
-    run(scenario)
+    assert answer.status == 200
+    assert next(answers) == "10.1.2.3"
 
 
 async def test_localhost_needs_no_resolver():
@@ -285,19 +261,16 @@ async def test_localhost_needs_no_resolver():
     assert found == ["127.0.0.1", "::1"]
 
 
-def test_a_call_can_be_sent_to_another_address():
+async def test_a_call_can_be_sent_to_another_address():
     """The caller may dial an address of its own choice and keep the host of the URL."""
 
-    async def scenario():
-        async with Script([OK]) as server, a_client() as client:
-            await client.request("GET", "http://1.fcapp.run/x", timeout_s=5, connect_to=("127.0.0.1", server.port))
+    async with Script([OK]) as server, a_client() as client:
+        await client.request("GET", "http://1.fcapp.run/x", timeout_s=5, connect_to=("127.0.0.1", server.port))
 
-        assert server.requests[0].startswith(b"GET /x HTTP/1.1\r\nHost: 1.fcapp.run\r\n")
-
-    run(scenario)
+    assert server.requests[0].startswith(b"GET /x HTTP/1.1\r\nHost: 1.fcapp.run\r\n")
 
 
-def test_a_body_in_pieces_is_chunked():
+async def test_a_body_in_pieces_is_chunked():
     """A body of unknown length is framed, one whose length the caller tells is sent as it is."""
 
     async def body():
@@ -305,73 +278,61 @@ def test_a_body_in_pieces_is_chunked():
         yield b""
         yield b"c"
 
-    async def scenario():
-        async with Script([OK, OK]) as server, a_client() as client:
-            await client.request("POST", server.url, timeout_s=5, body=body())
-            await client.request("POST", server.url, timeout_s=5, body=body(), headers=[("Content-Length", "3")])
+    async with Script([OK, OK]) as server, a_client() as client:
+        await client.request("POST", server.url, timeout_s=5, body=body())
+        await client.request("POST", server.url, timeout_s=5, body=body(), headers=[("Content-Length", "3")])
 
-        assert server.requests[0].endswith(b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
-        assert server.requests[1].endswith(b"Content-Length: 3\r\n\r\nabc")
-        assert server.accepted == 1
-
-    run(scenario)
+    assert server.requests[0].endswith(b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+    assert server.requests[1].endswith(b"Content-Length: 3\r\n\r\nabc")
+    assert server.accepted == 1
 
 
-def test_an_answer_can_be_read_in_pieces():
+async def test_an_answer_can_be_read_in_pieces():
     """The head is there before the body; a body read to its end gives the connection back."""
 
-    async def scenario():
-        chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"
-        async with Script([chunks, OK]) as server, a_client() as client:
-            answer = await client.open("GET", server.url, timeout_s=5)
-            pieces = [piece async for piece in answer]
-            await client.request("GET", server.url, timeout_s=5)
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"
+    async with Script([chunks, OK]) as server, a_client() as client:
+        answer = await client.open("GET", server.url, timeout_s=5)
+        pieces = [piece async for piece in answer]
+        await client.request("GET", server.url, timeout_s=5)
 
-        assert (answer.status, b"".join(pieces)) == (200, b"abc")
-        assert server.accepted == 1
-
-    run(scenario)
+    assert (answer.status, b"".join(pieces)) == (200, b"abc")
+    assert server.accepted == 1
 
 
-def test_an_answer_left_unread_holds_its_sender_back():
+async def test_an_answer_left_unread_holds_its_sender_back():
     """Only a bounded part of a body waits in memory, and leaving it early closes the connection."""
 
-    async def scenario():
-        body = b"x" * 50_000_000
-        async with (
-            Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body, OK], [OK]) as server,
-            a_client() as client,
-        ):
-            answer = await client.open("GET", server.url, timeout_s=5)
-            await asyncio.sleep(0.1)
-            waiting = answer._connection._unread
-            await answer.aclose()
-            await client.request("GET", server.url, timeout_s=5)
+    body = b"x" * 50_000_000
+    async with (
+        Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body, OK], [OK]) as server,
+        a_client() as client,
+    ):
+        answer = await client.open("GET", server.url, timeout_s=5)
+        await until(lambda: not answer._connection._transport.is_reading())
+        waiting = answer._connection._unread
+        await answer.aclose()
+        await client.request("GET", server.url, timeout_s=5)
 
-        assert waiting < 1_000_000
-        assert server.accepted == 2
-
-    run(scenario)
+    assert waiting < 1_000_000
+    assert server.accepted == 2
 
 
-def test_a_long_answer_read_slowly_arrives_whole():
+async def test_a_long_answer_read_slowly_arrives_whole():
     """Reading goes on as the waiting part is taken."""
 
-    async def scenario():
-        body = bytes(range(256)) * 20_000
-        script = Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body])
-        async with script as server, a_client() as client:
-            received = b""
-            async for piece in await client.open("GET", server.url, timeout_s=5):
-                received += piece
-                await asyncio.sleep(0.001)
+    body = bytes(range(256)) * 20_000
+    script = Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body])
+    async with script as server, a_client() as client:
+        received = b""
+        async for piece in await client.open("GET", server.url, timeout_s=5):
+            received += piece
+            await asyncio.sleep(0.001)
 
-        assert received == body
-
-    run(scenario)
+    assert received == body
 
 
-def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
+async def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
     """Pieces are asked for only as fast as the server takes them."""
     produced = []
 
@@ -380,38 +341,36 @@ def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
             produced.append(1)
             yield b"x" * 200_000
 
-    async def scenario():
-        gate = asyncio.Event()
+    gate = asyncio.Event()
 
-        async def serve(reader, writer):
-            await gate.wait()
-            received = 0
-            piece = b""
-            while not piece.endswith(b"\r\n0\r\n\r\n"):
-                piece = piece[-6:] + await reader.read(1 << 16)
-                received += len(piece) - 6
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n%08d" % received)
-            writer.close()
-            await writer.wait_closed()
+    async def serve(reader, writer):
+        await gate.wait()
+        received = 0
+        piece = b""
+        while not piece.endswith(b"\r\n0\r\n\r\n"):
+            piece = piece[-6:] + await reader.read(1 << 16)
+            received += len(piece) - 6
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n%08d" % received)
+        writer.close()
+        await writer.wait_closed()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with a_client() as client:
-            call = asyncio.create_task(client.request("POST", url, timeout_s=10, body=body()))
-            await asyncio.sleep(0.1)
-            early = len(produced)
-            gate.set()
-            answer = await call
-        server.close()
-        await asyncio.sleep(0.01)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with a_client() as client:
+        call = asyncio.create_task(client.request("POST", url, timeout_s=10, body=body()))
+        await until(lambda: produced)
+        await still(lambda: len(produced))
+        early = len(produced)
+        gate.set()
+        answer = await call
+    server.close()
+    await server.wait_closed()
 
-        assert early < 100
-        assert int(answer.body) > 20_000_000
-
-    run(scenario)
+    assert early < 100
+    assert int(answer.body) > 20_000_000
 
 
-def test_an_answer_before_the_body_is_sent_ends_the_sending():
+async def test_an_answer_before_the_body_is_sent_ends_the_sending():
     """A server that refuses early need not be fed the rest; the connection is not used again."""
     closed = asyncio.Event()
 
@@ -423,25 +382,21 @@ def test_an_answer_before_the_body_is_sent_ends_the_sending():
         finally:
             closed.set()
 
-    async def scenario():
-        async def serve(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
-            await reader.read()
-            writer.close()
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+        await reader.read()
+        writer.close()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with a_client() as client:
-            answer = await client.request("POST", url, timeout_s=10, body=endless())
-            kept = len(client._pool)
-        server.close()
-        await asyncio.sleep(0.01)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with a_client() as client:
+        answer = await client.request("POST", url, timeout_s=10, body=endless())
+        kept = len(client._pool)
+    server.close()
+    await asyncio.wait_for(closed.wait(), 5)
 
-        assert (answer.status, kept) == (413, 0)
-        assert closed.is_set()
-
-    run(scenario)
+    assert (answer.status, kept) == (413, 0)
 
 
 @pytest.mark.parametrize(
@@ -449,33 +404,27 @@ def test_an_answer_before_the_body_is_sent_ends_the_sending():
     [("GET", OK + b"HTTP/1.1 500 Evil\r\nContent-Length: 0\r\n\r\n"), ("HEAD", OK), ("GET", OK + b"junk")],
     ids=["second-answer", "body-of-head", "junk"],
 )
-def test_what_follows_an_answer_does_not_become_the_next(method, answer):
+async def test_what_follows_an_answer_does_not_become_the_next(method, answer):
     """A connection on which more came than was asked for is not used again."""
 
-    async def scenario():
-        async with Script([answer, OK], [OK]) as server, a_client() as client:
-            first = await client.request(method, server.url, timeout_s=5)
-            second = await client.request("POST", server.url, timeout_s=5)
+    async with Script([answer, OK], [OK]) as server, a_client() as client:
+        first = await client.request(method, server.url, timeout_s=5)
+        second = await client.request("POST", server.url, timeout_s=5)
 
-        assert (first.status, second.status, second.body) == (200, 200, b"ok")
-        assert server.accepted == 2
-
-    run(scenario)
+    assert (first.status, second.status, second.body) == (200, 200, b"ok")
+    assert server.accepted == 2
 
 
-def test_idle_connections_are_bounded_and_closed():
+async def test_idle_connections_are_bounded_and_closed():
     """No more are kept than allowed, and none for longer."""
 
-    async def scenario():
-        async with Script([OK] * 3) as server, a_client(idle_per_host=2, idle_s=0.05) as client:
-            await asyncio.gather(*(client.request("GET", server.url, timeout_s=5) for _ in range(5)))
-            kept = len(client._pool)
-            await asyncio.sleep(0.15)
+    async with Script([OK] * 3) as server, a_client(idle_per_host=2, idle_s=0.05) as client:
+        await asyncio.gather(*(client.request("GET", server.url, timeout_s=5) for _ in range(5)))
+        kept = len(client._pool)
+        await until(lambda: not len(client._pool))
 
-            assert kept == 2
-            assert len(client._pool) == 0
-
-    run(scenario)
+        assert kept == 2
+        assert server.accepted == 5
 
 
 @pytest.mark.parametrize(
@@ -507,12 +456,9 @@ def test_what_is_no_http_url_is_refused(url):
 @pytest.mark.parametrize(
     ("method", "headers"), [("GE T", []), ("GET", [("X", "a\r\nY: b")]), ("GET", [("X:", "a")]), ("GET", [("X", "\0")])]
 )
-def test_headers_cannot_smuggle_others(method, headers):
+async def test_headers_cannot_smuggle_others(method, headers):
     """A line break in a value is an error before anything is sent."""
 
-    async def scenario():
-        async with a_client() as client:
-            with pytest.raises(Unsendable):
-                await client.request(method, "http://localhost:1/", timeout_s=5, headers=headers)
-
-    run(scenario)
+    async with a_client() as client:
+        with pytest.raises(Unsendable):
+            await client.request(method, "http://localhost:1/", timeout_s=5, headers=headers)

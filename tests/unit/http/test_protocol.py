@@ -175,7 +175,7 @@ def test_pipelined_requests_are_answered_in_order_one_at_a_time(serving, applica
 
         for number in range(3):
             await site.until(lambda: waiting)
-            await asyncio.sleep(0.01)
+            await site.turns()
             assert len(application.admitted) == number + 1
             target, respond = waiting.pop()
             seen.append(target)
@@ -217,8 +217,9 @@ def test_input_behind_an_unanswered_request_is_bounded(serving, application):
         count = 40_000
         peer.writer.write((GET % 0) * count)
         await site.until(lambda: held)
-        await asyncio.sleep(0.05)
         [connection] = site.connections._open
+        await site.until(lambda: connection._paused)
+        await site.turns()
 
         buffered = connection._reader.held
         application.handler = lambda request, respond: respond(Response(204))
@@ -794,9 +795,10 @@ def test_a_source_of_pieces_is_held_back_and_closed_when_the_client_goes(serving
         peer.writer.transport.pause_reading()
         await peer.send(GET % 1)
         await site.until(lambda: produced)
-        await asyncio.sleep(0.1)
+        [connection] = site.connections._open
+        await site.until(lambda: not connection._sender.writable)
         count = len(produced)
-        await asyncio.sleep(0.05)
+        await site.turns()
 
         assert len(produced) == count
         peer.writer.transport.abort()
@@ -829,7 +831,9 @@ def test_pipelined_answers_wait_for_a_client_that_reads_late(serving, applicatio
         peer.writer.transport.pause_reading()
         peer.writer.write(b"".join(GET % number for number in range(200)))
         await site.until(lambda: application.served)
-        await asyncio.sleep(0.1)
+        [connection] = site.connections._open
+        await site.until(lambda: not connection._sender.writable)
+        await site.turns()
         served = len(application.served)
         peer.writer.transport.resume_reading()
 

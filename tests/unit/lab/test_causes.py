@@ -100,4 +100,9 @@ def test_the_order_of_the_lines_changes_no_parent(lines):
 @given(st.lists(st.sampled_from(LINES)))
 def test_a_part_of_the_lines_makes_a_tree_too(lines):
     """What is missing above makes a node a root; nothing loops."""
-    tree(lines, "r1")
+    nodes = [*tree(lines, "r1")]
+    for node in nodes:  # grows as it is gone through
+        nodes += node["children"]
+
+    keys = [node["key"] for node in nodes]
+    assert len(keys) == len(set(keys))

@@ -1,7 +1,5 @@
 """Faults at work: errors in the words of each service, drops, calls inside the emulator."""
 
-import asyncio
-
 import pytest
 
 from emulator.kernel.interfering import Dialect, Subject
@@ -61,53 +59,44 @@ def test_a_given_status_takes_the_place_of_the_tables():
     assert (error.code, error.http_status) == ("QueueNotExist", 503)
 
 
-def test_a_call_inside_the_emulator_fails_before_its_work():
+async def test_a_call_inside_the_emulator_fails_before_its_work():
     """Errors and dropped connections alike."""
 
-    async def scenario():
-        faults, made = Faults(), []
-        faults.add(read_rule({"do": {"error": "QueueNotExist"}, "times": 1}))
-        faults.add(read_rule({"do": {"drop": "before"}}))
+    faults, made = Faults(), []
+    faults.add(read_rule({"do": {"error": "QueueNotExist"}, "times": 1}))
+    faults.add(read_rule({"do": {"drop": "before"}}))
 
-        for code in ("QueueNotExist", "InternalError"):
-            with pytest.raises(MnsError, match=rf"^{code}:"):
-                async with faults.around(SUBJECT, MNS):
-                    made.append(code)
+    for code in ("QueueNotExist", "InternalError"):
+        with pytest.raises(MnsError, match=rf"^{code}:"):
+            async with faults.around(SUBJECT, MNS):
+                made.append(code)
 
-        assert made == []
-
-    asyncio.run(scenario())
+    assert made == []
 
 
-def test_a_call_dropped_after_its_work_has_been_made():
+async def test_a_call_dropped_after_its_work_has_been_made():
     """This is how duplicates come about."""
 
-    async def scenario():
-        faults, made = Faults(), []
-        faults.add(read_rule({"do": {"drop": "after"}}))
+    faults, made = Faults(), []
+    faults.add(read_rule({"do": {"drop": "after"}}))
 
-        with pytest.raises(MnsError, match=r"^InternalError:"):
-            async with faults.around(SUBJECT, MNS):
-                made.append("message")
+    with pytest.raises(MnsError, match=r"^InternalError:"):
+        async with faults.around(SUBJECT, MNS):
+            made.append("message")
 
-        assert made == ["message"]
-
-    asyncio.run(scenario())
+    assert made == ["message"]
 
 
-def test_nothing_happens_without_faults():
+async def test_nothing_happens_without_faults():
     """Nor after they are removed."""
 
-    async def scenario():
-        faults = Faults()
-        faults.add(read_rule({"do": {"throttle": True}}))
-        faults.clear()
+    faults = Faults()
+    faults.add(read_rule({"do": {"throttle": True}}))
+    faults.clear()
 
-        async with faults.around(SUBJECT, MNS):
-            pass
-        faults.check(SUBJECT, MNS)
+    async with faults.around(SUBJECT, MNS):
+        pass
+    faults.check(SUBJECT, MNS)
 
-        assert not faults.active
-        assert faults.function_fault(SUBJECT) == ""
-
-    asyncio.run(scenario())
+    assert not faults.active
+    assert faults.function_fault(SUBJECT) == ""

@@ -125,24 +125,21 @@ def test_a_mock_that_makes_no_sense_is_refused(mocks, document):
         mocks.add(document)
 
 
-def test_a_delay_passes_by_the_emulators_clock(mocks, timers):
+async def test_a_delay_passes_by_the_emulators_clock(mocks, timers):
     """Meanwhile the call is no work in progress, and the end of the delay is an event to come."""
 
-    async def scenario():
-        answer = mocks.add({"function": "f", "answers": [{"return": 1, "delay": "1h"}]}).next()
-        resting = asyncio.ensure_future(mocks.rest(answer, "f", "request", "flow"))
-        await asyncio.sleep(0)
-        assert mocks.resting() == mocks.resting("flow") == {"request"}
-        assert mocks.resting("client") == set()
-        assert [event.what for event in mocks.upcoming(0)] == ["answer of a mock"]
+    answer = mocks.add({"function": "f", "answers": [{"return": 1, "delay": "1h"}]}).next()
+    resting = asyncio.ensure_future(mocks.rest(answer, "f", "request", "flow"))
+    await asyncio.sleep(0)
+    assert mocks.resting() == mocks.resting("flow") == {"request"}
+    assert mocks.resting("client") == set()
+    assert [event.what for event in mocks.upcoming(0)] == ["answer of a mock"]
 
-        timers.advance(3_600_000)
-        await resting
+    timers.advance(3_600_000)
+    await resting
 
-        assert mocks.resting() == set()
-        assert mocks.upcoming(0) == []
-
-    asyncio.run(scenario())
+    assert mocks.resting() == set()
+    assert mocks.upcoming(0) == []
 
 
 def test_recorded_calls_are_bounded_in_number_and_bytes():

@@ -1,7 +1,5 @@
 """Sinks: answers in turn, requests kept within bounds, signatures of pushes checked."""
 
-import asyncio
-
 import pytest
 
 from emulator.auth.push import string_to_sign
@@ -36,9 +34,9 @@ def send(sinks, sink, method="POST", body=b"hello", headers=(), below=""):
     return SinkFront(sinks, RandomIds()).handle(call)
 
 
-def received(sinks, sink):
+async def received(sinks, sink):
     """Return what a sink has received."""
-    return [shown_request(each) for each in asyncio.run(sinks.received(sink, sign))]
+    return [shown_request(each) for each in await sinks.received(sink, sign)]
 
 
 def test_answers_are_given_in_turn_and_the_last_again_and_again(sinks):
@@ -59,12 +57,12 @@ def test_an_answer_may_have_headers_and_a_body(sinks):
     assert isinstance(send(sinks, sink), HangUp)
 
 
-def test_requests_are_kept_whole(sinks):
+async def test_requests_are_kept_whole(sinks):
     """Any method, any path below the address."""
     sink = sinks.add([])
     send(sinks, sink, "PUT", b"\xff", [("X-A", "1"), ("X-A", "2")], "/below?a=1")
 
-    (request,) = received(sinks, sink)
+    (request,) = await received(sinks, sink)
 
     assert request["method"] == "PUT"
     assert request["path"].endswith("/below?a=1")
@@ -76,14 +74,14 @@ def test_requests_are_kept_whole(sinks):
 @pytest.mark.parametrize(
     ("body", "forged", "valid"), [(b"hello", "", True), (b"hullo", "", False), (b"hello", "x", False)]
 )
-def test_the_signature_of_a_push_is_checked(sinks, body, forged, valid):
+async def test_the_signature_of_a_push_is_checked(sinks, body, forged, valid):
     """Over headers and address; the digest has to be that of the body."""
     sink = sinks.add([])
     target = sinks.url(sink).removeprefix("http://127.0.0.1:8868")
-    signature = asyncio.run(sign(string_to_sign(PUSHED, target)))
+    signature = await sign(string_to_sign(PUSHED, target))
     send(sinks, sink, body=body, headers=(*PUSHED, ("Authorization", signature + forged)))
 
-    assert received(sinks, sink)[0]["signature_valid"] is valid
+    assert (await received(sinks, sink))[0]["signature_valid"] is valid
 
 
 def test_a_removed_sink_takes_nothing(sinks):

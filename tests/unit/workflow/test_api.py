@@ -12,55 +12,49 @@ FLOW = {"Name": "f", "Definition": ONE_PASS, "Description": "", "Type": "FDL"}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 
 
-def test_a_created_flow_is_described_as_it_was_given(workflow):
+async def test_a_created_flow_is_described_as_it_was_given(workflow):
     """Verbatim texts, empty members present, the vendor's time format."""
 
-    async def main():
-        async with workflow() as bench:
-            created = await bench.call(
-                "CreateFlow",
-                **{**FLOW, "Description": "d", "RoleArn": "acs:ram::1:role/r"},
-                Environment='{"Variables":[{"Name":"a","Value":"b"}]}',
-            )
-            described = await bench.call("DescribeFlow", Name="f")
+    async with workflow() as bench:
+        created = await bench.call(
+            "CreateFlow",
+            **{**FLOW, "Description": "d", "RoleArn": "acs:ram::1:role/r"},
+            Environment='{"Variables":[{"Name":"a","Value":"b"}]}',
+        )
+        described = await bench.call("DescribeFlow", Name="f")
 
-            assert UUID.match(created.pop("RequestId"))
-            assert UUID.match(described.pop("RequestId"))
-            assert created == described
-            assert UUID.match(created.pop("Id"))
-            assert created == {
-                "Name": "f",
-                "Description": "d",
-                "Definition": ONE_PASS,
-                "Type": "FDL",
-                "RoleArn": "acs:ram::1:role/r",
-                "ExecutionMode": "",
-                "Environment": {"Variables": [{"Name": "a", "Value": "b", "Description": ""}]},
-                "ResourceGroupId": "",
-                "CreatedTime": "2023-11-14T22:13:20.000Z",
-                "LastModifiedTime": "2023-11-14T22:13:20.000Z",
-            }
-
-    asyncio.run(main())
+        assert UUID.match(created.pop("RequestId"))
+        assert UUID.match(described.pop("RequestId"))
+        assert created == described
+        assert UUID.match(created.pop("Id"))
+        assert created == {
+            "Name": "f",
+            "Description": "d",
+            "Definition": ONE_PASS,
+            "Type": "FDL",
+            "RoleArn": "acs:ram::1:role/r",
+            "ExecutionMode": "",
+            "Environment": {"Variables": [{"Name": "a", "Value": "b", "Description": ""}]},
+            "ResourceGroupId": "",
+            "CreatedTime": "2023-11-14T22:13:20.000Z",
+            "LastModifiedTime": "2023-11-14T22:13:20.000Z",
+        }
 
 
-def test_an_update_changes_what_it_names(workflow):
+async def test_an_update_changes_what_it_names(workflow):
     """Absent parameters keep their values; the reply has the storage location and no execution mode."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.call("CreateFlow", **{**FLOW, "Description": "old", "RoleArn": "r"})
-            await bench.advance(2)
+    async with workflow() as bench:
+        await bench.call("CreateFlow", **{**FLOW, "Description": "old", "RoleArn": "r"})
+        await bench.advance(2)
 
-            updated = await bench.call("UpdateFlow", Name="f", Description="", Definition=WAIT)
+        updated = await bench.call("UpdateFlow", Name="f", Description="", Definition=WAIT)
 
-            assert (updated["Description"], updated["RoleArn"], updated["Definition"]) == ("", "r", WAIT)
-            assert updated["LastModifiedTime"] == "2023-11-14T22:13:22.000Z"
-            assert updated["CreatedTime"] == "2023-11-14T22:13:20.000Z"
-            assert updated["ExternalStorageLocation"] == ""
-            assert "ExecutionMode" not in updated
-
-    asyncio.run(main())
+        assert (updated["Description"], updated["RoleArn"], updated["Definition"]) == ("", "r", WAIT)
+        assert updated["LastModifiedTime"] == "2023-11-14T22:13:22.000Z"
+        assert updated["CreatedTime"] == "2023-11-14T22:13:20.000Z"
+        assert updated["ExternalStorageLocation"] == ""
+        assert "ExecutionMode" not in updated
 
 
 @pytest.mark.parametrize(
@@ -138,218 +132,183 @@ def test_an_update_changes_what_it_names(workflow):
         ("NoSuchThing", {}, 400, "ActionNotSupported", None),
     ],
 )  # fmt: skip
-def test_a_bad_request_has_its_documented_error(workflow, action, parameters, status, code, message):
+async def test_a_bad_request_has_its_documented_error(workflow, action, parameters, status, code, message):
     """Code, status and text of the reference; nothing changes."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.call("CreateFlow", **{**FLOW, "Name": "there"})
-            await bench.call("CreateFlow", **{**FLOW, "Name": "express", "ExecutionMode": "Express"})
-            await bench.database.committed()
-            before = bench.database.read("SELECT total_changes()").fetchone()
+    async with workflow() as bench:
+        await bench.call("CreateFlow", **{**FLOW, "Name": "there"})
+        await bench.call("CreateFlow", **{**FLOW, "Name": "express", "ExecutionMode": "Express"})
+        await bench.database.committed()
+        before = bench.database.read("SELECT total_changes()").fetchone()
 
-            given = {name: value for name, value in parameters.items() if value is not None}
-            reply = await bench.call(action, **given)
+        given = {name: value for name, value in parameters.items() if value is not None}
+        reply = await bench.call(action, **given)
 
-            assert (reply["HTTP"], reply["Code"]) == (status, code), reply
-            assert message is None or reply["Message"] == message
-            assert reply["HostId"] == "cn-hangzhou.fnf.aliyuncs.com"
-            assert UUID.match(reply["RequestId"])
-            assert bench.database.read("SELECT total_changes()").fetchone() == before
-
-    asyncio.run(main())
+        assert (reply["HTTP"], reply["Code"]) == (status, code), reply
+        assert message is None or reply["Message"] == message
+        assert reply["HostId"] == "cn-hangzhou.fnf.aliyuncs.com"
+        assert UUID.match(reply["RequestId"])
+        assert bench.database.read("SELECT total_changes()").fetchone() == before
 
 
-def test_a_broken_definition_names_line_and_field(workflow):
+async def test_a_broken_definition_names_line_and_field(workflow):
     """So that the author finds the place."""
     broken = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: a\n  - type: dance\n    name: b\n"
 
-    async def main():
-        async with workflow() as bench:
-            reply = await bench.call("CreateFlow", **{**FLOW, "Definition": broken})
+    async with workflow() as bench:
+        reply = await bench.call("CreateFlow", **{**FLOW, "Definition": broken})
 
-            assert reply["Code"] == "InvalidArgument"
-            assert "steps[1].type" in reply["Message"]
-            assert "line 6" in reply["Message"]
-
-    asyncio.run(main())
+        assert reply["Code"] == "InvalidArgument"
+        assert "steps[1].type" in reply["Message"]
+        assert "line 6" in reply["Message"]
 
 
-def test_a_long_definition_is_parsed_beside_the_loop(workflow, tmp_path):
+async def test_a_long_definition_is_parsed_beside_the_loop(workflow, tmp_path):
     """It works like a short one, also when it has to be parsed again after a restart."""
     steps = "".join(f"  - {{type: pass, name: step-number-{number}}}\n" for number in range(300))
     definition = f"version: v1\ntype: flow\nsteps:\n  - {{type: wait, name: w, duration: 10}}\n{steps}"
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            await bench.flow(definition)
-            await bench.begin()
-            await bench.crash()
-            await bench.start()
+    async with workflow(tmp_path / "state.db") as bench:
+        await bench.flow(definition)
+        await bench.begin()
+        await bench.crash()
+        await bench.start()
 
-            bench.clock.move_to(bench.clock.now() + 20_000)
-            for _ in range(200):
-                await asyncio.sleep(0.005)
-                await bench.advance(0.02)
-                described = await bench.describe()
-                if described["Status"] == "Succeeded":
-                    break
+        bench.clock.move_to(bench.clock.now() + 20_000)
+        for _ in range(200):
+            await asyncio.sleep(0.005)
+            await bench.advance(0.02)
+            described = await bench.describe()
+            if described["Status"] == "Succeeded":
+                break
 
-            assert described["Status"] == "Succeeded"
-            assert len((await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e"))["Events"]) == 60
-
-    asyncio.run(main())
+        assert described["Status"] == "Succeeded"
+        assert len((await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e"))["Events"]) == 60
 
 
-def test_another_version_of_the_api_is_refused(workflow):
+async def test_another_version_of_the_api_is_refused(workflow):
     """APIVersionNotSupported."""
 
-    async def main():
-        async with workflow() as bench:
-            reply = await bench.send([("Action", "ListFlows"), ("Version", "2020-01-01")], [])
+    async with workflow() as bench:
+        reply = await bench.send([("Action", "ListFlows"), ("Version", "2020-01-01")], [])
 
-            assert (reply["HTTP"], reply["Code"]) == (400, "APIVersionNotSupported")
-
-    asyncio.run(main())
+        assert (reply["HTTP"], reply["Code"]) == (400, "APIVersionNotSupported")
 
 
-def test_parameters_are_taken_from_query_and_form_alike(workflow):
+async def test_parameters_are_taken_from_query_and_form_alike(workflow):
     """Some clients put everything into the query, some the token only."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.send([("Action", "CreateFlow"), ("Name", "f"), ("Type", "FDL")],
-                             [("Definition", ONE_PASS), ("Description", "")])  # fmt: skip
+    async with workflow() as bench:
+        await bench.send([("Action", "CreateFlow"), ("Name", "f"), ("Type", "FDL")],
+                         [("Definition", ONE_PASS), ("Description", "")])  # fmt: skip
 
-            reply = await bench.send([("Action", "DeleteFlow"), ("Name", "f"), ("Version", "2019-03-15")], [])
+        reply = await bench.send([("Action", "DeleteFlow"), ("Name", "f"), ("Version", "2019-03-15")], [])
 
-            assert list(reply) == ["RequestId"]
-
-    asyncio.run(main())
+        assert list(reply) == ["RequestId"]
 
 
-def test_a_request_may_name_its_own_id(workflow):
+async def test_a_request_may_name_its_own_id(workflow):
     """In answers and in errors."""
 
-    async def main():
-        async with workflow() as bench:
-            good = await bench.call("ListFlows", RequestId="mine")
-            bad = await bench.call("DescribeFlow", RequestId="mine", Name="x")
+    async with workflow() as bench:
+        good = await bench.call("ListFlows", RequestId="mine")
+        bad = await bench.call("DescribeFlow", RequestId="mine", Name="x")
 
-            assert good["RequestId"] == bad["RequestId"] == "mine"
-
-    asyncio.run(main())
+        assert good["RequestId"] == bad["RequestId"] == "mine"
 
 
-def test_a_request_over_the_limit_is_entity_too_large(workflow):
+async def test_a_request_over_the_limit_is_entity_too_large(workflow):
     """400, not 413."""
 
-    async def main():
-        async with workflow() as bench:
-            error = bench.front.too_large(bench.front.max_body)
+    async with workflow() as bench:
+        error = bench.front.too_large(bench.front.max_body)
 
-            assert bench.front.max_body == 1024 * 1024
-            assert (error.http_status, error.code) == (400, "EntityTooLarge")
-            assert error.message == "The payload size exceeds maximum allowed size (1048576 bytes)."
-
-    asyncio.run(main())
+        assert bench.front.max_body == 1024 * 1024
+        assert (error.http_status, error.code) == (400, "EntityTooLarge")
+        assert error.message == "The payload size exceeds maximum allowed size (1048576 bytes)."
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------
 
 
-def test_flows_are_listed_by_name_in_pages(workflow):
+async def test_flows_are_listed_by_name_in_pages(workflow):
     """NextToken is the next flow's name and absent at the end."""
 
-    async def main():
-        async with workflow() as bench:
-            for name in ("b", "C", "a", "d"):
-                await bench.flow(ONE_PASS, name)
+    async with workflow() as bench:
+        for name in ("b", "C", "a", "d"):
+            await bench.flow(ONE_PASS, name)
 
-            first = await bench.call("ListFlows", Limit=3)
-            second = await bench.call("ListFlows", Limit=3, NextToken=first["NextToken"])
+        first = await bench.call("ListFlows", Limit=3)
+        second = await bench.call("ListFlows", Limit=3, NextToken=first["NextToken"])
 
-            assert [flow["Name"] for flow in first["Flows"]] == ["C", "a", "b"]
-            assert first["NextToken"] == "d"
-            assert [flow["Name"] for flow in second["Flows"]] == ["d"]
-            assert "NextToken" not in second
-
-    asyncio.run(main())
+        assert [flow["Name"] for flow in first["Flows"]] == ["C", "a", "b"]
+        assert first["NextToken"] == "d"
+        assert [flow["Name"] for flow in second["Flows"]] == ["d"]
+        assert "NextToken" not in second
 
 
-def test_executions_are_listed_newest_first_and_filtered(workflow):
+async def test_executions_are_listed_newest_first_and_filtered(workflow):
     """By status, start time (begin inclusive, end exclusive) and prefix of the name."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            for name in ("a1", "a2", "b1", "b2"):
-                await bench.begin({"n": name}, name)
-                await bench.advance(1)
-            await bench.call("StopExecution", FlowName="f", ExecutionName="a2")
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        for name in ("a1", "a2", "b1", "b2"):
+            await bench.begin({"n": name}, name)
+            await bench.advance(1)
+        await bench.call("StopExecution", FlowName="f", ExecutionName="a2")
 
-            async def names(**criteria):
-                reply = await bench.call("ListExecutions", FlowName="f", **criteria)
-                return [item["Name"] for item in reply["Executions"]], reply.get("NextToken")
+        async def names(**criteria):
+            reply = await bench.call("ListExecutions", FlowName="f", **criteria)
+            return [item["Name"] for item in reply["Executions"]], reply.get("NextToken")
 
-            assert await names() == (["b2", "b1", "a2", "a1"], None)
-            assert await names(Limit=2) == (["b2", "b1"], "a2")
-            assert await names(Limit=2, NextToken="a2") == (["a2", "a1"], None)
-            assert await names(Status="Stopped") == (["a2"], None)
-            assert await names(Status="Succeeded") == ([], None)
-            assert await names(ExecutionNamePrefix="b") == (["b2", "b1"], None)
-            assert await names(StartedTimeBegin="2023-11-14T22:13:21Z", StartedTimeEnd="2023-11-14T22:13:23Z") == (
-                ["b1", "a2"],
-                None,
-            )
-            listed = (await bench.call("ListExecutions", FlowName="f"))["Executions"][0]
-            bare = (await bench.call("ListExecutions", FlowName="f", MetadataOnly="True"))["Executions"][0]
-            assert listed["Input"] == '{"n": "b2"}'
-            assert listed["Environment"] == {"Variables": []}
-            assert {"Input", "Output", "FlowDefinition"}.isdisjoint(bare)
-
-    asyncio.run(main())
+        assert await names() == (["b2", "b1", "a2", "a1"], None)
+        assert await names(Limit=2) == (["b2", "b1"], "a2")
+        assert await names(Limit=2, NextToken="a2") == (["a2", "a1"], None)
+        assert await names(Status="Stopped") == (["a2"], None)
+        assert await names(Status="Succeeded") == ([], None)
+        assert await names(ExecutionNamePrefix="b") == (["b2", "b1"], None)
+        assert await names(StartedTimeBegin="2023-11-14T22:13:21Z", StartedTimeEnd="2023-11-14T22:13:23Z") == (
+            ["b1", "a2"],
+            None,
+        )
+        listed = (await bench.call("ListExecutions", FlowName="f"))["Executions"][0]
+        bare = (await bench.call("ListExecutions", FlowName="f", MetadataOnly="True"))["Executions"][0]
+        assert listed["Input"] == '{"n": "b2"}'
+        assert listed["Environment"] == {"Variables": []}
+        assert {"Input", "Output", "FlowDefinition"}.isdisjoint(bare)
 
 
-def test_history_pages_by_event_id(workflow):
+async def test_history_pages_by_event_id(workflow):
     """The token is the id to go on with."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            await bench.begin()
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        await bench.begin()
 
-            first = await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e", Limit=2)
-            rest = await bench.call(
-                "GetExecutionHistory", FlowName="f", ExecutionName="e", NextToken=first["NextToken"]
-            )
+        first = await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e", Limit=2)
+        rest = await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e", NextToken=first["NextToken"])
 
-            assert first["NextToken"] == "3"
-            assert [event["EventId"] for event in first["Events"]] == [1, 2]
-            assert [event["EventId"] for event in rest["Events"]] == [3, 4, 5, 6]
-            assert "NextToken" not in rest
-            assert first["Events"][0] == {
-                "EventId": 1,
-                "ScheduleEventId": 0,
-                "StepName": "",
-                "Type": "ExecutionStarted",
-                "Time": "2023-11-14T22:13:20.000Z",
-                "EventDetail": '{"input":{}}',
-            }
-
-    asyncio.run(main())
+        assert first["NextToken"] == "3"
+        assert [event["EventId"] for event in first["Events"]] == [1, 2]
+        assert [event["EventId"] for event in rest["Events"]] == [3, 4, 5, 6]
+        assert "NextToken" not in rest
+        assert first["Events"][0] == {
+            "EventId": 1,
+            "ScheduleEventId": 0,
+            "StepName": "",
+            "Type": "ExecutionStarted",
+            "Time": "2023-11-14T22:13:20.000Z",
+            "EventDetail": '{"input":{}}',
+        }
 
 
-def test_regions(workflow):
+async def test_regions(workflow):
     """The region of the request is the one there is."""
 
-    async def main():
-        async with workflow() as bench:
-            reply = await bench.call("DescribeRegions", AcceptLanguage="en-US")
+    async with workflow() as bench:
+        reply = await bench.call("DescribeRegions", AcceptLanguage="en-US")
 
-            assert reply["Regions"]["Region"][0]["RegionId"] == "cn-hangzhou"
-
-    asyncio.run(main())
+        assert reply["Regions"]["Region"][0]["RegionId"] == "cn-hangzhou"
 
 
 # --- reports --------------------------------------------------------------------------------------------------------
@@ -367,93 +326,81 @@ steps:
 """
 
 
-def test_a_reported_failure_is_the_tasks_error(workflow):
+async def test_a_reported_failure_is_the_tasks_error(workflow):
     """Verbatim, with its cause; the reply names the event."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(CALLBACK)
-            await bench.begin()
-            sent = bench.messages.sent[0]
+    async with workflow() as bench:
+        await bench.flow(CALLBACK)
+        await bench.begin()
+        sent = bench.messages.sent[0]
 
-            reply = await bench.send(
-                [("TaskToken", sent["body"])],
-                [("Action", "ReportTaskFailed"), ("Error", "Mine"), ("Cause", "because")],
-            )
-            await bench.settle()
+        reply = await bench.send(
+            [("TaskToken", sent["body"])],
+            [("Action", "ReportTaskFailed"), ("Error", "Mine"), ("Cause", "because")],
+        )
+        await bench.settle()
 
-            assert sent["delay_s"] == 3
-            assert reply["EventId"] == 6
-            events = await bench.events()
-            assert events[5]["EventDetail"] == '{"error":"Mine","cause":"because"}'
-            assert (await bench.describe())["Status"] == "Failed"
-
-    asyncio.run(main())
+        assert sent["delay_s"] == 3
+        assert reply["EventId"] == 6
+        events = await bench.events()
+        assert events[5]["EventDetail"] == '{"error":"Mine","cause":"because"}'
+        assert (await bench.describe())["Status"] == "Failed"
 
 
-def test_a_token_whose_plus_signs_became_blanks_is_still_read(workflow):
+async def test_a_token_whose_plus_signs_became_blanks_is_still_read(workflow):
     """A client that forgets to escape the token in the query."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(CALLBACK)
-            await bench.begin()
-            token = bench.messages.sent[0]["body"]
+    async with workflow() as bench:
+        await bench.flow(CALLBACK)
+        await bench.begin()
+        token = bench.messages.sent[0]["body"]
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=token.replace("+", " "), Output="{}")
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=token.replace("+", " "), Output="{}")
 
-            assert "EventId" in reply
-
-    asyncio.run(main())
+        assert "EventId" in reply
 
 
 @pytest.mark.parametrize("change", ["execution", "entry", "code", "version", "flow"])
-def test_a_token_that_was_tampered_with_is_refused(workflow, change):
+async def test_a_token_that_was_tampered_with_is_refused(workflow, change):
     """A forged token is InvalidArgument; one whose objects are gone names them."""
     import base64
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(CALLBACK)
-            await bench.begin()
-            parts = base64.b64decode(bench.messages.sent[0]["body"]).decode().split("#")
-            version, flow, execution, entry, code = parts
-            forged = {
-                "version": ["v2", flow, execution, entry, code],
-                "flow": [version, "nobody", execution, entry, code],
-                "execution": [version, flow, "nobody", entry, code],
-                "entry": [version, flow, execution, "3", code],
-                "code": [version, flow, execution, entry, base64.b64encode(bytes(20)).decode()],
-            }[change]
-            token = base64.b64encode("#".join(forged).encode()).decode()
+    async with workflow() as bench:
+        await bench.flow(CALLBACK)
+        await bench.begin()
+        parts = base64.b64decode(bench.messages.sent[0]["body"]).decode().split("#")
+        version, flow, execution, entry, code = parts
+        forged = {
+            "version": ["v2", flow, execution, entry, code],
+            "flow": [version, "nobody", execution, entry, code],
+            "execution": [version, flow, "nobody", entry, code],
+            "entry": [version, flow, execution, "3", code],
+            "code": [version, flow, execution, entry, base64.b64encode(bytes(20)).decode()],
+        }[change]
+        token = base64.b64encode("#".join(forged).encode()).decode()
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
 
-            expected = {"flow": "FlowNotExists", "execution": "ExecutionNotExists"}.get(change, "InvalidArgument")
-            assert reply["Code"] == expected
-            assert (version, flow, execution, entry) == ("v1", "f", "e", "2")
-            assert len(base64.b64decode(code)) == 20
-
-    asyncio.run(main())
+        expected = {"flow": "FlowNotExists", "execution": "ExecutionNotExists"}.get(change, "InvalidArgument")
+        assert reply["Code"] == expected
+        assert (version, flow, execution, entry) == ("v1", "f", "e", "2")
+        assert len(base64.b64decode(code)) == 20
 
 
-def test_reports_after_the_end_say_so(workflow):
+async def test_reports_after_the_end_say_so(workflow):
     """After a stop, too."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(CALLBACK)
-            await bench.begin()
-            await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+    async with workflow() as bench:
+        await bench.flow(CALLBACK)
+        await bench.begin()
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.messages.sent[0]["body"], Output="{}")
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.messages.sent[0]["body"], Output="{}")
 
-            assert (reply["HTTP"], reply["Code"]) == (400, "TaskAlreadyCompleted")
-
-    asyncio.run(main())
+        assert (reply["HTTP"], reply["Code"]) == (400, "TaskAlreadyCompleted")
 
 
-def test_a_task_that_waits_for_no_report_takes_none(workflow):
+async def test_a_task_that_waits_for_no_report_takes_none(workflow):
     """The token of a requestResponse task is good for nothing."""
     definition = (
         CALLBACK.replace("    pattern: waitForCallback\n", "")
@@ -461,18 +408,15 @@ def test_a_task_that_waits_for_no_report_takes_none(workflow):
         .replace("    serviceParams: {MessageBody: $.token, DelaySeconds: 3}\n", "")
     )
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(definition)
-            await bench.begin()
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(definition)
+        await bench.begin()
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
 
-            assert reply["Code"] == "InvalidArgument"
-            assert (await bench.describe())["Status"] == "Running"
-
-    asyncio.run(main())
+        assert reply["Code"] == "InvalidArgument"
+        assert (await bench.describe())["Status"] == "Running"
 
 
 @pytest.mark.parametrize(
@@ -483,7 +427,7 @@ def test_a_task_that_waits_for_no_report_takes_none(workflow):
         ("{MessageBody: $, DelaySeconds: $.text}", "FnF.RuntimeError"),
     ],
 )
-def test_parameters_that_cannot_be_used_fail_the_task(workflow, parameters, error):
+async def test_parameters_that_cannot_be_used_fail_the_task(workflow, parameters, error):
     """Nothing is sent."""
     definition = f"""
 version: v1
@@ -492,18 +436,15 @@ steps:
   - {{type: task, name: t, resourceArn: 'acs:mns:::/queues/q/messages', serviceParams: {parameters}}}
 """
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(definition)
-            await bench.begin({"big": 17, "text": "soon"})
+    async with workflow() as bench:
+        await bench.flow(definition)
+        await bench.begin({"big": 17, "text": "soon"})
 
-            assert json.loads((await bench.events())[4]["EventDetail"])["error"] == error
-            assert bench.messages.sent == []
-
-    asyncio.run(main())
+        assert json.loads((await bench.events())[4]["EventDetail"])["error"] == error
+        assert bench.messages.sent == []
 
 
-def test_messages_carry_text_as_it_is_and_the_rest_as_json(workflow):
+async def test_messages_carry_text_as_it_is_and_the_rest_as_json(workflow):
     """A topic's tag and attributes; the reply of the service is the task's local."""
     definition = """
 version: v1
@@ -515,14 +456,11 @@ steps:
     serviceParams: {MessageBody: $.text, MessageTag: $.tag, MessageAttributes: $.attributes}
 """
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(definition)
-            await bench.begin({"text": "plain", "tag": "t", "attributes": {"b": 1, "a": 2}})
+    async with workflow() as bench:
+        await bench.flow(definition)
+        await bench.begin({"text": "plain", "tag": "t", "attributes": {"b": 1, "a": 2}})
 
-            sent = bench.messages.sent[0]
-            assert (sent["topic"], sent["body"], sent["tag"]) == ("q", "plain", "t")
-            assert sent["attributes"] == '{"a":2,"b":1}'
-            assert json.loads((await bench.describe())["Output"]) == bench.messages.reply.members
-
-    asyncio.run(main())
+        sent = bench.messages.sent[0]
+        assert (sent["topic"], sent["body"], sent["tag"]) == ("q", "plain", "t")
+        assert sent["attributes"] == '{"a":2,"b":1}'
+        assert json.loads((await bench.describe())["Output"]) == bench.messages.reply.members

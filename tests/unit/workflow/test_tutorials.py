@@ -1,6 +1,5 @@
 """The tutorials, event by event."""
 
-import asyncio
 import json
 
 from emulator.services.workflow.ports import FunctionReply
@@ -104,177 +103,156 @@ def operation(event):
     return {name: "success", f"{name}_txnID": f"{name}-id"}
 
 
-def test_polling_succeeds_when_the_job_is_done(workflow):
+async def test_polling_succeeds_when_the_job_is_done(workflow):
     """Three waits of ten seconds for a job of twenty; ids as the tutorial's events count."""
 
-    async def main():
-        async with workflow() as bench:
-            polling_functions(bench)
-            await bench.flow(POLLING)
-            await bench.begin({"delay": 15})
+    async with workflow() as bench:
+        polling_functions(bench)
+        await bench.flow(POLLING)
+        await bench.begin({"delay": 15})
 
-            await bench.advance(31)
+        await bench.advance(31)
 
-            events = await bench.events()
-            names = [(event["EventId"], event["StepName"], event["Type"]) for event in events]
-            assert names[0] == (1, "", "ExecutionStarted")
-            assert [n for _, s, n in names[1:6]] == [
-                "StepEntered", "TaskScheduled", "TaskStarted", "TaskSucceeded", "StepExited",
-            ]  # fmt: skip
-            assert {s for _, s, _ in names[1:6]} == {"StartJob"}
-            assert {s for _, s, _ in names[6:10]} == {"Init"}
-            assert {s for _, s, _ in names[10:14]} == {"Wait10s"}
-            assert {s for _, s, _ in names[14:19]} == {"GetJobStatus"}
-            assert {s for _, s, _ in names[19:23]} == {"CheckJobComplete"}
-            assert names[23][1:] == ("Wait10s", "StepEntered")
-            assert [event["ScheduleEventId"] for event in events] == list(range(len(events)))
-            assert json.loads(events[22]["EventDetail"])["goto"] == "Wait10s"
-            described = await bench.describe()
-            assert described["Status"] == "Succeeded"
-            assert described["Output"] == '{"job_id":"J","job_status":"success","try_count":3}'
-            assert [call[1] for call in bench.functions.calls[1:]] == [
-                {"delay": 15, "job_id": "J", "try_count": count} for count in range(3)
-            ]
-
-    asyncio.run(main())
+        events = await bench.events()
+        names = [(event["EventId"], event["StepName"], event["Type"]) for event in events]
+        assert names[0] == (1, "", "ExecutionStarted")
+        assert [n for _, s, n in names[1:6]] == [
+            "StepEntered", "TaskScheduled", "TaskStarted", "TaskSucceeded", "StepExited",
+        ]  # fmt: skip
+        assert {s for _, s, _ in names[1:6]} == {"StartJob"}
+        assert {s for _, s, _ in names[6:10]} == {"Init"}
+        assert {s for _, s, _ in names[10:14]} == {"Wait10s"}
+        assert {s for _, s, _ in names[14:19]} == {"GetJobStatus"}
+        assert {s for _, s, _ in names[19:23]} == {"CheckJobComplete"}
+        assert names[23][1:] == ("Wait10s", "StepEntered")
+        assert [event["ScheduleEventId"] for event in events] == list(range(len(events)))
+        assert json.loads(events[22]["EventDetail"])["goto"] == "Wait10s"
+        described = await bench.describe()
+        assert described["Status"] == "Succeeded"
+        assert described["Output"] == '{"job_id":"J","job_status":"success","try_count":3}'
+        assert [call[1] for call in bench.functions.calls[1:]] == [
+            {"delay": 15, "job_id": "J", "try_count": count} for count in range(3)
+        ]
 
 
-def test_polling_two_polls_has_forty_one_events(workflow):
+async def test_polling_two_polls_has_forty_one_events(workflow):
     """The history of a job that is done at the second query."""
 
-    async def main():
-        async with workflow() as bench:
-            polling_functions(bench)
-            await bench.flow(POLLING)
-            await bench.begin({"delay": 5})
+    async with workflow() as bench:
+        polling_functions(bench)
+        await bench.flow(POLLING)
+        await bench.begin({"delay": 5})
 
-            await bench.advance(60)
+        await bench.advance(60)
 
-            events = await bench.events()
-            assert len(events) == 41
-            assert [event["StepName"] for event in events[36:40]] == ["JobSucceeded"] * 4
-            assert events[40]["Type"] == "ExecutionSucceeded"
-
-    asyncio.run(main())
+        events = await bench.events()
+        assert len(events) == 41
+        assert [event["StepName"] for event in events[36:40]] == ["JobSucceeded"] * 4
+        assert events[40]["Type"] == "ExecutionSucceeded"
 
 
-def test_polling_without_delay_leaves_the_key_out_and_fails_in_the_end(workflow):
+async def test_polling_without_delay_leaves_the_key_out_and_fails_in_the_end(workflow):
     """The function tests whether the key is there; after more than three tries the flow fails."""
 
-    async def main():
-        async with workflow() as bench:
-            polling_functions(bench)
-            await bench.flow(POLLING)
-            await bench.begin({})
+    async with workflow() as bench:
+        polling_functions(bench)
+        await bench.flow(POLLING)
+        await bench.begin({})
 
-            await bench.advance(60)
+        await bench.advance(60)
 
-            assert all("delay" not in event for _, event, _ in bench.functions.calls)
-            assert len(bench.functions.calls) == 5
-            described = await bench.describe()
-            assert (described["Status"], described["Output"]) == ("Failed", "")
-
-    asyncio.run(main())
+        assert all("delay" not in event for _, event, _ in bench.functions.calls)
+        assert len(bench.functions.calls) == 5
+        described = await bench.describe()
+        assert (described["Status"], described["Output"]) == ("Failed", "")
 
 
-def test_polling_goes_on_after_a_restart(workflow, tmp_path):
+async def test_polling_goes_on_after_a_restart(workflow, tmp_path):
     """The wait keeps its instant; nothing is done twice."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            polling_functions(bench)
-            await bench.flow(POLLING)
-            await bench.begin({"delay": 5})
-            await bench.advance(4)
+    async with workflow(tmp_path / "state.db") as bench:
+        polling_functions(bench)
+        await bench.flow(POLLING)
+        await bench.begin({"delay": 5})
+        await bench.advance(4)
 
-            await bench.restart()
-            await bench.advance(5)
-            calls_before = len(bench.functions.calls)
-            await bench.advance(1)
+        await bench.restart()
+        await bench.advance(5)
+        calls_before = len(bench.functions.calls)
+        await bench.advance(1)
 
-            assert calls_before == 1
-            assert len(bench.functions.calls) == 2
-            await bench.restart()
-            await bench.advance(60)
-            assert (await bench.describe())["Status"] == "Succeeded"
-            assert len(await bench.events()) == 41
-
-    asyncio.run(main())
+        assert calls_before == 1
+        assert len(bench.functions.calls) == 2
+        await bench.restart()
+        await bench.advance(60)
+        assert (await bench.describe())["Status"] == "Succeeded"
+        assert len(await bench.events()) == 41
 
 
-def test_transaction_is_compensated_step_by_step(workflow):
+async def test_transaction_is_compensated_step_by_step(workflow):
     """Four attempts with 1, 2 and 4 seconds between, then the jump, with the detail the guide prints."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("Operation", operation)
-            await bench.flow(TRANSACTION)
-            await bench.begin(
-                {
-                    "buy_train_ticket_result": "success",
-                    "reserve_flight_result": "success",
-                    "reserve_hotel_result": False,
-                }
-            )
+    async with workflow() as bench:
+        bench.functions.on("Operation", operation)
+        await bench.flow(TRANSACTION)
+        await bench.begin(
+            {
+                "buy_train_ticket_result": "success",
+                "reserve_flight_result": "success",
+                "reserve_hotel_result": False,
+            }
+        )
 
-            await bench.advance(7)
+        await bench.advance(7)
 
-            events = await bench.events()
-            assert [event["Type"] for event in events[11:25]] == [
-                "StepEntered", *["TaskScheduled", "TaskStarted", "TaskFailed"] * 4, "StepExited",
-            ]  # fmt: skip
-            assert events[24]["EventDetail"] == (
-                '{"input":{"operation":"reserve_hotel","reserve_hotel":false},'
-                '"local":{"buy_train_ticket":"success","buy_train_ticket_txnID":"buy_train_ticket-id",'
-                '"reserve_flight":"success","reserve_flight_txnID":"reserve_flight-id"},'
-                f'"resourceArn":"{OPERATION}",'
-                '"cause":"{\\"errorMessage\\":\\"Process exited unexpectedly before completing request (duration: 12ms)'
-                ' \\"}","error":"FC.Unknown","retryCount":3,"goto":"CancelFlight"}'
-            )
-            assert [(event["StepName"], event["Type"]) for event in events[35:]] == [
-                ("OrderFailed", "StepEntered"),
-                ("OrderFailed", "StepFailed"),
-                ("OrderFailed", "StepExited"),
-                ("", "ExecutionFailed"),
-            ]
-            assert len(events) == 39
-            assert (await bench.describe())["Status"] == "Failed"
-
-    asyncio.run(main())
+        events = await bench.events()
+        assert [event["Type"] for event in events[11:25]] == [
+            "StepEntered", *["TaskScheduled", "TaskStarted", "TaskFailed"] * 4, "StepExited",
+        ]  # fmt: skip
+        assert events[24]["EventDetail"] == (
+            '{"input":{"operation":"reserve_hotel","reserve_hotel":false},'
+            '"local":{"buy_train_ticket":"success","buy_train_ticket_txnID":"buy_train_ticket-id",'
+            '"reserve_flight":"success","reserve_flight_txnID":"reserve_flight-id"},'
+            f'"resourceArn":"{OPERATION}",'
+            '"cause":"{\\"errorMessage\\":\\"Process exited unexpectedly before completing request (duration: 12ms)'
+            ' \\"}","error":"FC.Unknown","retryCount":3,"goto":"CancelFlight"}'
+        )
+        assert [(event["StepName"], event["Type"]) for event in events[35:]] == [
+            ("OrderFailed", "StepEntered"),
+            ("OrderFailed", "StepFailed"),
+            ("OrderFailed", "StepExited"),
+            ("", "ExecutionFailed"),
+        ]
+        assert len(events) == 39
+        assert (await bench.describe())["Status"] == "Failed"
 
 
-def test_transaction_with_text_instead_of_false_goes_through(workflow):
+async def test_transaction_with_text_instead_of_false_goes_through(workflow):
     """The function fails on the JSON boolean only; texts are not put right."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("Operation", operation)
-            await bench.flow(TRANSACTION)
+    async with workflow() as bench:
+        bench.functions.on("Operation", operation)
+        await bench.flow(TRANSACTION)
 
-            await bench.begin({"reserve_hotel_result": "fail"})
+        await bench.begin({"reserve_hotel_result": "fail"})
 
-            assert (await bench.describe())["Status"] == "Succeeded"
-            assert not any(event["StepName"] == "CancelFlight" for event in await bench.events())
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Succeeded"
+        assert not any(event["StepName"] == "CancelFlight" for event in await bench.events())
 
 
-def test_transaction_flight_failure_skips_its_own_cancellation(workflow):
+async def test_transaction_flight_failure_skips_its_own_cancellation(workflow):
     """The absent transaction id of the flight is left out of the input of the train's cancellation."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("Operation", operation)
-            await bench.flow(TRANSACTION)
+    async with workflow() as bench:
+        bench.functions.on("Operation", operation)
+        await bench.flow(TRANSACTION)
 
-            await bench.begin({"reserve_flight_result": False})
+        await bench.begin({"reserve_flight_result": False})
 
-            assert bench.functions.calls[-1][1] == {"operation": "cancel_train_ticket"}
-
-    asyncio.run(main())
+        assert bench.functions.calls[-1][1] == {"operation": "cancel_train_ticket"}
 
 
-def test_topic_with_callback(workflow):
+async def test_topic_with_callback(workflow):
     """The message carries the token; a report of its receiver completes the step."""
     definition = """
 version: v1
@@ -293,28 +271,25 @@ steps:
       MessageBody: $
 """
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(definition)
-            await bench.begin({"messageBody": "hello"})
-            body = json.loads(bench.messages.sent[0]["body"])
+    async with workflow() as bench:
+        await bench.flow(definition)
+        await bench.begin({"messageBody": "hello"})
+        body = json.loads(bench.messages.sent[0]["body"])
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=body["taskToken"], Output='{"status": "success"}')
-            await bench.settle()
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=body["taskToken"], Output='{"status": "success"}')
+        await bench.settle()
 
-            events = await bench.events()
-            assert body["messageBody"] == "hello"
-            assert reply["EventId"] == 6
-            assert [event["Type"] for event in events[3:]] == [
-                "TaskStarted", "TaskSubmitted", "TaskSucceeded", "StepExited", "ExecutionSucceeded",
-            ]  # fmt: skip
-            assert json.loads(events[4]["EventDetail"]) == {"output": bench.messages.reply.members}
-            assert (await bench.describe())["Output"] == '{"status":"success"}'
-
-    asyncio.run(main())
+        events = await bench.events()
+        assert body["messageBody"] == "hello"
+        assert reply["EventId"] == 6
+        assert [event["Type"] for event in events[3:]] == [
+            "TaskStarted", "TaskSubmitted", "TaskSucceeded", "StepExited", "ExecutionSucceeded",
+        ]  # fmt: skip
+        assert json.loads(events[4]["EventDetail"]) == {"output": bench.messages.reply.members}
+        assert (await bench.describe())["Output"] == '{"status":"success"}'
 
 
-def test_queue_with_a_worker(workflow):
+async def test_queue_with_a_worker(workflow):
     """Priority and body as given; a second report says that the task is over."""
     definition = """
 version: v1
@@ -330,26 +305,23 @@ steps:
     serviceParams: {MessageBody: $, Priority: 1}
 """
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(definition)
-            await bench.begin()
-            sent = bench.messages.sent[0]
-            token = json.loads(sent["body"])["task_token"]
+    async with workflow() as bench:
+        await bench.flow(definition)
+        await bench.begin()
+        sent = bench.messages.sent[0]
+        token = json.loads(sent["body"])["task_token"]
 
-            first = await bench.call("ReportTaskSucceeded", TaskToken=token, Output='{"key": "value"}')
-            second = await bench.call("ReportTaskSucceeded", TaskToken=token, Output='{"key": "value"}')
-            await bench.settle()
+        first = await bench.call("ReportTaskSucceeded", TaskToken=token, Output='{"key": "value"}')
+        second = await bench.call("ReportTaskSucceeded", TaskToken=token, Output='{"key": "value"}')
+        await bench.settle()
 
-            assert (sent["queue"], sent["priority"], sent["delay_s"]) == ("fnf-demo", 1, None)
-            assert first["EventId"] == 6
-            assert (second["HTTP"], second["Code"]) == (400, "TaskAlreadyCompleted")
-            assert (await bench.describe())["Output"] == '{"key":"value"}'
-
-    asyncio.run(main())
+        assert (sent["queue"], sent["priority"], sent["delay_s"]) == ("fnf-demo", 1, None)
+        assert first["EventId"] == 6
+        assert (second["HTTP"], second["Code"]) == (400, "TaskAlreadyCompleted")
+        assert (await bench.describe())["Output"] == '{"key":"value"}'
 
 
-def test_function_with_callback_shows_its_token_in_the_history(workflow):
+async def test_function_with_callback_shows_its_token_in_the_history(workflow):
     """The echo function returns its event, so TaskSubmitted holds the token."""
     definition = """
 version: v1
@@ -363,18 +335,13 @@ steps:
     outputMappings: [{target: s, source: $local.status}]
 """
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("echo", lambda event: event)
-            await bench.flow(definition)
-            await bench.begin()
-            submitted = json.loads((await bench.events())[4]["EventDetail"])
+    async with workflow() as bench:
+        bench.functions.on("echo", lambda event: event)
+        await bench.flow(definition)
+        await bench.begin()
+        submitted = json.loads((await bench.events())[4]["EventDetail"])
 
-            await bench.call(
-                "ReportTaskSucceeded", TaskToken=submitted["output"]["taskToken"], Output='{"status": "ok"}'
-            )
-            await bench.settle()
+        await bench.call("ReportTaskSucceeded", TaskToken=submitted["output"]["taskToken"], Output='{"status": "ok"}')
+        await bench.settle()
 
-            assert (await bench.describe())["Output"] == '{"s":"ok"}'
-
-    asyncio.run(main())
+        assert (await bench.describe())["Output"] == '{"s":"ok"}'

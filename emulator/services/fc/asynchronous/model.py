@@ -15,27 +15,12 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.errors import GONE, FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, parse_function_arn
+from emulator.services.fc.model import FunctionRef, parse_function_arn
 from emulator.services.fc.runtime.model import HttpCall
-
-
-class Lane(NamedTuple):
-    """A queue: the calls of one function through one qualifier. ``service`` is empty for a 3.0 function."""
-
-    tenant: Tenant
-    service: str
-    function: str
-    qualifier: str
-
-
-def lane_of(tenant: Tenant, service: str, function: str, qualifier: str | None) -> Lane:
-    """Return the queue of calls through *qualifier*; none means ``LATEST``."""
-    return Lane(tenant, service, function, qualifier or LATEST)
 
 
 class Status(StrEnum):
@@ -73,7 +58,7 @@ class AsyncConfig:
 class StoredConfig:
     """A configuration with its place and its times."""
 
-    lane: Lane
+    lane: FunctionRef
     config: AsyncConfig
     created_at: Millis
     modified_at: Millis
@@ -122,7 +107,7 @@ class AsyncCall:
     """
 
     seq: int
-    lane: Lane
+    lane: FunctionRef
     request_id: str
     task_id: str
     call_key: str

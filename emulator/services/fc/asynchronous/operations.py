@@ -35,6 +35,7 @@ from emulator.services.fc.codec import (
     parse_number,
     qualifier_of,
     query,
+    ref_of,
     service_of,
     truth,
     whole_number,
@@ -72,9 +73,13 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
 )
 @operation("PutAsyncInvokeConfig", "PUT /functions/{function}/async-invoke-config", api=V2023)
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Configure asynchronous calls; what the body leaves out stays."""
+    """Configure asynchronous calls; what the body leaves out stays.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+    Source: API reference, PutFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
-    stored = fc.async_configs.put(call.tenant, *function_of(call), qualifier_of(call), values, call.now)
+    stored = fc.async_configs.put(ref_of(call), values, call.now)
     return json_answer(render_config(stored, _generation(call)))
 
 
@@ -85,8 +90,12 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 )
 @operation("GetAsyncInvokeConfig", "GET /functions/{function}/async-invoke-config", api=V2023)
 def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a configuration."""
-    stored = fc.async_configs.get(call.tenant, *function_of(call), qualifier_of(call))
+    """Return a configuration.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
+    Source: API reference, GetFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    stored = fc.async_configs.get(ref_of(call))
     return json_answer(render_config(stored, _generation(call)))
 
 
@@ -97,8 +106,12 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 )
 @operation("DeleteAsyncInvokeConfig", "DELETE /functions/{function}/async-invoke-config", api=V2023)
 def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete a configuration."""
-    fc.async_configs.delete(call.tenant, *function_of(call), qualifier_of(call))
+    """Delete a configuration.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
+    Source: API reference, DeleteFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    fc.async_configs.delete(ref_of(call))
     return no_content()
 
 
@@ -109,7 +122,11 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 )
 @operation("ListAsyncInvokeConfigs", "GET /async-invoke-configs", api=V2023)
 def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``."""
+    """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``.
+
+    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
+    Source: API reference, ListFunctionAsyncInvokeConfigs; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     function = call.path.get("function") or query(call, "functionName") or None
     generation = _generation(call)
     token = query(call, "nextToken")
@@ -206,7 +223,11 @@ def _error_message(call: AsyncCall) -> str:
 )
 @operation("ListAsyncTasks", "GET /functions/{function}/async-tasks", api=V2023)
 def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``."""
+    """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``.
+
+    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
+    Source: API reference, ListStatefulAsyncInvocations; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
+    """
     names = _NAMES[_generation(call)]
     order = query(call, "sortOrderByTime").lower() or "desc"
     if order not in {"asc", "desc"}:
@@ -234,7 +255,11 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
 )
 @operation("GetAsyncTask", "GET /functions/{function}/async-tasks/{task}", api=V2023)
 def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a task, its payload included unless ``includePayload`` says otherwise."""
+    """Return a task, its payload included unless ``includePayload`` says otherwise.
+
+    Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
+    Source: API reference, GetStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
+    """
     task = fc.tasks.get(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
     payload = truth(query(call, "includePayload") or "true")
     return json_answer(render_task(task, fc.tasks.events(task), payload=payload))
@@ -247,14 +272,21 @@ def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
 )
 @operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
 def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """End a task."""
+    """End a task.
+
+    Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
+    Source: API reference, StopStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
+    """
     fc.tasks.stop(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
     return no_content()
 
 
 @operation("ListStatefulAsyncInvocationFunctions", "GET /stateful-async-invocation-functions", api=WITH_SERVICES)
 def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the functions of 2.0 that run tasks."""
+    """List the functions of 2.0 that run tasks.
+
+    Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
+    """
     page = fc.tasks.functions(call.tenant, page_marker(call), page_size(call))
     rows = [
         {"serviceName": service, "functionName": function, "qualifier": qualifier}

@@ -15,11 +15,12 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
-from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncOutcome, Lane, Status
+from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncOutcome, Status
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.model import (
     LATEST,
     FunctionName,
+    FunctionRef,
     MessageTarget,
     function_arn,
     parse_function_arn,
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 HandOver = Callable[[Tenant, FunctionName, bytes, str], None]
 """Queues an asynchronous call of a function: tenant, function, event, key. Raises: ServiceError."""
 
-CheckTarget = Callable[[Lane, FunctionName | MessageTarget], None]
+CheckTarget = Callable[[FunctionRef, FunctionName | MessageTarget], None]
 """Checks that the function of a lane may tell a destination. Raises: DestinationRefused, ServiceError."""
 
 
@@ -70,7 +71,7 @@ class Destinations:
             return False
         return True
 
-    def _send(self, arn: str, lane: Lane, body: str, key: str) -> None:
+    def _send(self, arn: str, lane: FunctionRef, body: str, key: str) -> None:
         tenant = lane.tenant
         if (function := parse_function_arn(arn)) is not None:
             self._check(lane, function)
@@ -127,7 +128,7 @@ class Completions:
     def __init__(self, store: AsyncStore, database: Database) -> None:
         self._store = store
         self._database = database
-        self._waiting: dict[str, tuple[Lane, list[asyncio.Future[AsyncOutcome]]]] = {}
+        self._waiting: dict[str, tuple[FunctionRef, list[asyncio.Future[AsyncOutcome]]]] = {}
 
     async def wait(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Return how a call has ended, once it has.

@@ -26,7 +26,6 @@ from emulator.services.fc.asynchronous.model import (
     AsyncConfig,
     AsyncOutcome,
     Attempt,
-    Lane,
     Order,
     Policy,
     Status,
@@ -34,7 +33,6 @@ from emulator.services.fc.asynchronous.model import (
     event_detail,
     expires_at,
     judge,
-    lane_of,
     policy_of,
     refused,
 )
@@ -43,7 +41,7 @@ from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
-from emulator.services.fc.model import FunctionName, Scope, display_name, invocation_of
+from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -69,7 +67,7 @@ class AsyncQueue:
         ids: Ids,
         timers: Timers,
         invoker: Invoker,
-        concurrency: Callable[[Lane], int | None],
+        concurrency: Callable[[FunctionRef], int | None],
         queue: DestinationQueue | None = None,
         topic: DestinationTopic | None = None,
         check_destination: CheckTarget | None = None,
@@ -87,9 +85,9 @@ class AsyncQueue:
         self._destinations = Destinations(queue, topic, self._hand_over, check_destination)
         self._retry_delay_ms = retry_delay_ms
         self._tasks = TaskGroup("fc-async")
-        self._running: dict[Lane, dict[int, asyncio.Task[None] | None]] = {}
+        self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
-        self._woken: set[Lane] = set()
+        self._woken: set[FunctionRef] = set()
         self._completions = Completions(store, database)
         self._open = False
         database.on_rollback(self._woken.clear)
@@ -160,7 +158,7 @@ class AsyncQueue:
         known = self._store.by_key(tenant, order.key) if order.key else None
         if known is not None:
             return Accepted(known.request_id, known.task_id)
-        lane = lane_of(tenant, order.service, order.function, order.qualifier)
+        lane = FunctionRef(tenant, order.service, order.function, order.qualifier or LATEST)
         call = self._store.add(
             AsyncCall(
                 seq=0,
@@ -187,7 +185,7 @@ class AsyncQueue:
         self._wake(lane)
         return Accepted(call.request_id, call.task_id)
 
-    def _task_id(self, lane: Lane, order: Order) -> str:
+    def _task_id(self, lane: FunctionRef, order: Order) -> str:
         """Return the id of the call's record, empty when it gets none; an ended record of that id is replaced."""
         config = self._config(lane)
         wanted = order.task_mode if order.task_mode is not None else bool(config and config.task_mode)
@@ -281,7 +279,7 @@ class AsyncQueue:
 
     # --- the worker ----------------------------------------------------------------------------------------------
 
-    def _wake(self, lane: Lane) -> None:
+    def _wake(self, lane: FunctionRef) -> None:
         """Look after a queue once the transaction of this moment is committed."""
         if lane in self._woken:
             return
@@ -296,7 +294,7 @@ class AsyncQueue:
 
         self._database.after_commit(pump)
 
-    def _pump(self, lane: Lane) -> None:
+    def _pump(self, lane: FunctionRef) -> None:
         """Begin the attempts there is room for, and come back when the next one is due."""
         if not self._open:
             return
@@ -320,7 +318,7 @@ class AsyncQueue:
         if not running:
             self._running.pop(lane, None)
 
-    def _pump_at(self, lane: Lane, when: Millis) -> None:
+    def _pump_at(self, lane: FunctionRef, when: Millis) -> None:
         self._timers.call_at(when, ("fc async", lane), partial(self._pump, lane))
 
     def _begin(self, call: AsyncCall, now: Millis) -> None:
@@ -435,11 +433,11 @@ class AsyncQueue:
             self._store.delete(call)
         self._completions.tell(call, call.result if body is None else body)
 
-    def _config(self, lane: Lane) -> AsyncConfig | None:
+    def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)
         return stored.config if stored else None
 
-    def _policy(self, lane: Lane) -> Policy:
+    def _policy(self, lane: FunctionRef) -> Policy:
         return policy_of(self._config(lane), self._retry_delay_ms)
 
     def _purge(self) -> None:

@@ -12,15 +12,14 @@ from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
-    Lane,
     StoredConfig,
     TaskEvent,
     TaskQuery,
-    lane_of,
 )
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import FunctionRef
 
 
 class AsyncConfigs:
@@ -30,48 +29,40 @@ class AsyncConfigs:
         self._store = store
         self._resolver = resolver
 
-    def put(
-        self,
-        tenant: Tenant,
-        service: str,
-        function: str,
-        qualifier: str | None,
-        values: Mapping[str, Any],
-        now: Millis,
-    ) -> StoredConfig:
+    def put(self, ref: FunctionRef, values: Mapping[str, Any], now: Millis) -> StoredConfig:
         """Set the attributes in *values*; of a configuration that is there already the others stay.
 
         The next attempt of calls that wait already goes by it; only whether a call is a task is settled at its start.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        lane = self._lane(tenant, service, function, qualifier)
-        old = self._store.config(lane)
+        self._resolver.function(*ref)
+        old = self._store.config(ref)
         if old is None:
-            new = StoredConfig(lane=lane, config=AsyncConfig(**values), created_at=now, modified_at=now)
+            new = StoredConfig(lane=ref, config=AsyncConfig(**values), created_at=now, modified_at=now)
         else:
             new = replace(old, config=replace(old.config, **values), modified_at=now)
         self._store.put_config(new)
         return new
 
-    def get(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> StoredConfig:
+    def get(self, ref: FunctionRef) -> StoredConfig:
         """Return the configuration of exactly this qualifier.
 
         Raises: as `put`; AsyncConfigNotExists.
         """
-        lane = self._lane(tenant, service, function, qualifier)
-        stored = self._store.config(lane)
+        self._resolver.function(*ref)
+        stored = self._store.config(ref)
         if stored is None:
-            raise FcError("AsyncConfigNotExists", function=function, qualifier=lane.qualifier)
+            raise FcError("AsyncConfigNotExists", function=ref.function, qualifier=ref.qualifier)
         return stored
 
-    def delete(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
+    def delete(self, ref: FunctionRef) -> None:
         """Remove the configuration of exactly this qualifier.
 
         Raises: as `get`.
         """
-        lane = self.get(tenant, service, function, qualifier).lane
-        self._store.delete_configs(tenant, service, function, lane.qualifier)
+        self.get(ref)
+        self._store.delete_configs(*ref)
 
     def page(self, tenant: Tenant, service: str, function: str | None, marker: str, limit: int) -> Page[StoredConfig]:
         """Return the configurations of a function, or of all functions in *service*, by function and qualifier.
@@ -83,10 +74,6 @@ class AsyncConfigs:
         first, _, second = marker.partition("/")
         rows = self._store.configs(tenant, service, function, (first, second), limit)
         return cut(rows, limit, lambda row: f"{row.lane.function}/{row.lane.qualifier}")
-
-    def _lane(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Lane:
-        self._resolver.function(tenant, service, function, qualifier)
-        return lane_of(tenant, service, function, qualifier)
 
 
 _TASK_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -13,12 +13,12 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
-    Lane,
     Status,
     StoredConfig,
     TaskEvent,
     TaskQuery,
 )
+from emulator.services.fc.model import FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.storage.database import Database
 
@@ -46,7 +46,7 @@ class AsyncStore:
 
     # --- configurations ------------------------------------------------------------------------------------------
 
-    def config(self, lane: Lane) -> StoredConfig | None:
+    def config(self, lane: FunctionRef) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""
         sql = f"SELECT {_CONFIG} FROM fc_async_configs WHERE {_OF_LANE}"  # noqa: S608 - constants
         row = self._database.read(sql, _place(lane)).fetchone()
@@ -125,7 +125,7 @@ class AsyncStore:
         if call.task_id:
             self._database.write("DELETE FROM fc_task_events WHERE seq = ?", (call.seq,))
 
-    def due(self, lane: Lane, now: Millis, limit: int) -> list[AsyncCall]:
+    def due(self, lane: FunctionRef, now: Millis, limit: int) -> list[AsyncCall]:
         """Return up to *limit* waiting calls whose time has come, the earliest first."""
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"  # noqa: S608 - constants
         return [_call(row) for row in self._database.read(sql, (*_place(lane), now, limit))]
@@ -136,7 +136,7 @@ class AsyncStore:
             "UPDATE fc_async_calls SET due_at = ? WHERE due_at > ? AND due_at <= ?", (now, now, before)
         )
 
-    def next_due(self, lane: Lane) -> Millis | None:
+    def next_due(self, lane: FunctionRef) -> Millis | None:
         """Return the time of the earliest waiting call."""
         sql = f"SELECT due_at FROM fc_async_calls WHERE {_OF_LANE} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1"  # noqa: S608 - constants
         row = self._database.read(sql, _place(lane)).fetchone()
@@ -150,7 +150,7 @@ class AsyncStore:
             (now, limit),
         ).fetchall()
 
-    def lanes(self) -> list[Lane]:
+    def lanes(self) -> list[FunctionRef]:
         """Return the queues in which a call waits."""
         rows = self._database.read(f"SELECT DISTINCT {_PLACE} FROM fc_async_calls WHERE due_at IS NOT NULL")  # noqa: S608 - constants
         return [_lane(row) for row in rows]
@@ -271,13 +271,13 @@ class AsyncStore:
         return _call(row) if row else None
 
 
-def _place(lane: Lane) -> tuple[str, str, str, str, str]:
+def _place(lane: FunctionRef) -> tuple[str, str, str, str, str]:
     return (lane.tenant.account, lane.tenant.region, lane.service, lane.function, lane.qualifier)
 
 
-def _lane(row: Any) -> Lane:
+def _lane(row: Any) -> FunctionRef:
     account, region, service, function, qualifier = row
-    return Lane(Tenant(AccountId(account), Region(region)), service, function, qualifier)
+    return FunctionRef(Tenant(AccountId(account), Region(region)), service, function, qualifier)
 
 
 def _config(row: Any) -> StoredConfig:

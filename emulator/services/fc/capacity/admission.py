@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.asynchronous.model import Lane
-from emulator.services.fc.capacity.model import Kind, Place, place_of
+from emulator.services.fc.capacity.model import Kind, place_of
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.model import LATEST, FunctionConfig
+from emulator.services.fc.model import LATEST, FunctionConfig, FunctionRef
 
 LONG_AGO = Millis(0)
 """When a call began whose beginning is of no interest."""
@@ -58,12 +57,12 @@ class Admission:
     *kept_ready* returns how many instances are kept ready for a function and qualifier.
     """
 
-    def __init__(self, store: CapacityStore, resolver: Resolver, kept_ready: Callable[[Place], int]) -> None:
+    def __init__(self, store: CapacityStore, resolver: Resolver, kept_ready: Callable[[FunctionRef], int]) -> None:
         self._store = store
         self._resolver = resolver
         self._kept_ready = kept_ready
         self._running: dict[_Function, set[Ticket]] = {}
-        self._rules: dict[Place, _Rules] = {}
+        self._rules: dict[FunctionRef, _Rules] = {}
         self._seen = -1
 
     def enter(
@@ -84,9 +83,9 @@ class Admission:
         key = (tenant, service, function)
         ticket = Ticket(qualifier or LATEST, request_id, since)
         running = self._running.get(key)
-        rules = self._rules_of(Place(tenant, service, function, ticket.qualifier))
+        rules = self._rules_of(FunctionRef(tenant, service, function, ticket.qualifier))
         if rules is not _NO_RULES:
-            self._check(Place(tenant, service, function, ticket.qualifier), rules, config, running or set())
+            self._check(FunctionRef(tenant, service, function, ticket.qualifier), rules, config, running or set())
         if running is None:
             running = self._running[key] = set()
         running.add(ticket)
@@ -109,7 +108,7 @@ class Admission:
 
         Raises: InvocationDisabled.
         """
-        rules = self._rules_of(Place(tenant, service, function, LATEST))
+        rules = self._rules_of(FunctionRef(tenant, service, function, LATEST))
         if rules.disabled is not None:
             raise FcError("InvocationDisabled", function=function, reason=rules.disabled)
 
@@ -128,10 +127,9 @@ class Admission:
             ticket.task.uncancel()
         return FcError("InvocationAborted", function=function, reason=ticket.aborted)
 
-    def room(self, lane: Lane) -> int | None:
+    def room(self, lane: FunctionRef) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
-        place = Place(*lane)
-        rules = self._rules_of(place)
+        rules = self._rules_of(lane)
         if rules.on_demand is None and rules.reserved is None:
             return None
         try:
@@ -140,10 +138,10 @@ class Admission:
             return None  # its calls find out what is wrong
         limits = [] if rules.reserved is None else [rules.reserved]
         if rules.on_demand is not None:
-            limits.append(rules.on_demand + self._kept_ready(place))
+            limits.append(rules.on_demand + self._kept_ready(lane))
         return min(limits) * config.instance_concurrency
 
-    def _check(self, place: Place, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
+    def _check(self, place: FunctionRef, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
         if rules.disabled is not None:
             raise FcError("InvocationDisabled", function=place.function, reason=rules.disabled)
         each = config.instance_concurrency
@@ -167,7 +165,7 @@ class Admission:
             f"function '{place.function}' has no instance on demand and all that are kept ready are busy",
         )
 
-    def _rules_of(self, place: Place) -> _Rules:
+    def _rules_of(self, place: FunctionRef) -> _Rules:
         if self._seen != self._store.generation:
             self._rules.clear()
             self._seen = self._store.generation
@@ -178,10 +176,10 @@ class Admission:
             rules = self._rules[place] = self._read(place)
         return rules
 
-    def _read(self, place: Place) -> _Rules:
+    def _read(self, place: FunctionRef) -> _Rules:
         configs = {}
         for setting in self._store.of_function(place.tenant, place.service, place.function):
-            if setting.place == place_of(setting.kind, *place):
+            if setting.place == place_of(setting.kind, place):
                 configs[setting.kind] = setting.config
         if not configs:
             return _NO_RULES

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import DAY, SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import LATEST, etag
+from emulator.services.fc.model import FunctionRef, etag
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -162,21 +161,9 @@ class Kind(StrEnum):
 PER_QUALIFIER = frozenset({Kind.ON_DEMAND, Kind.PROVISION, Kind.SCALING})
 
 
-class Place(NamedTuple):
-    """What a configuration is for: a function through a qualifier, or a whole function when that is empty.
-
-    ``service`` is empty for a 3.0 function.
-    """
-
-    tenant: Tenant
-    service: str
-    function: str
-    qualifier: str = ""
-
-
-def place_of(kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Place:
-    """Return the place of a configuration; no qualifier means ``LATEST`` where they are kept per qualifier."""
-    return Place(tenant, service, function, (qualifier or LATEST) if kind in PER_QUALIFIER else "")
+def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
+    """Return what a configuration is for: the qualifier, or the whole function where there is one for all."""
+    return ref if kind in PER_QUALIFIER else ref._replace(qualifier="")
 
 
 @frozen
@@ -184,7 +171,7 @@ class Setting:
     """A configuration: a checked JSON object under the API's own field names."""
 
     kind: Kind
-    place: Place
+    place: FunctionRef
     config: Mapping[str, Any]
     setting_id: str
     created_at: Millis
@@ -197,7 +184,7 @@ class Setting:
         return etag(self.setting_id, self.revision)
 
 
-def resource_of(place: Place) -> str:
+def resource_of(place: FunctionRef) -> str:
     """Return ``services/{service}.{qualifier}/functions/{function}``, or ``functions/{function}`` in 3.0."""
     if not place.service:
         return f"functions/{place.function}" + (f"/{place.qualifier}" if place.qualifier else "")

@@ -36,6 +36,7 @@ from emulator.services.fc.codec import (
     page_size,
     qualifier_of,
     query,
+    ref_of,
     truth,
     whole_number,
 )
@@ -135,11 +136,16 @@ _KINDS = {
 @operation("PutConcurrencyConfig", "PUT /functions/{function}/concurrency", api=V2023)
 @operation("PutScalingConfig", "PUT /functions/{function}/scaling-config", api=V2023)
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Set a limit, or how many instances are kept ready."""
+    """Set a limit, or how many instances are kept ready.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, PreconditionFailed,
+    InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists.
+    Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     kind = _kind(call)
     config = _READ[kind](json_body(call))
     change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
-    setting = change(kind, call.tenant, *function_of(call), qualifier_of(call), config, call.now, if_match(call))
+    setting = change(kind, ref_of(call), config, call.now, if_match(call))
     if kind is Kind.PROVISION and setting.place.service:
         # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
         return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
@@ -154,8 +160,13 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("GetConcurrencyConfig", "GET /functions/{function}/concurrency", api=V2023)
 @operation("GetScalingConfig", "GET /functions/{function}/scaling-config", api=V2023)
 def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a limit, or how many instances are kept ready."""
-    return _shown(fc, fc.capacity.get(_kind(call), call.tenant, *function_of(call), qualifier_of(call)))
+    """Return a limit, or how many instances are kept ready.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, OnDemandConfigNotFound,
+    ProvisionConfigNotFound, ScalingConfigNotFound.
+    Source: API reference, GetProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    return _shown(fc, fc.capacity.get(_kind(call), ref_of(call)))
 
 
 @operation(
@@ -167,8 +178,12 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("DeleteConcurrencyConfig", "DELETE /functions/{function}/concurrency", api=V2023)
 @operation("DeleteScalingConfig", "DELETE /functions/{function}/scaling-config", api=V2023)
 def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a limit, or keep no more instances ready."""
-    fc.capacity.delete(_kind(call), call.tenant, *function_of(call), qualifier_of(call), if_match(call))
+    """Remove a limit, or keep no more instances ready.
+
+    Raises: as `get_config`; PreconditionFailed.
+    Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
+    """
+    fc.capacity.delete(_kind(call), ref_of(call), if_match(call))
     return no_content()
 
 
@@ -187,7 +202,10 @@ def _shown(fc: FunctionCompute, setting: Setting) -> Response:
 
 @operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
 def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the limits of all functions in services; ``prefix`` and ``startKey`` go by the resource's text."""
+    """List the limits of all functions in services; ``prefix`` and ``startKey`` go by the resource's text.
+
+    Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
+    """
     prefix = query(call, "prefix")
     page = fc.capacity.page(
         Kind.ON_DEMAND,
@@ -204,7 +222,10 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
 def list_provision_configs_of_services(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the provisioned functions in services; ``serviceName`` and ``qualifier`` keep those of one of them."""
+    """List the provisioned functions in services; ``serviceName`` and ``qualifier`` keep those of one of them.
+
+    Raises: InvalidArgument. Source: API reference, ListProvisionConfigs; aliyun-fc2 client.py.
+    """
     service, qualifier = query(call, "serviceName"), query(call, "qualifier")
     if qualifier and not service:
         raise InvalidArgument("serviceName is required when qualifier is given")
@@ -225,7 +246,10 @@ def list_provision_configs_of_services(fc: FunctionCompute, call: OperationReque
 @operation("ListProvisionConfigs", "GET /provision-configs", api=V2023)
 @operation("ListScalingConfigs", "GET /scaling-configs", api=V2023)
 def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the configurations of a kind, of all functions without a service or of ``functionName``."""
+    """List the configurations of a kind, of all functions without a service or of ``functionName``.
+
+    Raises: InvalidArgument. Source: alibabacloud_fc20230330.
+    """
     function = query(call, "functionName")
     kind, name = _LISTS[call.http.path.rstrip("/").rpartition("/")[2]]
     return _list(
@@ -260,7 +284,11 @@ def _list(
 
 @operation("ListInstances", "GET /services/{service}/functions/{function}/instances", api=WITH_SERVICES)
 def list_instances_of_qualifier(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the instances behind a qualifier of a function in a service."""
+    """List the instances behind a qualifier of a function in a service.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+    Source: API reference, ListInstances; alibabacloud_fc_open20210406.
+    """
     instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
     rows = [
         {"instanceId": info.instance_id, "versionId": _version_id(info)}
@@ -274,6 +302,8 @@ def list_instances(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the living instances behind a qualifier; without one, or with ``withAllActive``, those of all versions.
 
     An instance is ``Running`` whether or not it has a call, but for the moments it starts and stops; assumed.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
     """
     listing, (service, function) = fc.instance_list, function_of(call)
     qualifier = qualifier_of(call)
@@ -323,7 +353,10 @@ def _named(instances: list[InstanceInfo], wanted: list[str]) -> list[InstanceInf
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Let no call of a function begin any more."""
+    """Let no call of a function begin any more.
+
+    Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
+    """
     body = switch(json_body(call))
     fc.capacity.disable(
         call.tenant,
@@ -337,7 +370,10 @@ def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("EnableFunctionInvocation", "POST /functions/{function}/invoke/enable", api=V2023)
 def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Let a function be called again."""
+    """Let a function be called again.
+
+    Raises: FunctionNotFound. Source: alibabacloud_fc20230330, EnableFunctionInvocation.
+    """
     fc.capacity.enable(call.tenant, call.path["function"], call.now)
     return json_answer({"success": True})
 

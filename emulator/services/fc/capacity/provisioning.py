@@ -16,7 +16,6 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.model import (
     Kind,
-    Place,
     Setting,
     default_target,
     next_change,
@@ -28,7 +27,7 @@ from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import FunctionKeys
-from emulator.services.fc.model import LATEST, family, scope_of
+from emulator.services.fc.model import LATEST, FunctionRef, family, scope_of
 from emulator.services.fc.ports import Instances
 from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
 from emulator.storage.database import CommitFailed, Database
@@ -139,7 +138,7 @@ class Provisioner:
             )
         return Readiness(wanted, current, "; ".join(errors))
 
-    def kept_ready(self, place: Place) -> int:
+    def kept_ready(self, place: FunctionRef) -> int:
         """Return how many instances are ready for a function and qualifier."""
         configured = [self._settings.get(kind, place) for kind in (Kind.PROVISION, Kind.SCALING)]
         return sum(self.readiness(setting).current for setting in configured if setting is not None)

@@ -10,11 +10,11 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.admission import Admission
-from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, place_of, resource_of
+from emulator.services.fc.capacity.model import Kind, Setting, default_target, place_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver, is_version
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Scope, check_if_match
+from emulator.services.fc.model import Function, FunctionRef, Scope, check_if_match
 
 _MISSING: Mapping[Kind, str] = {
     Kind.ON_DEMAND: "OnDemandConfigNotFound",
@@ -49,25 +49,23 @@ class Settings:
 
     # --- any kind ------------------------------------------------------------------------------------------------
 
-    def get(self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Setting:
+    def get(self, kind: Kind, ref: FunctionRef) -> Setting:
         """Return the configuration of exactly this qualifier, or of the function where there is one for all.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
         """
-        place = self._place(kind, tenant, service, function, qualifier)
+        place = self._place(kind, ref)
         setting = self._store.get(kind, place)
         if setting is None:
             raise FcError(_MISSING[kind], resource=resource_of(place))
         return setting
 
-    def delete(
-        self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None, if_match: str = ""
-    ) -> None:
+    def delete(self, kind: Kind, ref: FunctionRef, if_match: str = "") -> None:
         """Remove a configuration.
 
         Raises: as `get`; PreconditionFailed.
         """
-        setting = self.get(kind, tenant, service, function, qualifier)
+        setting = self.get(kind, ref)
         check_if_match(if_match, setting.etag)
         self._store.delete(setting)
         self._changed()
@@ -85,17 +83,17 @@ class Settings:
         rows = sorted(filter(wanted, self._store.list(kind, tenant)), key=key)
         return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
-    def _place(self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Place:
+    def _place(self, kind: Kind, ref: FunctionRef) -> FunctionRef:
         """Return the place of a configuration; a limit of instances may be for what is not there yet.
 
         Raises: as `get`.
         Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
         """
         if kind is not Kind.ON_DEMAND:
-            self._resolver.function(tenant, service, function, qualifier)
-        return place_of(kind, tenant, service, function, qualifier)
+            self._resolver.function(*ref)
+        return place_of(kind, ref)
 
-    def _put(self, kind: Kind, place: Place, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
+    def _put(self, kind: Kind, place: FunctionRef, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
         old = self._store.get(kind, place)
         check_if_match(if_match, old.etag if old else "")
         if old is None:
@@ -111,15 +109,7 @@ class Settings:
     # --- limits --------------------------------------------------------------------------------------------------
 
     def limit(
-        self,
-        kind: Kind,
-        tenant: Tenant,
-        service: str,
-        function: str,
-        qualifier: str | None,
-        config: Mapping[str, Any],
-        now: Millis,
-        if_match: str = "",
+        self, kind: Kind, ref: FunctionRef, config: Mapping[str, Any], now: Millis, if_match: str = ""
     ) -> Setting:
         """Set the limit of instances of a qualifier, or the reserved concurrency of a function.
 
@@ -127,20 +117,12 @@ class Settings:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed.
         """
-        return self._put(kind, self._place(kind, tenant, service, function, qualifier), config, if_match, now)
+        return self._put(kind, self._place(kind, ref), config, if_match, now)
 
     # --- instances kept ready ------------------------------------------------------------------------------------
 
     def provision(
-        self,
-        kind: Kind,
-        tenant: Tenant,
-        service: str,
-        function: str,
-        qualifier: str | None,
-        config: Mapping[str, Any],
-        now: Millis,
-        if_match: str = "",
+        self, kind: Kind, ref: FunctionRef, config: Mapping[str, Any], now: Millis, if_match: str = ""
     ) -> Setting:
         """Set how many instances are kept ready; with none and no schedule a 3.0 function's configuration is removed.
 
@@ -152,17 +134,16 @@ class Settings:
         2.0, where only an alias and LATEST can have instances kept ready.
         Source: fc-java-sdk FunctionComputeClientTest for 2.0.
         """
-        target = self._resolver.function(tenant, service, function, qualifier)
-        if service and qualifier and is_version(qualifier):
-            raise InvalidArgument(f"qualifier '{qualifier}' is invalid: it must be an alias or LATEST")
+        target = self._resolver.function(*ref)
+        if ref.service and is_version(ref.qualifier):
+            raise InvalidArgument(f"qualifier '{ref.qualifier}' is invalid: it must be an alias or LATEST")
         self._check_metrics(target, config)
-        place = place_of(kind, tenant, service, function, qualifier)
-        self._check_other(kind, place)
-        old = self._store.get(kind, place)
-        if service and old is not None:
+        self._check_other(kind, ref)
+        old = self._store.get(kind, ref)
+        if ref.service and old is not None:
             config = {name: old.config[name] for name in _POLICIES if name in old.config} | dict(config)
-        setting = self._put(kind, place, config, if_match, now)
-        if not service and _keeps_nothing(setting):
+        setting = self._put(kind, ref, config, if_match, now)
+        if not ref.service and _keeps_nothing(setting):
             self._store.delete(setting)
         return setting
 
@@ -172,7 +153,7 @@ class Settings:
         if metric and not function.service and not log.get("enableInstanceMetrics"):
             raise FcError("InstanceMetricsRequired", metric=metric)
 
-    def _check_other(self, kind: Kind, place: Place) -> None:
+    def _check_other(self, kind: Kind, place: FunctionRef) -> None:
         provision = self._store.get(Kind.PROVISION, place)
         if kind is Kind.SCALING and provision is not None and not _keeps_nothing(provision):
             raise FcError("ProvisionConfigExist", resource=resource_of(place))
@@ -187,7 +168,7 @@ class Settings:
         Raises: FunctionNotFound.
         """
         self._resolver.function(tenant, "", function)
-        place = place_of(Kind.SWITCH, tenant, "", function, None)
+        place = FunctionRef(tenant, "", function, "")
         self._put(Kind.SWITCH, place, {"disable": True, "reason": reason}, "", now)
         if abort:
             self._admission.abort(tenant, "", function, reason or "no reason given")
@@ -198,13 +179,13 @@ class Settings:
         Raises: FunctionNotFound.
         """
         self._resolver.function(tenant, "", function)
-        place = place_of(Kind.SWITCH, tenant, "", function, None)
+        place = FunctionRef(tenant, "", function, "")
         if self._store.get(Kind.SWITCH, place) is not None:
             self._put(Kind.SWITCH, place, {"disable": False, "reason": ""}, "", now)
 
     def switch(self, tenant: Tenant, function: str) -> Setting | None:
         """Return the switch of a 3.0 function, None when it was never used."""
-        return self._store.get(Kind.SWITCH, place_of(Kind.SWITCH, tenant, "", function, None))
+        return self._store.get(Kind.SWITCH, FunctionRef(tenant, "", function, ""))
 
     # --- functions and aliases that go ---------------------------------------------------------------------------
 

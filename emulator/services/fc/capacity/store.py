@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc.capacity.model import Kind, Place, Setting
+from emulator.services.fc.capacity.model import Kind, Setting
+from emulator.services.fc.model import FunctionRef
 from emulator.storage.database import Database
 
 _COLUMNS = "account, region, kind, service, function, qualifier, config, id, revision, created_at, modified_at"
@@ -21,7 +22,7 @@ class CapacityStore:
         """A number that grows with every change."""
         database.on_rollback(self._changed)
 
-    def get(self, kind: Kind, place: Place) -> Setting | None:
+    def get(self, kind: Kind, place: FunctionRef) -> Setting | None:
         """Return the configuration of exactly this place."""
         row = self._database.read(f"SELECT {_COLUMNS} FROM fc_capacity WHERE {_KEY}", _key(kind, place)).fetchone()  # noqa: S608 - constants
         return _setting(row) if row else None
@@ -67,14 +68,14 @@ class CapacityStore:
         self.generation += 1
 
 
-def _key(kind: Kind, place: Place) -> tuple[str, ...]:
+def _key(kind: Kind, place: FunctionRef) -> tuple[str, ...]:
     return (place.tenant.account, place.tenant.region, kind.value, place.service, place.function, place.qualifier)
 
 
 def _setting(row: Any) -> Setting:
     account, region, kind, service, function, qualifier, config, setting_id, revision, created_at, modified_at = row
     return Setting(
-        kind=Kind(kind), place=Place(Tenant(AccountId(account), Region(region)), service, function, qualifier),
+        kind=Kind(kind), place=FunctionRef(Tenant(AccountId(account), Region(region)), service, function, qualifier),
         config=json.loads(config), setting_id=setting_id, created_at=created_at, modified_at=modified_at,
         revision=revision,
     )  # fmt: skip

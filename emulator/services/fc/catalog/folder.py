@@ -306,7 +306,8 @@ class FolderReader:
         for number, version_path in versions:
             for entry in folders(version_path, self._follows):
                 if is_function(entry.path) and self._usable(name, entry.name, entry.path):
-                    self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
+                    version = self._function(name, entry.name, number, entry.path, heads.get(entry.name), problem)
+                    self._functions.append(version)
 
     # --- functions -----------------------------------------------------------------------------------------------
 
@@ -315,13 +316,8 @@ class FolderReader:
         self._functions.append(head)
         if not service:
             for number, version_path in self._version_folders(path):
-                self._read_version("", name, number, version_path, head, "")
+                self._functions.append(self._function("", name, number, version_path, head, ""))
         return head
-
-    def _read_version(
-        self, service: str, name: str, number: int, path: str, head: FileFunction | None, problem: str
-    ) -> None:
-        self._functions.append(self._function(service, name, number, path, head, problem))
 
     def _function(
         self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
@@ -444,7 +440,7 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
             FileAlias(
                 name=check_alias_name(name, "alias"),
                 version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
-                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.additionalVersionWeight"),
+                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.{weights}"),
                 description=str(target.get("description") or ""),
                 file=file,
             )

@@ -9,7 +9,6 @@ Source: API reference and models of the three versions.
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc import limits
 from emulator.services.fc.attributes import Field, is_custom, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.attachments import check_tags
@@ -43,87 +42,19 @@ from emulator.services.fc.dialects import codec as forms
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Alias, Function
 from emulator.services.fc.service import FunctionCompute
-from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-
-# --- account -----------------------------------------------------------------------------------------------------
-
-
-@operation("GetAccountSettings", "GET /account-settings", api=WITH_SERVICES)
-def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return the availability zones."""
-    del fc
-    return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
-
-
-_ACCOUNT_CONFIGS = {
-    "CodeSizeLimit": str(limits.CODE_PACKAGE_BYTES),
-    "EnhancedCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
-    "GPUCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
-    "Concurrency": "300",
-}
-"""Source: fc-nodejs-sdk test/client.test.js for the names and the first value; that of Concurrency is assumed."""
-
-
-@operation("GetAccountConfigs", "GET /accountConfigs", api=V2016)
-def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return limits of the account as texts, those that ``config`` names or all."""
-    del fc
-    wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
-    return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
-
-
-@operation("GetTempBucketToken", "GET /tempBucketToken", api=V2016)
-@operation("GetTempBucketToken", "POST /tempBucketToken", api=V2016)
-@operation("GetTempCodeBucketToken", "GET /services/{service}/tempCodeBucketToken", api=V2016)
-@operation("GetTempCodeBucketToken", "POST /services/{service}/tempCodeBucketToken", api=V2016)
-async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Lend a bucket for a package that is too large for a request, with keys that write to it for an hour.
-
-    Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
-    """
-    if service := writable_service(call):
-        fc.catalog.require(call.tenant, service)
-    place = await fc.packages.upload_place(call.tenant)
-    return json_answer(
-        {
-            "credentials": {
-                "AccessKeyId": place.credentials.access_key_id,
-                "AccessKeySecret": place.credentials.access_key_secret,
-                "SecurityToken": place.credentials.security_token,
-                "Expiration": iso_seconds(place.expires_at),
-            },
-            "ossRegion": place.region,
-            "ossBucket": place.bucket,
-            "objectName": call.request_id,
-            "codeSizeLimit": limits.CODE_OBJECT_BYTES,
-        }
-    )
-
-
-@operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)
-@operation("ListReservedCapacities", "GET /reserved-capacities", api=V2021)
-def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List reserved capacities: there are none."""
-    del fc, call
-    return page_answer("reservedCapacities", [], None)
-
-
-@operation("DescribeRegions", "GET /regions", api=V2023)
-def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return the region of the emulator, the only one."""
-    del fc
-    region = call.tenant.region
-    return json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
-
 
 # --- services ----------------------------------------------------------------------------------------------------
 
 
 @operation("CreateService", "POST /services", api=WITH_SERVICES)
 def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Create a service."""
+    """Create a service.
+
+    Raises: InvalidArgument, ServiceAlreadyExists.
+    Source: API reference, CreateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
     body = json_body(call)
     values = read(fields.SERVICE, body)
     service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
@@ -132,14 +63,22 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a service, current or as a version froze it."""
+    """Return a service, current or as a version froze it.
+
+    Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
+    Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
     service = fc.catalog.get(call.tenant, service_of(call), qualifier_of(call))
     return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
 def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a service; what the body leaves out stays."""
+    """Change a service; what the body leaves out stays.
+
+    Raises: ServiceNotFound, PreconditionFailed, InvalidArgument.
+    Source: API reference, UpdateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
     values = read(fields.SERVICE, json_body(call))
     service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
     return json_answer(forms.render_service(service), service.etag)
@@ -147,14 +86,21 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
 def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete an empty service."""
+    """Delete an empty service.
+
+    Raises: ServiceNotFound, PreconditionFailed, ServiceNotEmpty, InvalidArgument for one from the functions folder.
+    Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
     fc.catalog.delete(call.tenant, writable_service(call), if_match(call))
     return no_content()
 
 
 @operation("ListServices", "GET /services", api=WITH_SERVICES)
 def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List services; ``tag_x=y`` keeps those with that tag."""
+    """List services; ``tag_x=y`` keeps those with that tag.
+
+    Raises: InvalidArgument. Source: API reference, ListServices; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     page = fc.catalog.page(call.tenant, slice_of(call, tags))
     rows = [forms.render_service(service) for service in page.items]
@@ -167,7 +113,11 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("CreateFunction", "POST /services/{service}/functions", api=WITH_SERVICES)
 @operation("CreateFunction", "POST /functions", api=V2023)
 async def create_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Create a function, in a service or without one."""
+    """Create a function, in a service or without one.
+
+    Raises: InvalidArgument, ServiceNotFound, FunctionAlreadyExists, LayerVersionNotFound.
+    Source: API reference, CreateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     service = writable_service(call)
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
@@ -182,14 +132,22 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("GetFunction", "GET /functions/{function}", api=V2023)
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a function, current or as a version froze it."""
+    """Return a function, current or as a version froze it.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+    Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     return _function_answer(fc, call, fc.functions.get(call.tenant, *function_of(call), qualifier_of(call)))
 
 
 @operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("UpdateFunction", "PUT /functions/{function}", api=V2023)
 async def update_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a function; what the body leaves out stays."""
+    """Change a function; what the body leaves out stays.
+
+    Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
+    Source: API reference, UpdateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     service = writable_service(call)
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
@@ -203,14 +161,23 @@ async def update_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("DeleteFunction", "DELETE /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("DeleteFunction", "DELETE /functions/{function}", api=V2023)
 def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete a function; one without a service with its versions and aliases."""
+    """Delete a function; one without a service with its versions and aliases.
+
+    Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, FunctionNotEmpty, ProvisionConfigExist,
+    InvalidArgument for one from the functions folder.
+    Source: API reference, DeleteFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     fc.functions.delete(call.tenant, writable_service(call), call.path["function"], if_match(call))
     return no_content()
 
 
 @operation("ListFunctions", "GET /services/{service}/functions", api=WITH_SERVICES)
 def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the functions of a service, current or as a version froze them."""
+    """List the functions of a service, current or as a version froze them.
+
+    Raises: ServiceNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+    Source: API reference, ListFunctions; aliyun-fc2 client.py.
+    """
     page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
     rows = [forms.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
@@ -222,6 +189,8 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     The filters ``description``, ``functionName``, ``runtime``, ``gpuType`` and ``resourceGroupId`` thin out the page;
     with ``fcVersion=v2`` the list is empty.
+
+    Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
     if query(call, "fcVersion").lower() == "v2":
         return page_answer("functions", [], None)
@@ -234,7 +203,12 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)
 @operation("GetFunctionCode", "GET /functions/{function}/code", api=V2023)
 async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return an address at which the code can be downloaded for some minutes, and its checksum."""
+    """Return an address at which the code can be downloaded for some minutes, and its checksum.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument for a function without
+    code.
+    Source: API reference, GetFunctionCode; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
     location = await fc.packages.locate(function)
     return json_answer({"url": fc.code_url(location.token), "checksum": location.checksum})
@@ -275,7 +249,11 @@ def _passes(call: OperationRequest, function: Function) -> bool:
 @operation("PublishServiceVersion", "POST /services/{service}/versions", api=WITH_SERVICES)
 @operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
 async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Freeze the functions of the service, or the function, as the next version."""
+    """Freeze the functions of the service, or the function, as the next version.
+
+    Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, VersionPublishError, ConcurrentUpdateError.
+    Source: API reference, PublishServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
     version = await fc.publishing.publish(call.tenant, owner_of(call), description, if_match(call), call.now)
     return json_answer(forms.render_version(version))
@@ -284,7 +262,11 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
 @operation("ListFunctionVersions", "GET /functions/{function}/versions", api=V2023)
 def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List versions, newest first unless ``direction`` is FORWARD."""
+    """List versions, newest first unless ``direction`` is FORWARD.
+
+    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
+    Source: API reference, ListServiceVersions; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     direction = (query(call, "direction") or "BACKWARD").upper()
     if direction not in {"BACKWARD", "FORWARD"}:
         raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
@@ -305,7 +287,11 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("DeleteServiceVersion", "DELETE /services/{service}/versions/{version}", api=WITH_SERVICES)
 @operation("DeleteFunctionVersion", "DELETE /functions/{function}/versions/{version}", api=V2023)
 def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete a version that no alias points to."""
+    """Delete a version that no alias points to.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, ProvisionConfigExist, InvalidArgument.
+    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     fc.publishing.delete_version(call.tenant, owner_of(call), call.path["version"])
     return no_content()
 
@@ -316,7 +302,11 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("CreateAlias", "POST /services/{service}/aliases", api=WITH_SERVICES)
 @operation("CreateAlias", "POST /functions/{function}/aliases", api=V2023)
 def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Create an alias of a version."""
+    """Create an alias of a version.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists, InvalidArgument.
+    Source: API reference, CreateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     body = json_body(call)
     values = read(_alias_fields(call), body)
     alias = fc.publishing.create_alias(call.tenant, owner_of(call), body.get("aliasName"), values, call.now)
@@ -326,7 +316,11 @@ def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("GetAlias", "GET /services/{service}/aliases/{alias}", api=WITH_SERVICES)
 @operation("GetAlias", "GET /functions/{function}/aliases/{alias}", api=V2023)
 def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return an alias."""
+    """Return an alias.
+
+    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound.
+    Source: API reference, GetAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     alias = fc.publishing.alias(call.tenant, owner_of(call), call.path["alias"])
     return json_answer(_render(call, alias), alias.etag)
 
@@ -334,7 +328,11 @@ def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UpdateAlias", "PUT /services/{service}/aliases/{alias}", api=WITH_SERVICES)
 @operation("UpdateAlias", "PUT /functions/{function}/aliases/{alias}", api=V2023)
 def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change an alias; what the body leaves out stays."""
+    """Change an alias; what the body leaves out stays.
+
+    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, VersionNotFound, PreconditionFailed, InvalidArgument.
+    Source: API reference, UpdateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     values = read(_alias_fields(call), json_body(call))
     name = call.path["alias"]
     alias = fc.publishing.update_alias(call.tenant, owner_of(call), name, values, if_match(call), call.now)
@@ -344,7 +342,11 @@ def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("DeleteAlias", "DELETE /services/{service}/aliases/{alias}", api=WITH_SERVICES)
 @operation("DeleteAlias", "DELETE /functions/{function}/aliases/{alias}", api=V2023)
 def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete an alias."""
+    """Delete an alias.
+
+    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, PreconditionFailed, ProvisionConfigExist, InvalidArgument.
+    Source: API reference, DeleteAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     fc.publishing.delete_alias(call.tenant, owner_of(call), call.path["alias"], if_match(call))
     return no_content()
 
@@ -352,7 +354,11 @@ def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("ListAliases", "GET /services/{service}/aliases", api=WITH_SERVICES)
 @operation("ListAliases", "GET /functions/{function}/aliases", api=V2023)
 def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List aliases by name."""
+    """List aliases by name.
+
+    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
+    Source: API reference, ListAliases; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
     page = fc.publishing.page_aliases(call.tenant, owner_of(call), slice_of(call))
     rows = [_render(call, alias) for alias in page.items]
     return page_answer("aliases", rows, page.next_marker)

@@ -51,6 +51,10 @@ async def invoke_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 
     Answers 200 with the result, also of a function that failed (then with ``X-Fc-Error-Type``); 202 for a queued call,
     204 for a dry run.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, EntityTooLarge,
+    InvocationDisabled, ResourceExhausted, ResourceThrottled, CAExited, StatefulAsyncInvocationAlreadyExists.
+    Source: API reference, InvokeFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     headers = call.http.headers
     kind = _choice(headers.get("x-fc-invocation-type"), "InvocationType", ("Sync", "Async", "DryRun"))
@@ -135,7 +139,11 @@ _LONGEST_IDLE_S = 86_400
 
 @operation("InstanceExec", "GET /services/{service}/functions/{function}/instances/{instance}/exec", api=WITH_SERVICES)
 def instance_exec(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Run a command beside an instance, connected to the caller."""
+    """Run a command beside an instance, connected to the caller.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InstanceNotFound, InvalidArgument.
+    Source: fc-go-sdk instance_exec.go; aliyun-fc2 client.py; @alicloud/fc2.
+    """
     instance = call.path["instance"]
     instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
     if all(info.instance_id != instance for info in instances):

@@ -162,7 +162,7 @@ class ZygoteLauncher:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        source = _SettledPipe(PipeLog(loop, reading, process.output))
+        source = PipeLog(loop, reading, process.output)
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
             unsent = _send(ours, encode(frame))
@@ -207,19 +207,3 @@ def _send(to: socket.socket, data: bytes) -> bytes:
         return data[to.send(data) :]
     except BlockingIOError:
         return data
-
-
-class _SettledPipe:
-    """A pipe as the log of a process on this machine: what was written before an answer is there when that arrives."""
-
-    def __init__(self, pipe: PipeLog) -> None:
-        self._pipe = pipe
-
-    def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Read what is there."""
-        self._pipe.settle()
-        then()
-
-    def close(self) -> None:
-        """Read the rest and close."""
-        self._pipe.close()

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import logs
-from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock
+from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,

@@ -93,7 +93,7 @@ class Throttle:
 
 
 class PipeLog:
-    """Reads the pipe that an instance's stdout and stderr go to."""
+    """Reads the pipe that an instance's stdout and stderr go to; a `LogSource`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, descriptor: int, on_output: Callable[[bytes], None]) -> None:
         self._loop = loop
@@ -104,14 +104,16 @@ class PipeLog:
         os.set_blocking(descriptor, False)
         loop.add_reader(descriptor, self._readable)
 
-    def settle(self) -> None:
-        """Read what is there now.
+    def settle(self, sequence: str, then: Callable[[], None]) -> None:
+        """Read what is there now, and call *then*.
 
         Whatever was written before a frame was sent is in the pipe when the frame arrives, and one read empties it:
         no marker is needed to know where a call's output ends.
         """
+        del sequence
         if self._descriptor >= 0:
             self._read()
+        then()
 
     def close(self) -> None:
         """Read the rest, at most a megabyte of it, and close."""

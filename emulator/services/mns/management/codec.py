@@ -93,11 +93,11 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
 
     Raises: InvalidParameter for a tag without a key.
     """
-    found: dict[int, dict[str, str]] = {}
+    by_number: dict[int, dict[str, str]] = {}
     for name, value in parameters.items():
         if match := _TAG.fullmatch(name):
-            found.setdefault(int(match[1]), {})[match[2]] = value
-    tags = tuple((found[number].get("Key", ""), found[number].get("Value", "")) for number in sorted(found))
+            by_number.setdefault(int(match[1]), {})[match[2]] = value
+    tags = tuple((by_number[number].get("Key", ""), by_number[number].get("Value", "")) for number in sorted(by_number))
     if not all(key for key, _ in tags):
         raise InvalidParameter(name="Tag")
     return tags

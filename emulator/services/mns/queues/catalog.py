@@ -69,8 +69,8 @@ class Queues:
         """
         wanted = limits.LIST_PAGE.default if limit is None else limit
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
-        found = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
-        return cut([queue.name for queue in found], wanted, str)
+        queues = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
+        return cut([queue.name for queue in queues], wanted, str)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a queue; return whether it is new (False: it existed with the same attributes).

@@ -127,9 +127,9 @@ class Messages:
         if wait_s is not None:
             check_range("waitseconds", wait_s, limits.POLLING_WAIT_S, " seconds")
         now = self._clock.now()
-        found = self._claim(live, count, now)
-        if found:
-            return shape(found)
+        messages = self._claim(live, count, now)
+        if messages:
+            return shape(messages)
         wait = live.queue.settings.polling_wait_s if wait_s is None else wait_s
         if wait == 0:
             raise MessageNotExist
@@ -143,13 +143,13 @@ class Messages:
         """
         check_range("numOfMessages", count, limits.BATCH)
         now = self._clock.now()
-        found: list[Message] = []
+        messages: list[Message] = []
         for priority in live.tally.priorities():
-            if len(found) < count:
-                found += self._visible(live, priority, count - len(found), now)
-        if not found:
+            if len(messages) < count:
+                messages += self._visible(live, priority, count - len(messages), now)
+        if not messages:
             raise MessageNotExist
-        return found
+        return messages
 
     def listed(self, live: LiveQueue, limit: int) -> list[Message]:
         """Return up to *limit* visible messages as they would be received, then as many hidden ones as they are due."""
@@ -181,15 +181,15 @@ class Messages:
         settings = live.queue.settings
         if settings.fifo:
             self._ready.retention.sweep(live, now)  # an expired message holds no other back
-        found: list[Message] = []
+        claimed: list[Message] = []
         for priority in live.tally.priorities():
-            candidates = self._visible(live, priority, count - len(found), now)
+            candidates = self._visible(live, priority, count - len(claimed), now)
             if settings.dead_letter is not None:
                 candidates = self._without_dead(live, candidates, now)
-            found += [self._hand_out(live, message, now) for message in candidates]
-            if len(found) == count:
+            claimed += [self._hand_out(live, message, now) for message in candidates]
+            if len(claimed) == count:
                 break
-        return found
+        return claimed
 
     def _without_dead(self, live: LiveQueue, candidates: list[Message], now: Millis) -> list[Message]:
         """Move dead letters away that the timer has not moved yet; others of the queue take their places.

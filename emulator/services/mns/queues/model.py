@@ -268,7 +268,7 @@ MessageState = Literal["active", "inactive", "delayed"]
 
 
 def known_system_properties(properties: Properties) -> Properties:
-    """Return those whose names the service knows: the Java client fails on a message that carries any other."""
+    """Return the properties that the service knows: the Java client fails on a message that carries any other."""
     return tuple(item for item in properties if item.name in SYSTEM_PROPERTY_NAMES)
 
 

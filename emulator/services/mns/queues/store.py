@@ -308,12 +308,12 @@ class QueueStore:
 
     def take_tally(self, queue_id: QueueId) -> list[tuple[int, int]]:
         """Return what an earlier run has kept of a queue, and forget it: from now on it changes."""
-        found = self._database.read(
+        rows = self._database.read(
             "SELECT priority, number FROM mns_tallies WHERE queue = ?", (queue_id,)
         ).fetchall()  # fmt: skip
-        if found:
+        if rows:
             self._database.write("DELETE FROM mns_tallies WHERE queue = ?", (queue_id,))
-        return found
+        return rows
 
     def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
         """Return the messages hidden at *now* by time."""

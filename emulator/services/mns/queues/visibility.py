@@ -102,8 +102,10 @@ _SOURCE = re.compile(r"acs:mns:[^:]*:[^:]*:/queues/([^/]+)")
 
 def source_of(message: Message) -> str:
     """Return the queue that a dead letter comes from, empty for any other message."""
-    found = (_SOURCE.fullmatch(each.value) for each in restored(message.system_properties) if each.name == _SOURCE_ARN)
-    return next((match[1] for match in found if match is not None), "")
+    matches = (
+        _SOURCE.fullmatch(each.value) for each in restored(message.system_properties) if each.name == _SOURCE_ARN
+    )
+    return next((match[1] for match in matches if match is not None), "")
 
 
 _FORM = re.compile(r"([0-9A-F]{32})-([A-Za-z0-9]+={0,2})", re.ASCII)

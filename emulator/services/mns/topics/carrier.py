@@ -101,9 +101,9 @@ def _members(text: str) -> dict[str, object]:
 
 
 def _receivers(details: dict[str, object]) -> str:
-    given = details.get("Receiver") or details.get("PhoneNumber") or details.get("MailAddress")
-    if isinstance(given, str) and given:
-        return given
+    receivers = details.get("Receiver") or details.get("PhoneNumber") or details.get("MailAddress")
+    if isinstance(receivers, str) and receivers:
+        return receivers
     parameters = details.get("SmsParams")
     if isinstance(parameters, str):
         parameters = _members(parameters)

@@ -52,10 +52,10 @@ class LiveTopic:
 
         Raises: SubscriptionNotExist.
         """
-        found = self.subscriptions.get(name)
-        if found is None:
+        known = self.subscriptions.get(name)
+        if known is None:
             raise SubscriptionNotExist
-        return found
+        return known
 
 
 class TopicRegistry:
@@ -153,8 +153,8 @@ class Topics:
         """
         wanted = limits.LIST_PAGE.default if limit is None else limit
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
-        found = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
-        part = cut(found, wanted, lambda topic: topic.name)
+        rows = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
+        part = cut(rows, wanted, lambda topic: topic.name)
         return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
@@ -242,8 +242,8 @@ class Subscriptions:
 
         Raises: TopicNotExist.
         """
-        found = self._registry.find(tenant, topic).subscriptions
-        return [found[name] for name in sorted(found)]
+        subscriptions = self._registry.find(tenant, topic).subscriptions
+        return [subscriptions[name] for name in sorted(subscriptions)]
 
     def page(
         self, tenant: Tenant, topic: str, *, prefix: str = "", start: str = "", limit: int | None = None
@@ -254,8 +254,8 @@ class Subscriptions:
         """
         wanted = limits.LIST_PAGE.default if limit is None else limit
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
-        found = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
-        return cut(found[: wanted + 1], wanted, lambda item: item.name)
+        rows = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
+        return cut(rows[: wanted + 1], wanted, lambda item: item.name)
 
     def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
         """Subscribe; return whether the subscription is new (False: it existed with the same attributes).

@@ -124,11 +124,11 @@ class StepRun:
 
     def _wake(self) -> bool:
         """Let the earliest wait be over; False when there is none."""
-        waits = sorted((each for each in self._wakeups if each.kind != "timeout"), key=lambda each: each.instant)
+        waits = sorted((each for each in self._wakeups if each.kind != "timeout"), key=lambda each: each.at)
         if not waits:
             return False
         self._wakeups.remove(waits[0])
-        self._now = Millis(max(self._now, waits[0].instant))
+        self._now = Millis(max(self._now, waits[0].at))
         self._arrived(TimerFired(waits[0].entry, waits[0].kind, self._now))
         return True
 

@@ -42,7 +42,7 @@ class WakeAt(NamedTuple):
 
     entry: int
     kind: TimerKind
-    instant: Millis
+    at: Millis
 
 
 class CallService(NamedTuple):

@@ -326,7 +326,7 @@ class Turns:
         for command in park.commands:
             run.has_rows = True
             if not isinstance(command, CallService):
-                part.wakeups[run.id, command.entry, command.kind] = (run.world_id, command.instant)
+                part.wakeups[run.id, command.entry, command.kind] = (run.world_id, command.at)
             elif not self._calls.is_making(run.id, command):
                 part.calls[run.id, command.entry] = (run.world_id, command.attempt)
                 part.dispatches.append((run, command))

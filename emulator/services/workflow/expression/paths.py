@@ -130,8 +130,8 @@ def scan_path(text: str, start: int, roots: Collection[str]) -> tuple[Path, int]
     """
     match = _ROOT.match(text, start)
     if match is None or match.group() not in roots:
-        found = match.group() if match else text[start : start + 1]
-        raise ExpressionError(f"a path must start with {' or '.join(roots)} here, not {found!r}", start)
+        beginning = match.group() if match else text[start : start + 1]
+        raise ExpressionError(f"a path must start with {' or '.join(roots)} here, not {beginning!r}", start)
     position = match.end()
     segments: list[Segment] = []
     while position < len(text) and text[position] in ".[":

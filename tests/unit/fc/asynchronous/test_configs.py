@@ -27,29 +27,25 @@ async def both(site, pack):
     ],
     ids=["2016", "2021", "2023"],
 )
-def test_put_get_and_delete(on_site, pack, path, switch, place):
+async def test_put_get_and_delete(site, pack, path, switch, place):
     """What was put is shown with its place and times; what is gone is not found."""
+    await both(site, pack)
 
-    async def scenario(site):
-        await both(site, pack)
+    put = await site.ask("PUT", path, {**BODY, switch: True})
+    site.clock.move_to(site.clock.now() + 5000)
+    partly = await site.ask("PUT", path, {"maxAsyncRetryAttempts": 0})
+    got = await site.ask("GET", path)
+    deleted = await site.ask("DELETE", path)
+    gone = [await site.ask(method, path) for method in ("GET", "DELETE")]
 
-        put = await site.ask("PUT", path, {**BODY, switch: True})
-        site.clock.move_to(site.clock.now() + 5000)
-        partly = await site.ask("PUT", path, {"maxAsyncRetryAttempts": 0})
-        got = await site.ask("GET", path)
-        deleted = await site.ask("DELETE", path)
-        gone = [await site.ask(method, path) for method in ("GET", "DELETE")]
-
-        assert put.body == {
-            **place, **BODY, switch: True,
-            "createdTime": "2023-11-14T22:13:20Z", "lastModifiedTime": "2023-11-14T22:13:20Z",
-        }  # fmt: skip
-        changed = {"maxAsyncRetryAttempts": 0, "lastModifiedTime": "2023-11-14T22:13:25Z"}
-        assert got.body == partly.body == {**put.body, **changed}
-        assert (deleted.status, deleted.content) == (204, b"")
-        assert {(answer.status, answer.code) for answer in gone} == {(404, "AsyncConfigNotExists")}
-
-    on_site(scenario)
+    assert put.body == {
+        **place, **BODY, switch: True,
+        "createdTime": "2023-11-14T22:13:20Z", "lastModifiedTime": "2023-11-14T22:13:20Z",
+    }  # fmt: skip
+    changed = {"maxAsyncRetryAttempts": 0, "lastModifiedTime": "2023-11-14T22:13:25Z"}
+    assert got.body == partly.body == {**put.body, **changed}
+    assert (deleted.status, deleted.content) == (204, b"")
+    assert {(answer.status, answer.code) for answer in gone} == {(404, "AsyncConfigNotExists")}
 
 
 @pytest.mark.parametrize(
@@ -57,47 +53,39 @@ def test_put_get_and_delete(on_site, pack, path, switch, place):
     [(V1, "statefulInvocation", None, None), (V3, "asyncTask", 86_400, 3)],
     ids=["2016", "2023"],
 )
-def test_members_that_were_never_set_are_null_or_show_their_defaults(on_site, pack, path, switch, age, retries):
+async def test_members_that_were_never_set_are_null_or_show_their_defaults(site, pack, path, switch, age, retries):
     """Null in 2.0; a day and three retries in 3.0; no tasks; there are no destinations."""
+    await both(site, pack)
 
-    async def scenario(site):
-        await both(site, pack)
+    put = await site.ask("PUT", path, {})
+    got = await site.ask("GET", path)
 
-        put = await site.ask("PUT", path, {})
-        got = await site.ask("GET", path)
-
-        shown = {key: put.body[key] for key in ("maxAsyncEventAgeInSeconds", "maxAsyncRetryAttempts", switch)}
-        assert shown == {"maxAsyncEventAgeInSeconds": age, "maxAsyncRetryAttempts": retries, switch: False}
-        assert "destinationConfig" not in put.body
-        assert got.body == put.body
-
-    on_site(scenario)
+    shown = {key: put.body[key] for key in ("maxAsyncEventAgeInSeconds", "maxAsyncRetryAttempts", switch)}
+    assert shown == {"maxAsyncEventAgeInSeconds": age, "maxAsyncRetryAttempts": retries, switch: False}
+    assert "destinationConfig" not in put.body
+    assert got.body == put.body
 
 
-def test_lists_are_paged_by_function_and_qualifier(on_site, pack):
+async def test_lists_are_paged_by_function_and_qualifier(site, pack):
     """2.0 lists one function; 3.0 all, or one if asked."""
+    await both(site, pack)
+    await site.v1("POST", "/services/shop/versions", {})
+    for alias in ("a", "b"):
+        await site.v1("POST", "/services/shop/aliases", {"aliasName": alias, "versionId": "1"})
+    for qualifier in ("LATEST", "b", "a"):
+        await site.v1("PUT", f"/services/shop.{qualifier}/functions/order/async-invoke-config", BODY)
+    await site.ask("PUT", V3, BODY)
 
-    async def scenario(site):
-        await both(site, pack)
-        await site.v1("POST", "/services/shop/versions", {})
-        for alias in ("a", "b"):
-            await site.v1("POST", "/services/shop/aliases", {"aliasName": alias, "versionId": "1"})
-        for qualifier in ("LATEST", "b", "a"):
-            await site.v1("PUT", f"/services/shop.{qualifier}/functions/order/async-invoke-config", BODY)
-        await site.ask("PUT", V3, BODY)
+    path = "/services/shop/functions/order/async-invoke-configs"
+    first = await site.v1("GET", path + "?limit=2")
+    second = await site.v1("GET", f"{path}?limit=2&nextToken={first.body['nextToken']}")
+    third = [await site.v3("GET", f"/async-invoke-configs{query}") for query in ("", "?functionName=order")]
+    unknown = await site.v3("GET", "/async-invoke-configs?functionName=none")
 
-        path = "/services/shop/functions/order/async-invoke-configs"
-        first = await site.v1("GET", path + "?limit=2")
-        second = await site.v1("GET", f"{path}?limit=2&nextToken={first.body['nextToken']}")
-        third = [await site.v3("GET", f"/async-invoke-configs{query}") for query in ("", "?functionName=order")]
-        unknown = await site.v3("GET", "/async-invoke-configs?functionName=none")
-
-        assert [row["qualifier"] for row in first.body["configs"] + second.body["configs"]] == ["LATEST", "a", "b"]
-        assert second.body["nextToken"] == ""
-        assert [len(answer.body["configs"]) for answer in third] == [1, 1]
-        assert (unknown.status, unknown.code) == (404, "FunctionNotFound")
-
-    on_site(scenario)
+    assert [row["qualifier"] for row in first.body["configs"] + second.body["configs"]] == ["LATEST", "a", "b"]
+    assert second.body["nextToken"] == ""
+    assert [len(answer.body["configs"]) for answer in third] == [1, 1]
+    assert (unknown.status, unknown.code) == (404, "FunctionNotFound")
 
 
 @pytest.mark.parametrize(
@@ -115,18 +103,14 @@ def test_lists_are_paged_by_function_and_qualifier(on_site, pack):
     ],
     ids=str,
 )
-def test_bad_values_are_refused_and_change_nothing(on_site, body):
+async def test_bad_values_are_refused_and_change_nothing(site, body):
     """Whatever is wrong, there is no configuration afterwards."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    refused = await site.ask("PUT", V1, body)
 
-        refused = await site.ask("PUT", V1, body)
-
-        assert (refused.status, refused.code) == (400, "InvalidArgument")
-        assert (await site.ask("GET", V1)).code == "AsyncConfigNotExists"
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (400, "InvalidArgument")
+    assert (await site.ask("GET", V1)).code == "AsyncConfigNotExists"
 
 
 @pytest.mark.parametrize(
@@ -138,14 +122,10 @@ def test_bad_values_are_refused_and_change_nothing(on_site, body):
     ],
     ids=lambda value: value[:25],
 )
-def test_place_must_exist(on_site, path, code):
+async def test_place_must_exist(site, path, code):
     """Service, function and qualifier."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    answers = [await site.v1(method, path, {} if method == "PUT" else None) for method in ("PUT", "GET", "DELETE")]
 
-        answers = [await site.v1(method, path, {} if method == "PUT" else None) for method in ("PUT", "GET", "DELETE")]
-
-        assert {(answer.status, answer.code) for answer in answers} == {(404, code)}
-
-    on_site(scenario)
+    assert {(answer.status, answer.code) for answer in answers} == {(404, code)}

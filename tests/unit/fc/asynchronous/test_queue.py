@@ -36,170 +36,139 @@ def waiting(site):
     ],
     ids=lambda value: value[:4],
 )
-def test_call_is_accepted_with_an_empty_202_and_runs(on_site, pack, version, path):
+async def test_call_is_accepted_with_an_empty_202_and_runs(site, pack, version, path):
     """In every dialect; nothing of an ordinary call is left afterwards."""
+    await site.make_function()
+    body = {"functionName": "order", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
 
-    async def scenario(site):
-        await site.make_function()
-        body = {"functionName": "order", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
-        await site.v3("POST", "/functions", body)
+    accepted = await site.ask("POST", f"/{version}{path}", b"hi", X_Fc_Invocation_Type="async")
+    await site.settle()
 
-        accepted = await site.ask("POST", f"/{version}{path}", b"hi", X_Fc_Invocation_Type="async")
-        await site.settle()
-
-        assert (accepted.status, accepted.content) == (202, b"")
-        assert [run.event for run in site.instances.invocations] == [b"hi"]
-        assert site.instances.invocations[0].request_id == accepted.headers["x-fc-request-id"]
-        assert not any("async" in name for name in accepted.headers)
-        assert waiting(site) == 0
-
-    on_site(scenario)
+    assert (accepted.status, accepted.content) == (202, b"")
+    assert [run.event for run in site.instances.invocations] == [b"hi"]
+    assert site.instances.invocations[0].request_id == accepted.headers["x-fc-request-id"]
+    assert not any("async" in name for name in accepted.headers)
+    assert waiting(site) == 0
 
 
-def test_event_is_on_disk_before_the_answer(sites):
+async def test_event_is_on_disk_before_the_answer(sites):
     """A second connection to the file sees the row of an accepted call."""
 
-    async def scenario():
-        site = sites()
-        await site.fc.start()
-        await site.make_function()
-        site.hold_calls()
+    site = sites()
+    await site.fc.start()
+    await site.make_function()
+    site.hold_calls()
 
-        await call(site, b"precious")
+    await call(site, b"precious")
 
-        other = sqlite3.connect(site.folder / "state.db")
-        events = other.execute("SELECT event FROM fc_async_calls").fetchall()
-        other.close()
-        await site.fc.close()
-        assert events == [(b"precious",)]
-
-    asyncio.run(scenario())
+    other = sqlite3.connect(site.folder / "state.db")
+    events = other.execute("SELECT event FROM fc_async_calls").fetchall()
+    other.close()
+    await site.fc.close()
+    assert events == [(b"precious",)]
 
 
-def test_failing_function_is_tried_four_times_with_the_same_request_id(on_site):
+async def test_failing_function_is_tried_four_times_with_the_same_request_id(site):
     """After 1, 2 and 4 seconds; the function learns how often it was retried."""
+    await site.make_function()
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    accepted = await call(site)
+    request_id = accepted.headers["x-fc-request-id"]
+    seen = []
+    for pause in (0, 999, 1, 1999, 1, 3999, 1, 100_000):
+        await site.after(pause)
+        seen.append(len(site.instances.invocations))
 
-    async def scenario(site):
-        await site.make_function()
-        site.answer_calls(FAILED, "UnhandledInvocationError")
-        accepted = await call(site)
-        request_id = accepted.headers["x-fc-request-id"]
-        seen = []
-        for pause in (0, 999, 1, 1999, 1, 3999, 1, 100_000):
-            await site.after(pause)
-            seen.append(len(site.instances.invocations))
-
-        assert seen == [1, 1, 2, 2, 3, 3, 4, 4]
-        assert attempts(site) == [(count, request_id) for count in range(4)]
-        assert waiting(site) == 0
-
-    on_site(scenario)
+    assert seen == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert attempts(site) == [(count, request_id) for count in range(4)]
+    assert waiting(site) == 0
 
 
 @pytest.mark.parametrize(("retries", "tried"), [(0, 1), (1, 2), (8, 9)], ids=str)
-def test_number_of_retries_is_configurable(on_site, retries, tried):
+async def test_number_of_retries_is_configurable(site, retries, tried):
     """From none to eight."""
+    await site.make_function()
+    await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": retries})
+    site.answer_calls(FAILED, "UnhandledInvocationError")
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": retries})
-        site.answer_calls(FAILED, "UnhandledInvocationError")
+    await call(site)
+    await site.after(3_600_000)
 
-        await call(site)
-        await site.after(3_600_000)
-
-        assert len(site.instances.invocations) == tried
-
-    on_site(scenario)
+    assert len(site.instances.invocations) == tried
 
 
-def test_throttled_call_is_tried_with_growing_pauses_for_five_hours(on_site):
+async def test_throttled_call_is_tried_with_growing_pauses_for_five_hours(site):
     """The first attempt after half a second; the end comes after 18000 seconds."""
+    await site.make_function()
+    await site.v1("PUT", CONFIG, {"statefulInvocation": True})
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", CONFIG, {"statefulInvocation": True})
+    def exhausted(image, run):
+        tried.append(site.clock.now())
+        raise InstancesExhausted(1)
 
-        def exhausted(image, run):
-            tried.append(site.clock.now())
-            raise InstancesExhausted(1)
+    tried = []
+    site.instances.answer = exhausted
+    started = site.clock.now()
+    await call(site)
+    await site.after(24 * 3_600_000)
+    task = (await site.v1("GET", TASKS)).body["invocations"][0]
 
-        tried = []
-        site.instances.answer = exhausted
-        started = site.clock.now()
-        await call(site)
-        await site.after(24 * 3_600_000)
-        task = (await site.v1("GET", TASKS)).body["invocations"][0]
-
-        assert [moment - started for moment in tried[:5]] == [0, 500, 1500, 3500, 7500]
-        assert tried[-1] - started == 18_000_000
-        assert (task["status"], task["invocationErrorMessage"]) == (
-            "Failed",
-            "the concurrency limit of the function is reached",
-        )
-
-    on_site(scenario)
+    assert [moment - started for moment in tried[:5]] == [0, 500, 1500, 3500, 7500]
+    assert tried[-1] - started == 18_000_000
+    assert (task["status"], task["invocationErrorMessage"]) == (
+        "Failed",
+        "the concurrency limit of the function is reached",
+    )
 
 
-def test_program_that_cannot_start_counts_as_a_failure_of_the_function(on_site):
+async def test_program_that_cannot_start_counts_as_a_failure_of_the_function(site):
     """There is no use in trying that for hours."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    def unavailable(image, run):
+        tried.append(run.retry_count)
+        raise RuntimeUnavailable("go1", "nothing here can run it")
 
-        def unavailable(image, run):
-            tried.append(run.retry_count)
-            raise RuntimeUnavailable("go1", "nothing here can run it")
+    tried = []
+    site.instances.answer = unavailable
+    await call(site)
+    await site.after(60_000)
 
-        tried = []
-        site.instances.answer = unavailable
-        await call(site)
-        await site.after(60_000)
-
-        assert tried == [0, 1, 2, 3]
-
-    on_site(scenario)
+    assert tried == [0, 1, 2, 3]
 
 
-def test_event_that_is_too_old_is_given_up(on_site):
+async def test_event_that_is_too_old_is_given_up(site):
     """Its record says so, and at which instant."""
+    await site.make_function()
+    config = {"maxAsyncEventAgeInSeconds": 2, "maxAsyncRetryAttempts": 8, "statefulInvocation": True}
+    await site.v1("PUT", CONFIG, config)
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    accepted_at = site.clock.now()
 
-    async def scenario(site):
-        await site.make_function()
-        config = {"maxAsyncEventAgeInSeconds": 2, "maxAsyncRetryAttempts": 8, "statefulInvocation": True}
-        await site.v1("PUT", CONFIG, config)
-        site.answer_calls(FAILED, "UnhandledInvocationError")
-        accepted_at = site.clock.now()
+    await call(site)
+    await site.after(100_000)
+    task = (await site.v1("GET", TASKS)).body["invocations"][0]
 
-        await call(site)
-        await site.after(100_000)
-        task = (await site.v1("GET", TASKS)).body["invocations"][0]
-
-        assert len(site.instances.invocations) == 2
-        assert task["status"] == "Expired"
-        assert task["endTime"] == accepted_at + 2000
-        assert [event["status"] for event in task["events"]] == [
-            "Enqueued", "Dequeued", "Running", "Retrying", "Running", "Retrying", "Expired",
-        ]  # fmt: skip
-
-    on_site(scenario)
+    assert len(site.instances.invocations) == 2
+    assert task["status"] == "Expired"
+    assert task["endTime"] == accepted_at + 2000
+    assert [event["status"] for event in task["events"]] == [
+        "Enqueued", "Dequeued", "Running", "Retrying", "Running", "Retrying", "Expired",
+    ]  # fmt: skip
 
 
-def test_payload_over_the_limit_is_refused(on_site):
+async def test_payload_over_the_limit_is_refused(site):
     """128 KB pass, one byte more does not, and is no call."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    fits = await call(site, b"x" * limits.ASYNC_PAYLOAD_BYTES)
+    too_large = await call(site, b"x" * (limits.ASYNC_PAYLOAD_BYTES + 1))
+    await site.settle()
 
-        fits = await call(site, b"x" * limits.ASYNC_PAYLOAD_BYTES)
-        too_large = await call(site, b"x" * (limits.ASYNC_PAYLOAD_BYTES + 1))
-        await site.settle()
-
-        assert fits.status == 202
-        assert (too_large.status, too_large.code) == (400, "EntityTooLarge")
-        assert len(site.instances.invocations) == 1
-
-    on_site(scenario)
+    assert fits.status == 202
+    assert (too_large.status, too_large.code) == (400, "EntityTooLarge")
+    assert len(site.instances.invocations) == 1
 
 
 @pytest.mark.parametrize(
@@ -212,170 +181,138 @@ def test_payload_over_the_limit_is_refused(on_site):
     ],
     ids=lambda value: value.rpartition("/")[0],
 )
-def test_target_that_does_not_exist_is_refused_at_once(on_site, path, code):
+async def test_target_that_does_not_exist_is_refused_at_once(site, path, code):
     """Nothing is queued for it."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    refused = await call(site, path=path)
 
-        refused = await call(site, path=path)
-
-        assert (refused.status, refused.code) == (404, code)
-        assert waiting(site) == 0
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (404, code)
+    assert waiting(site) == 0
 
 
-def test_configuration_is_that_of_the_qualifier_the_call_names(on_site):
+async def test_configuration_is_that_of_the_qualifier_the_call_names(site):
     """An alias does not fall back to LATEST, and the other way round."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("POST", "/services/shop/aliases", {"aliasName": "live", "versionId": "1"})
+    await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": 0})
+    site.answer_calls(FAILED, "UnhandledInvocationError")
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("POST", "/services/shop/versions", {})
-        await site.v1("POST", "/services/shop/aliases", {"aliasName": "live", "versionId": "1"})
-        await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": 0})
-        site.answer_calls(FAILED, "UnhandledInvocationError")
+    await call(site, path="/services/shop.live/functions/order/invocations")
+    await site.after(60_000)
 
-        await call(site, path="/services/shop.live/functions/order/invocations")
-        await site.after(60_000)
-
-        assert [run.qualifier for run in site.instances.invocations] == ["live"] * 4
-
-    on_site(scenario)
+    assert [run.qualifier for run in site.instances.invocations] == ["live"] * 4
 
 
-def test_weighted_alias_is_drawn_for_every_attempt(on_site):
+async def test_weighted_alias_is_drawn_for_every_attempt(site):
     """The retries of one call may run different versions."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("PUT", "/services/shop/functions/order", {"description": "second"})
+    await site.v1("POST", "/services/shop/versions", {})
+    alias = {"aliasName": "live", "versionId": "1", "additionalVersionWeight": {"2": 0.5}}
+    await site.v1("POST", "/services/shop/aliases", alias)
+    draws = iter([0.1, 0.9, 0.2, 0.8])
+    site.ids.fraction = lambda: next(draws)
+    site.answer_calls(FAILED, "UnhandledInvocationError")
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("POST", "/services/shop/versions", {})
-        await site.v1("PUT", "/services/shop/functions/order", {"description": "second"})
-        await site.v1("POST", "/services/shop/versions", {})
-        alias = {"aliasName": "live", "versionId": "1", "additionalVersionWeight": {"2": 0.5}}
-        await site.v1("POST", "/services/shop/aliases", alias)
-        draws = iter([0.1, 0.9, 0.2, 0.8])
-        site.ids.fraction = lambda: next(draws)
-        site.answer_calls(FAILED, "UnhandledInvocationError")
+    await call(site, path="/services/shop.live/functions/order/invocations")
+    await site.after(60_000)
 
-        await call(site, path="/services/shop.live/functions/order/invocations")
-        await site.after(60_000)
-
-        assert [image.version for image in site.instances.images] == ["2", "1", "2", "1"]
-
-    on_site(scenario)
+    assert [image.version for image in site.instances.images] == ["2", "1", "2", "1"]
 
 
-def test_calls_of_one_queue_run_side_by_side_up_to_the_bound(on_site):
+async def test_calls_of_one_queue_run_side_by_side_up_to_the_bound(site):
     """The rest waits and follows."""
+    await site.make_function()
+    gate = site.hold_calls()
+    for _ in range(limits.ASYNC_CONCURRENCY + 5):
+        await call(site)
+    await site.settle()
+    first = len(gate.calls)
+    gate.open.set()
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        gate = site.hold_calls()
-        for _ in range(limits.ASYNC_CONCURRENCY + 5):
-            await call(site)
-        await site.settle()
-        first = len(gate.calls)
-        gate.open.set()
-        await site.settle()
-
-        assert first == gate.most == limits.ASYNC_CONCURRENCY
-        assert len(gate.calls) == limits.ASYNC_CONCURRENCY + 5
-        assert waiting(site) == 0
-
-    on_site(scenario)
+    assert first == gate.most == limits.ASYNC_CONCURRENCY
+    assert len(gate.calls) == limits.ASYNC_CONCURRENCY + 5
+    assert waiting(site) == 0
 
 
-def test_limit_of_the_function_bounds_its_queue_instead_of_failing_its_calls(on_site):
+async def test_limit_of_the_function_bounds_its_queue_instead_of_failing_its_calls(site):
     """With one instance allowed, queued calls follow each other without a pause."""
+    await site.make_function()
+    await site.v1("PUT", "/services/shop.LATEST/functions/order/on-demand-config", {"maximumInstanceCount": 1})
+    gate = site.hold_calls()
+    for _ in range(3):
+        await call(site)
+    await site.settle()
+    gate.open.set()
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", "/services/shop.LATEST/functions/order/on-demand-config", {"maximumInstanceCount": 1})
-        gate = site.hold_calls()
-        for _ in range(3):
-            await call(site)
-        await site.settle()
-        gate.open.set()
-        await site.settle()
-
-        assert (gate.most, [run.retry_count for run in gate.calls]) == (1, [0, 0, 0])
-
-    on_site(scenario)
+    assert (gate.most, [run.retry_count for run in gate.calls]) == (1, [0, 0, 0])
 
 
-def test_calls_that_wait_for_room_go_on_after_the_clock_was_set_back(on_site):
+async def test_calls_that_wait_for_room_go_on_after_the_clock_was_set_back(site):
     """They were due and stay so; otherwise they would rest until the old time has come again."""
+    await site.make_function()
+    await site.v1("PUT", "/services/shop.LATEST/functions/order/on-demand-config", {"maximumInstanceCount": 1})
+    gate = site.hold_calls()
+    for _ in range(3):
+        await call(site)
+    await site.settle()
+    before = site.clock.now()
+    site.clock._now -= 3 * 3_600_000
+    for notice in site.timers._step_listeners:
+        notice(before)
+    gate.open.set()
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", "/services/shop.LATEST/functions/order/on-demand-config", {"maximumInstanceCount": 1})
-        gate = site.hold_calls()
-        for _ in range(3):
-            await call(site)
-        await site.settle()
-        before = site.clock.now()
-        site.clock._now -= 3 * 3_600_000
-        for notice in site.timers._step_listeners:
-            notice(before)
-        gate.open.set()
-        await site.settle()
-
-        assert len(gate.calls) == 3
-
-    on_site(scenario)
+    assert len(gate.calls) == 3
 
 
-def test_deleting_the_function_makes_waiting_calls_invalid(on_site):
+async def test_deleting_the_function_makes_waiting_calls_invalid(site):
     """They do not run when a function of that name is made anew; the running one ends as it will."""
+    await site.make_function()
+    await site.v1("PUT", CONFIG, {"statefulInvocation": True})
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    await call(site, X_Fc_Stateful_Async_Invocation_Id="job")
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", CONFIG, {"statefulInvocation": True})
-        site.answer_calls(FAILED, "UnhandledInvocationError")
-        await call(site, X_Fc_Stateful_Async_Invocation_Id="job")
-        await site.settle()
+    deleted = await site.v1("DELETE", "/services/shop/functions/order")
+    await site.make_function()
+    await site.after(3_600_000)
+    task = await site.v1("GET", TASKS + "/job")
+    config = await site.v1("GET", CONFIG)
 
-        deleted = await site.v1("DELETE", "/services/shop/functions/order")
-        await site.make_function()
-        await site.after(3_600_000)
-        task = await site.v1("GET", TASKS + "/job")
-        config = await site.v1("GET", CONFIG)
-
-        assert deleted.status == 204
-        assert len(site.instances.invocations) == 1
-        assert task.body["status"] == "Invalid"
-        assert (config.status, config.code) == (404, "AsyncConfigNotExists")
-
-    on_site(scenario)
+    assert deleted.status == 204
+    assert len(site.instances.invocations) == 1
+    assert task.body["status"] == "Invalid"
+    assert (config.status, config.code) == (404, "AsyncConfigNotExists")
 
 
-def test_alias_that_goes_makes_its_calls_invalid_at_their_next_attempt(on_site):
+async def test_alias_that_goes_makes_its_calls_invalid_at_their_next_attempt(site):
     """There is nothing left to run."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("POST", "/services/shop/aliases", {"aliasName": "live", "versionId": "1"})
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    await call(
+        site,
+        path="/services/shop.live/functions/order/invocations",
+        X_Fc_Stateful_Async_Invocation_Enable="true",
+        X_Fc_Stateful_Async_Invocation_Id="job",
+    )
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("POST", "/services/shop/versions", {})
-        await site.v1("POST", "/services/shop/aliases", {"aliasName": "live", "versionId": "1"})
-        site.answer_calls(FAILED, "UnhandledInvocationError")
-        await call(
-            site,
-            path="/services/shop.live/functions/order/invocations",
-            X_Fc_Stateful_Async_Invocation_Enable="true",
-            X_Fc_Stateful_Async_Invocation_Id="job",
-        )
-        await site.settle()
+    await site.v1("DELETE", "/services/shop/aliases/live")
+    await site.after(60_000)
+    task = await site.v1("GET", TASKS + "/job")
 
-        await site.v1("DELETE", "/services/shop/aliases/live")
-        await site.after(60_000)
-        task = await site.v1("GET", TASKS + "/job")
-
-        assert (task.body["status"], len(site.instances.invocations)) == ("Invalid", 1)
-
-    on_site(scenario)
+    assert (task.body["status"], len(site.instances.invocations)) == ("Invalid", 1)
 
 
-def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
+async def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
     """The retry comes when it would have come, with the count it would have had."""
 
     async def before(site):
@@ -396,14 +333,14 @@ def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
         await site.fc.close()
         return early, attempts(site), waiting(site)
 
-    request_id = asyncio.run(before(sites()))
-    early, seen, left = asyncio.run(afterwards(sites()))
+    request_id = await before(sites())
+    early, seen, left = await afterwards(sites())
 
     assert early == 0
     assert (seen, left) == ([(2, request_id)], 0)
 
 
-def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
+async def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
     """At the same retry count; its end is its end."""
 
     async def before(site):
@@ -421,94 +358,78 @@ def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
         await site.fc.close()
         return attempts(site), [run.event for run in site.instances.invocations], waiting(site)
 
-    request_id, ran = asyncio.run(before(sites()))
-    seen, events, left = asyncio.run(afterwards(sites()))
+    request_id, ran = await before(sites())
+    seen, events, left = await afterwards(sites())
 
     assert ran == 1
     assert (seen, events, left) == ([(0, request_id)], [b"again"], 0)
 
 
-def test_order_with_a_known_key_is_queued_once(on_site):
+async def test_order_with_a_known_key_is_queued_once(site):
     """Also after the call has ended, and only then with its result."""
+    await site.make_function()
+    fc, tenant = site.fc, site.tenant
 
-    async def scenario(site):
-        await site.make_function()
-        fc, tenant = site.fc, site.tenant
+    first = await fc.invoke_async(tenant, "shop", "order", None, b"one", key="k")
+    second = await fc.invoke_async(tenant, "shop", "order", None, b"two", key="k")
+    outcome = await fc.completion(tenant, first)
+    third = await fc.invoke_async(tenant, "shop", "order", None, b"three", key="k")
+    known = await fc.completion(tenant, third)
+    await site.settle()
 
-        first = await fc.invoke_async(tenant, "shop", "order", None, b"one", key="k")
-        second = await fc.invoke_async(tenant, "shop", "order", None, b"two", key="k")
-        outcome = await fc.completion(tenant, first)
-        third = await fc.invoke_async(tenant, "shop", "order", None, b"three", key="k")
-        known = await fc.completion(tenant, third)
-        await site.settle()
-
-        assert first == second == third
-        assert (outcome.status, outcome.body) == (Status.SUCCEEDED, b"one")
-        assert known == outcome
-        assert len(site.instances.invocations) == 1
-
-    on_site(scenario)
+    assert first == second == third
+    assert (outcome.status, outcome.body) == (Status.SUCCEEDED, b"one")
+    assert known == outcome
+    assert len(site.instances.invocations) == 1
 
 
-def test_whoever_waits_learns_the_end_after_all_retries(on_site):
+async def test_whoever_waits_learns_the_end_after_all_retries(site):
     """The last error and its body, or that the function is gone."""
+    await site.make_function()
+    fc, tenant = site.fc, site.tenant
+    site.answer_calls(FAILED, "UnhandledInvocationError")
 
-    async def scenario(site):
-        await site.make_function()
-        fc, tenant = site.fc, site.tenant
-        site.answer_calls(FAILED, "UnhandledInvocationError")
+    failing = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
+    waiter = asyncio.ensure_future(fc.completion(tenant, failing))
+    await site.after(10_000)
+    deleted = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
+    await site.settle()
+    other = asyncio.ensure_future(fc.completion(tenant, deleted))
+    await site.settle()
+    await site.v1("DELETE", "/services/shop/functions/order")
+    await site.settle()
+    outcome, gone = await waiter, await other
 
-        failing = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
-        waiter = asyncio.ensure_future(fc.completion(tenant, failing))
-        await site.after(10_000)
-        deleted = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
-        await site.settle()
-        other = asyncio.ensure_future(fc.completion(tenant, deleted))
-        await site.settle()
-        await site.v1("DELETE", "/services/shop/functions/order")
-        await site.settle()
-        outcome, gone = await waiter, await other
-
-        assert (outcome.status, outcome.error, outcome.body) == (Status.FAILED, "UnhandledInvocationError", FAILED)
-        assert gone.status is Status.INVALID
-        with pytest.raises(LookupError):
-            await fc.completion(tenant, "never queued")
-
-    on_site(scenario)
+    assert (outcome.status, outcome.error, outcome.body) == (Status.FAILED, "UnhandledInvocationError", FAILED)
+    assert gone.status is Status.INVALID
+    with pytest.raises(LookupError):
+        await fc.completion(tenant, "never queued")
 
 
-def test_records_are_removed_after_their_time(on_site):
+async def test_records_are_removed_after_their_time(site):
     """A week for tasks, a day for the memory of keys."""
+    await site.make_function()
+    await site.fc.invoke_async(site.tenant, "shop", "order", None, b"", key="k")
+    await call(site, X_Fc_Stateful_Async_Invocation_Enable="true")
+    counts = []
+    for pause in (0, limits.KEYED_CALL_KEPT_MS, 3_600_000, limits.TASK_KEPT_MS):
+        await site.after(pause)
+        counts.append(waiting(site))
 
-    async def scenario(site):
-        await site.make_function()
-        await site.fc.invoke_async(site.tenant, "shop", "order", None, b"", key="k")
-        await call(site, X_Fc_Stateful_Async_Invocation_Enable="true")
-        counts = []
-        for pause in (0, limits.KEYED_CALL_KEPT_MS, 3_600_000, limits.TASK_KEPT_MS):
-            await site.after(pause)
-            counts.append(waiting(site))
-
-        assert counts == [2, 2, 1, 0]
-        assert site.database.read("SELECT count(*) FROM fc_task_events").fetchone()[0] == 0
-
-    on_site(scenario)
+    assert counts == [2, 2, 1, 0]
+    assert site.database.read("SELECT count(*) FROM fc_task_events").fetchone()[0] == 0
 
 
-def test_reset_forgets_calls_and_configurations(on_site):
+async def test_reset_forgets_calls_and_configurations(site):
     """Running attempts are broken off."""
+    await site.make_function()
+    await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": 0})
+    gate = site.hold_calls()
+    await call(site)
+    await site.settle()
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("PUT", CONFIG, {"maxAsyncRetryAttempts": 0})
-        gate = site.hold_calls()
-        await call(site)
-        await site.settle()
+    await site.fc.reset()
+    await site.make_function()
 
-        await site.fc.reset()
-        await site.make_function()
-
-        assert (gate.cancelled, waiting(site)) == (1, 0)
-        assert (await site.v1("GET", CONFIG)).status == 404
-
-    on_site(scenario)
+    assert (gate.cancelled, waiting(site)) == (1, 0)
+    assert (await site.v1("GET", CONFIG)).status == 404

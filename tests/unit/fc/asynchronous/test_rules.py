@@ -15,12 +15,12 @@ from emulator.services.fc.asynchronous.model import (
     expires_at,
     function_delay_ms,
     judge,
-    lane_of,
     platform_delay_ms,
     policy_of,
     refused,
 )
 from emulator.services.fc.errors import FcError, function_not_found
+from emulator.services.fc.model import FunctionRef
 
 START = Millis(1_700_000_000_000)
 POLICY = Policy(max_age_ms=24 * HOUR, max_retries=3, retry_delay_ms=1000)
@@ -30,7 +30,8 @@ FAILURE = Attempt(http_status=200, body=b"", error="UnhandledInvocationError")
 
 def a_call(function_failures=0, platform_failures=0):
     return AsyncCall(
-        seq=1, lane=lane_of(Tenant("1", "cn"), "s", "f", None), request_id="r", task_id="", call_key="", event=b"",
+        seq=1, lane=FunctionRef(Tenant("1", "cn"), "s", "f", "LATEST"), request_id="r", task_id="", call_key="",
+        event=b"",
         tracing={}, accepted_at=START, status=Status.RUNNING, due_at=None,
         function_failures=function_failures, platform_failures=platform_failures,
     )  # fmt: skip

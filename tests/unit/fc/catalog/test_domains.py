@@ -28,51 +28,43 @@ async def make_domain(site, name="www.shop.example", **fields):
     return await site.v1("POST", "/custom-domains", {"domainName": name, "routeConfig": {"routes": [ROUTE]}, **fields})
 
 
-def test_domain_is_created_got_updated_listed_and_deleted(on_site):
+async def test_domain_is_created_got_updated_listed_and_deleted(site):
     """The five operations agree; the private key is never shown; the name is answered as long as it is there."""
+    names = site.fc.sources.domains._names = Names()
+    certificate = {"certName": "c", "certificate": "PEM", "privateKey": "SECRET"}
 
-    async def scenario(site):
-        names = site.fc.sources.domains._names = Names()
-        certificate = {"certName": "c", "certificate": "PEM", "privateKey": "SECRET"}
+    made = await make_domain(site, "WWW.Shop.Example", protocol="HTTP,HTTPS", certConfig=certificate)
+    during = dict(names.there)
+    got = await site.v1("GET", "/custom-domains/www.shop.example")
+    changed = await site.v1("PUT", "/custom-domains/www.shop.example", {"protocol": "HTTP"})
+    listed = await site.ask("GET", "/2021-04-06/custom-domains?prefix=www")
+    gone = await site.v1("DELETE", "/custom-domains/www.shop.example", If_Match=changed.headers["etag"])
 
-        made = await make_domain(site, "WWW.Shop.Example", protocol="HTTP,HTTPS", certConfig=certificate)
-        during = dict(names.there)
-        got = await site.v1("GET", "/custom-domains/www.shop.example")
-        changed = await site.v1("PUT", "/custom-domains/www.shop.example", {"protocol": "HTTP"})
-        listed = await site.ask("GET", "/2021-04-06/custom-domains?prefix=www")
-        gone = await site.v1("DELETE", "/custom-domains/www.shop.example", If_Match=changed.headers["etag"])
-
-        assert made.status == 200, made.content
-        assert made.body["domainName"] == "WWW.Shop.Example"
-        assert made.body["certConfig"] == {"certName": "c", "certificate": "PEM", "privateKey": None}
-        assert made.body["apiVersion"] == "2016-08-15"
-        assert got.body == made.body
-        assert changed.body["protocol"] == "HTTP"
-        assert changed.body["routeConfig"] == made.body["routeConfig"]
-        assert changed.headers["etag"] != got.headers["etag"]
-        assert [row["domainName"] for row in listed.body["customDomains"]] == ["WWW.Shop.Example"]
-        assert during == {"www.shop.example": True}
-        assert gone.status == 204
-        assert names.there == {}
-        assert (await site.v1("GET", "/custom-domains/www.shop.example")).code == "DomainNameNotFound"
-
-    on_site(scenario)
+    assert made.status == 200, made.content
+    assert made.body["domainName"] == "WWW.Shop.Example"
+    assert made.body["certConfig"] == {"certName": "c", "certificate": "PEM", "privateKey": None}
+    assert made.body["apiVersion"] == "2016-08-15"
+    assert got.body == made.body
+    assert changed.body["protocol"] == "HTTP"
+    assert changed.body["routeConfig"] == made.body["routeConfig"]
+    assert changed.headers["etag"] != got.headers["etag"]
+    assert [row["domainName"] for row in listed.body["customDomains"]] == ["WWW.Shop.Example"]
+    assert during == {"www.shop.example": True}
+    assert gone.status == 204
+    assert names.there == {}
+    assert (await site.v1("GET", "/custom-domains/www.shop.example")).code == "DomainNameNotFound"
 
 
 @pytest.mark.parametrize(
     "name",
     [None, "", "localhost", "127.0.0.1", "::1", "a", "a..b", "-a.b", "a_b.c", "x.aliyuncs.com", "x.fcapp.run", "1.2"],
 )
-def test_name_that_leads_elsewhere_is_refused(on_site, name):
+async def test_name_that_leads_elsewhere_is_refused(site, name):
     """Addresses, names of the cloud and what is no host name never become a user's domain."""
+    answer = await make_domain(site, name)
 
-    async def scenario(site):
-        answer = await make_domain(site, name)
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-        assert "domainName" in answer.body["ErrorMessage"]
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
+    assert "domainName" in answer.body["ErrorMessage"]
 
 
 @pytest.mark.parametrize(
@@ -99,50 +91,38 @@ def test_name_that_leads_elsewhere_is_refused(on_site, name):
         ),
     ],
 )
-def test_bad_domain_is_refused(on_site, fields, says):
+async def test_bad_domain_is_refused(site, fields, says):
     """The message names what is wrong; nothing is stored."""
+    answer = await make_domain(site, **fields)
 
-    async def scenario(site):
-        answer = await make_domain(site, **fields)
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-        assert says in answer.body["ErrorMessage"]
-        assert (await site.v1("GET", "/custom-domains")).body["customDomains"] == []
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
+    assert says in answer.body["ErrorMessage"]
+    assert (await site.v1("GET", "/custom-domains")).body["customDomains"] == []
 
 
-def test_name_is_there_once(on_site):
+async def test_name_is_there_once(site):
     """A second domain of the same name is refused, in any spelling."""
+    await make_domain(site)
 
-    async def scenario(site):
-        await make_domain(site)
-
-        assert (await make_domain(site, "www.SHOP.example")).code == "DomainNameAlreadyExists"
-
-    on_site(scenario)
+    assert (await make_domain(site, "www.SHOP.example")).code == "DomainNameAlreadyExists"
 
 
-def test_names_are_answered_again_after_a_start(site_of, tmp_path):
+async def test_names_are_answered_again_after_a_start(site_of, tmp_path):
     """Domains and triggers of an earlier run have their names."""
-    import asyncio
 
-    async def scenario():
-        first = site_of(tmp_path)
-        await first.fc.start()
-        await first.make_function()
-        await make_domain(first, protocol="HTTPS")
-        await first.fc.close()
+    first = site_of(tmp_path)
+    await first.fc.start()
+    await first.make_function()
+    await make_domain(first, protocol="HTTPS")
+    await first.fc.close()
 
-        second = site_of(tmp_path, first.database)
-        names = second.fc.sources.domains._names = Names()
-        await second.fc.start()
-        await second.fc.close()
-        second.database.close()
+    second = site_of(tmp_path, first.database)
+    names = second.fc.sources.domains._names = Names()
+    await second.fc.start()
+    await second.fc.close()
+    second.database.close()
 
-        assert names.there == {"www.shop.example": True}
-
-    asyncio.run(scenario())
+    assert names.there == {"www.shop.example": True}
 
 
 # --- what requests are refused for -------------------------------------------------------------------------------
@@ -171,23 +151,19 @@ async def make_trigger(site, **config):
         ({"authType": "anonymous", "disableURLInternet": True}, True, 403),
     ],
 )
-def test_configuration_decides_who_may_call(on_site, config, unsigned, status):
+async def test_configuration_decides_who_may_call(site, config, unsigned, status):
     """Only a trigger its owner made anonymous takes unsigned requests."""
+    await site.make_function()
+    await make_trigger(site, **config)
 
-    async def scenario(site):
-        await site.make_function()
-        await make_trigger(site, **config)
+    free, answer = await ask_trigger(site)
 
-        free, answer = await ask_trigger(site)
-
-        assert free is unsigned
-        assert answer.status == status
-        if status != 200:
-            assert answer.headers["x-fc-error-type"] == "FcCommonError"
-            assert answer.body["ErrorCode"] == "AccessDenied"
-            assert answer.body["RequestId"]
-
-    on_site(scenario)
+    assert free is unsigned
+    assert answer.status == status
+    if status != 200:
+        assert answer.headers["x-fc-error-type"] == "FcCommonError"
+        assert answer.body["ErrorCode"] == "AccessDenied"
+        assert answer.body["RequestId"]
 
 
 @pytest.mark.parametrize(
@@ -202,99 +178,79 @@ def test_configuration_decides_who_may_call(on_site, config, unsigned, status):
         ("/2023-03-30/proxy/none/x", "FunctionNotFound"),
     ],
 )
-def test_request_without_a_trigger_is_told_what_is_missing(on_site, path, code):
+async def test_request_without_a_trigger_is_told_what_is_missing(site, path, code):
     """It is never let through unsigned."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    free, answer = await ask_trigger(site, path=path)
 
-        free, answer = await ask_trigger(site, path=path)
-
-        assert not free
-        assert (answer.status, answer.code) == (404, code)
-
-    on_site(scenario)
+    assert not free
+    assert (answer.status, answer.code) == (404, code)
 
 
-def test_api_requests_are_never_let_through_unsigned(on_site):
+async def test_api_requests_are_never_let_through_unsigned(site):
     """What is no trigger's address asks for a signature."""
+    await site.make_function()
+    await make_trigger(site, authType="anonymous")
 
-    async def scenario(site):
-        await site.make_function()
-        await make_trigger(site, authType="anonymous")
-
-        for path in ("/2016-08-15/services", "/2016-08-15/services/shop/functions/order/invocations", "/"):
-            context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
-            context.region = site.tenant.region
-            assert not site.front.allows_anonymous(context)
-            assert not site.front.open_to_web(context)
-
-    on_site(scenario)
+    for path in ("/2016-08-15/services", "/2016-08-15/services/shop/functions/order/invocations", "/"):
+        context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
+        context.region = site.tenant.region
+        assert not site.front.allows_anonymous(context)
+        assert not site.front.open_to_web(context)
 
 
-def test_custom_domain_leads_to_the_trigger_and_to_nothing_else(on_site):
+async def test_custom_domain_leads_to_the_trigger_and_to_nothing_else(site):
     """On such a host even the API's paths are the function's; without a route there is nothing."""
+    await site.make_function()
+    await make_trigger(site, authType="anonymous", disableURLInternet=True)
+    await make_domain(site, routeConfig={"routes": [{**ROUTE, "path": "/2016-08-15/*"}]})
 
-    async def scenario(site):
-        await site.make_function()
-        await make_trigger(site, authType="anonymous", disableURLInternet=True)
-        await make_domain(site, routeConfig={"routes": [{**ROUTE, "path": "/2016-08-15/*"}]})
+    def context_for(path):
+        context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
+        context.host, context.region, context.request_id = "www.shop.example", site.tenant.region, "r"
+        return context
 
-        def context_for(path):
-            context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
-            context.host, context.region, context.request_id = "www.shop.example", site.tenant.region, "r"
-            return context
-
-        inside, outside = context_for("/2016-08-15/services"), context_for("/x")
-        assert site.front.allows_anonymous(inside)
-        assert not site.front.allows_anonymous(outside)
-        site.instances.answer = None
-        target = site.fc.sources.http_routing.find(inside.http, inside.host, site.tenant)
-        assert (target.trigger.function, target.target, target.base_path) == ("order", "/2016-08-15/services", "")
-        with pytest.raises(ServiceError) as missing:
-            site.fc.sources.http_routing.find(outside.http, outside.host, site.tenant)
-        assert missing.value.code == "DomainNameNotFound"
-
-    on_site(scenario)
+    inside, outside = context_for("/2016-08-15/services"), context_for("/x")
+    assert site.front.allows_anonymous(inside)
+    assert not site.front.allows_anonymous(outside)
+    site.instances.answer = None
+    target = site.fc.sources.http_routing.find(inside.http, inside.host, site.tenant)
+    assert (target.trigger.function, target.target, target.base_path) == ("order", "/2016-08-15/services", "")
+    with pytest.raises(ServiceError) as missing:
+        site.fc.sources.http_routing.find(outside.http, outside.host, site.tenant)
+    assert missing.value.code == "DomainNameNotFound"
 
 
-def test_third_generation_gets_its_own_error_form(on_site, pack):
+async def test_third_generation_gets_its_own_error_form(site, pack):
     """Requests to functions without a service have that API's request ids and error members."""
+    body = {"functionName": "solo", "runtime": "python3.12", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
 
-    async def scenario(site):
-        body = {"functionName": "solo", "runtime": "python3.12", "handler": "index.handler", "code": pack()}
-        await site.v3("POST", "/functions", body)
+    _, answer = await ask_trigger(site, path="/2023-03-30/proxy/solo/")
 
-        _, answer = await ask_trigger(site, path="/2023-03-30/proxy/solo/")
-
-        assert set(json.loads(answer.content)) == {"Code", "Message", "RequestId"}
-        assert answer.body["RequestId"].startswith("1-")
-
-    on_site(scenario)
+    assert set(json.loads(answer.content)) == {"Code", "Message", "RequestId"}
+    assert answer.body["RequestId"].startswith("1-")
 
 
-def test_third_generation_queues_requests_to_programs_too(on_site, pack):
+async def test_third_generation_queues_requests_to_programs_too(site, pack):
     """A custom runtime gets the request as it came, later and with the id of the 202; a retry is the same request."""
+    body = {"functionName": "web", "runtime": "custom.debian10", "handler": "-", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    config = json.dumps({"authType": "anonymous", "methods": ["POST"]})
+    trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
+    await site.v3("POST", "/functions/web/triggers", trigger)
+    site.answer_calls(b"{}", "UnhandledInvocationError")
 
-    async def scenario(site):
-        body = {"functionName": "web", "runtime": "custom.debian10", "handler": "-", "code": pack()}
-        await site.v3("POST", "/functions", body)
-        config = json.dumps({"authType": "anonymous", "methods": ["POST"]})
-        trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
-        await site.v3("POST", "/functions/web/triggers", trigger)
-        site.answer_calls(b"{}", "UnhandledInvocationError")
+    path = "/2023-03-30/proxy/web/a%20b?x=1&x=2"
+    answer = await site.ask("POST", path, b"work", x_fc_invocation_type="Async", X_Own="\udce9")
+    await site.after(1_500)
 
-        path = "/2023-03-30/proxy/web/a%20b?x=1&x=2"
-        answer = await site.ask("POST", path, b"work", x_fc_invocation_type="Async", X_Own="\udce9")
-        await site.after(1_500)
-
-        assert (answer.status, answer.content) == (202, b"")
-        first, second = site.instances.invocations
-        assert (first.retry_count, second.retry_count) == (0, 1)
-        assert first.http == second.http
-        assert (first.http.method, first.http.path, first.http.request_uri) == ("POST", "/a b", "/a%20b?x=1&x=2")
-        assert first.http.headers == (("X-Own", "\udce9"),)
-        assert first.event == b"work"
-        assert first.request_id == second.request_id == answer.headers["x-fc-request-id"]
-
-    on_site(scenario)
+    assert (answer.status, answer.content) == (202, b"")
+    first, second = site.instances.invocations
+    assert (first.retry_count, second.retry_count) == (0, 1)
+    assert first.http == second.http
+    assert (first.http.method, first.http.path, first.http.request_uri) == ("POST", "/a b", "/a%20b?x=1&x=2")
+    assert first.http.headers == (("X-Own", "\udce9"),)
+    assert first.event == b"work"
+    assert first.request_id == second.request_id == answer.headers["x-fc-request-id"]

@@ -37,23 +37,19 @@ FULL = {
 }
 
 
-def test_function_comes_back_as_it_was_made(on_site, pack):
+async def test_function_comes_back_as_it_was_made(site, pack):
     """Every field of a create request is shown again, with size and checksum of the code, without the code."""
+    code = pack()
+    made = await site.make_function("shop", **{**FULL, "name": "order", "code": code})
+    got = await site.v1("GET", "/services/shop/functions/order")
 
-    async def scenario(site):
-        code = pack()
-        made = await site.make_function("shop", **{**FULL, "name": "order", "code": code})
-        got = await site.v1("GET", "/services/shop/functions/order")
-
-        zipped = base64.b64decode(code["zipFile"])
-        assert made.status == 200
-        assert made.body == got.body
-        assert {name: got.body[name] for name in FULL} == FULL
-        assert (got.body["codeSize"], got.body["codeChecksum"]) == (len(zipped), checksum(zipped))
-        assert "code" not in got.body
-        assert got.headers["etag"] == made.headers["etag"]
-
-    on_site(scenario)
+    zipped = base64.b64decode(code["zipFile"])
+    assert made.status == 200
+    assert made.body == got.body
+    assert {name: got.body[name] for name in FULL} == FULL
+    assert (got.body["codeSize"], got.body["codeChecksum"]) == (len(zipped), checksum(zipped))
+    assert "code" not in got.body
+    assert got.headers["etag"] == made.headers["etag"]
 
 
 def test_fields_nobody_has_set_show_their_defaults(on_site, pack):
@@ -75,29 +71,25 @@ def test_fields_nobody_has_set_show_their_defaults(on_site, pack):
     on_site(scenario)
 
 
-def test_what_runs_is_what_was_configured(on_site):
+async def test_what_runs_is_what_was_configured(site):
     """The image given to the instances has the function's code, limits, hooks and the service's role and log."""
+    log = {"project": "p", "logstore": "l"}
+    await site.v1("POST", "/services", {"serviceName": "shop", "role": "the-role", "logConfig": log})
+    await site.make_function("shop", **{**FULL, "name": "order"})
 
-    async def scenario(site):
-        log = {"project": "p", "logstore": "l"}
-        await site.v1("POST", "/services", {"serviceName": "shop", "role": "the-role", "logConfig": log})
-        await site.make_function("shop", **{**FULL, "name": "order"})
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"x", X_Fc_Tracing_Span="s")
 
-        await site.v1("POST", "/services/shop/functions/order/invocations", b"x", X_Fc_Tracing_Span="s")
-
-        image, invocation = site.instances.images[0], site.instances.invocations[0]
-        assert (image.code_dir / "index.py").read_text().startswith("def handler")
-        assert (image.generation, image.service, image.function, image.version) == ("2.0", "shop", "order", "LATEST")
-        assert (image.memory_mb, image.timeout_s, image.instance_concurrency) == (512, 60, 4)
-        assert (image.initializer, image.initializer_timeout_s) == ("index.init", 30)
-        assert (image.pre_freeze, image.pre_freeze_timeout_s, image.pre_stop) == ("index.freeze", 5, "index.stop")
-        assert (image.role, image.log_project, image.log_store) == ("the-role", "p", "l")
-        assert image.environment == {"A": "1", "b_2": "äö"}
-        assert invocation.credentials is not None
-        assert site.keys.asked == ["the-role"]
-        assert invocation.tracing == {"x-fc-tracing-span": "s"}
-
-    on_site(scenario)
+    image, invocation = site.instances.images[0], site.instances.invocations[0]
+    assert (image.code_dir / "index.py").read_text().startswith("def handler")
+    assert (image.generation, image.service, image.function, image.version) == ("2.0", "shop", "order", "LATEST")
+    assert (image.memory_mb, image.timeout_s, image.instance_concurrency) == (512, 60, 4)
+    assert (image.initializer, image.initializer_timeout_s) == ("index.init", 30)
+    assert (image.pre_freeze, image.pre_freeze_timeout_s, image.pre_stop) == ("index.freeze", 5, "index.stop")
+    assert (image.role, image.log_project, image.log_store) == ("the-role", "p", "l")
+    assert image.environment == {"A": "1", "b_2": "äö"}
+    assert invocation.credentials is not None
+    assert site.keys.asked == ["the-role"]
+    assert invocation.tracing == {"x-fc-tracing-span": "s"}
 
 
 @pytest.mark.parametrize(
@@ -119,230 +111,181 @@ def test_what_runs_is_what_was_configured(on_site):
         ({"runtime": "custom-container"}, 400, "InvalidArgument", "image"),
     ],
 )
-def test_impossible_functions_are_refused(on_site, change, status, code, says):
+async def test_impossible_functions_are_refused(site, change, status, code, says):
     """A create request with something missing or wrong answers the documented code and makes nothing."""
+    await site.make_function("shop", "order")
 
-    async def scenario(site):
-        await site.make_function("shop", "order")
+    refused = await site.make_function("shop", "new", **change)
+    missing = await site.v1("GET", "/services/shop/functions/new")
 
-        refused = await site.make_function("shop", "new", **change)
-        missing = await site.v1("GET", "/services/shop/functions/new")
-
-        assert (refused.status, refused.code) == (status, code)
-        assert says in refused.body["ErrorMessage"]
-        assert missing.code == "FunctionNotFound"
-        assert missing.body["ErrorMessage"] == "function 'new' does not exist in service 'shop'"
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (status, code)
+    assert says in refused.body["ErrorMessage"]
+    assert missing.code == "FunctionNotFound"
+    assert missing.body["ErrorMessage"] == "function 'new' does not exist in service 'shop'"
 
 
-def test_function_in_a_service_that_is_not_there_is_refused(on_site, pack):
+async def test_function_in_a_service_that_is_not_there_is_refused(site, pack):
     """The service comes first."""
+    body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": pack()}
 
-    async def scenario(site):
-        body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": pack()}
+    answers = [
+        await site.v1("POST", "/services/none/functions", body),
+        await site.v1("GET", "/services/none/functions"),
+        await site.v1("GET", "/services/none/functions/f"),
+        await site.v1("POST", "/services/none/functions/f/invocations"),
+    ]
 
-        answers = [
-            await site.v1("POST", "/services/none/functions", body),
-            await site.v1("GET", "/services/none/functions"),
-            await site.v1("GET", "/services/none/functions/f"),
-            await site.v1("POST", "/services/none/functions/f/invocations"),
-        ]
-
-        assert [answer.code for answer in answers] == ["ServiceNotFound"] * 4
-
-    on_site(scenario)
+    assert [answer.code for answer in answers] == ["ServiceNotFound"] * 4
 
 
-def test_container_function_needs_no_code(on_site):
+async def test_container_function_needs_no_code(site):
     """An image replaces the code package."""
+    made = await site.make_function(
+        "shop",
+        "box",
+        runtime="custom-container",
+        code=None,
+        customContainerConfig={"image": "i", "command": '["a"]'},
+    )
+    code = await site.v1("GET", "/services/shop/functions/box/code")
 
-    async def scenario(site):
-        made = await site.make_function(
-            "shop",
-            "box",
-            runtime="custom-container",
-            code=None,
-            customContainerConfig={"image": "i", "command": '["a"]'},
-        )
-        code = await site.v1("GET", "/services/shop/functions/box/code")
-
-        assert made.status == 200
-        assert made.body["codeSize"] == 0
-        assert made.body["customContainerConfig"] == {
-            "image": "i", "command": '["a"]', "accelerationInfo": {"status": "Ready"},
-        }  # fmt: skip
-        assert code.code == "InvalidArgument"
-
-    on_site(scenario)
+    assert made.status == 200
+    assert made.body["codeSize"] == 0
+    assert made.body["customContainerConfig"] == {
+        "image": "i", "command": '["a"]', "accelerationInfo": {"status": "Ready"},
+    }  # fmt: skip
+    assert code.code == "InvalidArgument"
 
 
-def test_wrong_code_checksum_is_refused(on_site, pack):
+async def test_wrong_code_checksum_is_refused(site, pack):
     """A package that arrived damaged is noticed when the caller sent its checksum."""
+    await site.v1("POST", "/services", {"serviceName": "shop"})
+    code = pack()
+    body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": code}
+    right = checksum(base64.b64decode(code["zipFile"]))
 
-    async def scenario(site):
-        await site.v1("POST", "/services", {"serviceName": "shop"})
-        code = pack()
-        body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": code}
-        right = checksum(base64.b64decode(code["zipFile"]))
+    refused = await site.v1("POST", "/services/shop/functions", body, X_Fc_Code_Checksum="1")
+    made = await site.v1("POST", "/services/shop/functions", body, X_Fc_Code_Checksum=right)
 
-        refused = await site.v1("POST", "/services/shop/functions", body, X_Fc_Code_Checksum="1")
-        made = await site.v1("POST", "/services/shop/functions", body, X_Fc_Code_Checksum=right)
-
-        assert (refused.status, refused.code) == (400, "InvalidArgument")
-        assert made.status == 200
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (400, "InvalidArgument")
+    assert made.status == 200
 
 
-def test_hostile_package_is_refused_through_the_api(on_site):
+async def test_hostile_package_is_refused_through_the_api(site):
     """A zip that would write outside its folder is an invalid argument."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("../evil.py", "x")
+    answer = await site.make_function("shop", "f", code={"zipFile": base64.b64encode(sink.getvalue()).decode()})
 
-    async def scenario(site):
-        sink = io.BytesIO()
-        with zipfile.ZipFile(sink, "w") as archive:
-            archive.writestr("../evil.py", "x")
-        answer = await site.make_function("shop", "f", code={"zipFile": base64.b64encode(sink.getvalue()).decode()})
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-        assert "../evil.py" in answer.body["ErrorMessage"]
-        assert not list(site.folder.rglob("evil.py"))
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
+    assert "../evil.py" in answer.body["ErrorMessage"]
+    assert not list(site.folder.rglob("evil.py"))
 
 
-def test_update_changes_what_it_names_and_retires_warm_instances(on_site, pack):
+async def test_update_changes_what_it_names_and_retires_warm_instances(site, pack):
     """New code or configuration is what the next call runs; what an update leaves out stays."""
+    made = await site.make_function("shop", "order", timeout=60)
+    await site.v1("POST", "/services/shop/functions/order/invocations")
 
-    async def scenario(site):
-        made = await site.make_function("shop", "order", timeout=60)
-        await site.v1("POST", "/services/shop/functions/order/invocations")
+    updated = await site.v1(
+        "PUT", "/services/shop/functions/order", {"memorySize": 256, "code": pack(index__py="new = 1")}
+    )
+    await site.v1("POST", "/services/shop/functions/order/invocations")
 
-        updated = await site.v1(
-            "PUT", "/services/shop/functions/order", {"memorySize": 256, "code": pack(index__py="new = 1")}
-        )
-        await site.v1("POST", "/services/shop/functions/order/invocations")
-
-        before, after = site.instances.images
-        assert (updated.body["memorySize"], updated.body["timeout"]) == (256, 60)
-        assert updated.body["codeChecksum"] != made.body["codeChecksum"]
-        assert updated.headers["etag"] != made.headers["etag"]
-        assert before.key != after.key
-        assert (after.code_dir / "index.py").read_text() == "new = 1"
-        assert site.instances.retired == [after.family]
-
-    on_site(scenario)
+    before, after = site.instances.images
+    assert (updated.body["memorySize"], updated.body["timeout"]) == (256, 60)
+    assert updated.body["codeChecksum"] != made.body["codeChecksum"]
+    assert updated.headers["etag"] != made.headers["etag"]
+    assert before.key != after.key
+    assert (after.code_dir / "index.py").read_text() == "new = 1"
+    assert site.instances.retired == [after.family]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_stale_etag_stops_a_change(on_site, method):
+async def test_stale_etag_stops_a_change(site, method):
     """If-Match guards functions as it guards services."""
+    await site.make_function("shop", "order")
 
-    async def scenario(site):
-        await site.make_function("shop", "order")
+    refused = await site.v1(method, "/services/shop/functions/order", {"timeout": 9}, If_Match="x")
 
-        refused = await site.v1(method, "/services/shop/functions/order", {"timeout": 9}, If_Match="x")
-
-        assert (refused.status, refused.code) == (412, "PreconditionFailed")
-        assert (await site.v1("GET", "/services/shop/functions/order")).body["timeout"] == 3
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (412, "PreconditionFailed")
+    assert (await site.v1("GET", "/services/shop/functions/order")).body["timeout"] == 3
 
 
-def test_explicit_empty_handler_is_refused_on_update(on_site):
+async def test_explicit_empty_handler_is_refused_on_update(site):
     """An update cannot take the handler away."""
+    await site.make_function("shop", "order")
 
-    async def scenario(site):
-        await site.make_function("shop", "order")
+    answer = await site.v1("PUT", "/services/shop/functions/order", {"handler": ""})
 
-        answer = await site.v1("PUT", "/services/shop/functions/order", {"handler": ""})
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
 
 
-def test_two_creates_of_one_name_at_once_make_one_function(on_site, pack):
+async def test_two_creates_of_one_name_at_once_make_one_function(site, pack):
     """While one request's package is being unpacked another may come; one of them is told that the name is taken."""
-
-    async def scenario(site):
-        import asyncio
-
-        await site.v1("POST", "/services", {"serviceName": "shop"})
-        body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": pack()}
-
-        answers = await asyncio.gather(*(site.v1("POST", "/services/shop/functions", body) for _ in range(2)))
-
-        assert sorted(answer.status for answer in answers) == [200, 409]
-
-    on_site(scenario)
-
-
-def test_code_can_be_downloaded_for_ten_minutes(on_site, pack):
-    """GetFunctionCode gives an address on the emulator that returns the very package, for a while."""
-
-    async def scenario(site):
-        code = pack()
-        await site.make_function("shop", "order", code=code)
-
-        answer = await site.v1("GET", "/services/shop/functions/order/code")
-        token = answer.body["url"].removeprefix("http://127.0.0.1:8868/_localyun/code/")
-        package = site.admin.code_download(token)
-        site.timers.advance(601_000)
-        later = site.admin.code_download(token)
-
-        assert package.content == base64.b64decode(code["zipFile"])
-        assert answer.body["checksum"] == package.checksum == checksum(package.content)
-        assert later is None
-        assert site.admin.code_download("guess") is None
-
-    on_site(scenario)
-
-
-def test_unused_packages_are_removed_after_a_while(on_site, pack):
-    """Packages no function or version refers to go; the ones in use stay."""
-
-    async def scenario(site):
-        await site.make_function("shop", "order", code=pack(index__py="1"))
-        await site.v1("POST", "/services/shop/versions", {})
-        await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="2")})
-        await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="3")})
-        store = site.folder / "code"
-        before = {path.read_text() for path in store.glob("*/index.py")}
-
-        site.timers.advance(901_000)
-        await site.fc.codes.in_thread(lambda: None)
-        await site.fc.codes.in_thread(lambda: None)
-
-        after = {path.read_text() for path in store.glob("*/index.py")}
-        assert before == {"1", "2", "3"}
-        assert after == {"1", "3"}
-        assert len(list(store.glob("*.zip"))) == 2
-
-    on_site(scenario)
-
-
-def test_functions_of_a_service_are_listed_by_name_in_pages(on_site):
-    """Listing works as for services, within one service."""
-
-    async def scenario(site):
-        for name in ("b", "a", "c"):
-            await site.make_function("shop", name)
-        await site.make_function("other", "x")
-
-        first = (await site.v1("GET", "/services/shop/functions?limit=2")).body
-        rest = (await site.v1("GET", f"/services/shop/functions?limit=2&nextToken={first['nextToken']}")).body
-
-        assert [row["functionName"] for row in first["functions"]] == ["a", "b"]
-        assert [row["functionName"] for row in rest["functions"]] == ["c"]
-        assert "nextToken" not in rest
-
-    on_site(scenario)
-
-
-def test_everything_survives_a_restart(site_of, tmp_path):
-    """A new process on the same state finds services, functions, versions, aliases, tags and code."""
     import asyncio
+
+    await site.v1("POST", "/services", {"serviceName": "shop"})
+    body = {"functionName": "f", "runtime": "python3", "handler": "a.b", "code": pack()}
+
+    answers = await asyncio.gather(*(site.v1("POST", "/services/shop/functions", body) for _ in range(2)))
+
+    assert sorted(answer.status for answer in answers) == [200, 409]
+
+
+async def test_code_can_be_downloaded_for_ten_minutes(site, pack):
+    """GetFunctionCode gives an address on the emulator that returns the very package, for a while."""
+    code = pack()
+    await site.make_function("shop", "order", code=code)
+
+    answer = await site.v1("GET", "/services/shop/functions/order/code")
+    token = answer.body["url"].removeprefix("http://127.0.0.1:8868/_localyun/code/")
+    package = site.admin.code_download(token)
+    site.timers.advance(601_000)
+    later = site.admin.code_download(token)
+
+    assert package.content == base64.b64decode(code["zipFile"])
+    assert answer.body["checksum"] == package.checksum == checksum(package.content)
+    assert later is None
+    assert site.admin.code_download("guess") is None
+
+
+async def test_unused_packages_are_removed_after_a_while(site, pack):
+    """Packages no function or version refers to go; the ones in use stay."""
+    await site.make_function("shop", "order", code=pack(index__py="1"))
+    await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="2")})
+    await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="3")})
+    store = site.folder / "code"
+    before = {path.read_text() for path in store.glob("*/index.py")}
+
+    site.timers.advance(901_000)
+    await site.fc.codes.in_thread(lambda: None)
+    await site.fc.codes.in_thread(lambda: None)
+
+    after = {path.read_text() for path in store.glob("*/index.py")}
+    assert before == {"1", "2", "3"}
+    assert after == {"1", "3"}
+    assert len(list(store.glob("*.zip"))) == 2
+
+
+async def test_functions_of_a_service_are_listed_by_name_in_pages(site):
+    """Listing works as for services, within one service."""
+    for name in ("b", "a", "c"):
+        await site.make_function("shop", name)
+    await site.make_function("other", "x")
+
+    first = (await site.v1("GET", "/services/shop/functions?limit=2")).body
+    rest = (await site.v1("GET", f"/services/shop/functions?limit=2&nextToken={first['nextToken']}")).body
+
+    assert [row["functionName"] for row in first["functions"]] == ["a", "b"]
+    assert [row["functionName"] for row in rest["functions"]] == ["c"]
+    assert "nextToken" not in rest
+
+
+async def test_everything_survives_a_restart(site_of, tmp_path):
+    """A new process on the same state finds services, functions, versions, aliases, tags and code."""
 
     from emulator.storage.database import Database
 
@@ -375,24 +318,20 @@ def test_everything_survives_a_restart(site_of, tmp_path):
         site.database.close()
         return answers
 
-    assert asyncio.run(first()) == asyncio.run(second())
+    assert await first() == await second()
 
 
-def test_reset_forgets_everything(on_site):
+async def test_reset_forgets_everything(site):
     """After a reset there is nothing left, and instances have been told to go."""
+    await site.make_function("shop", "order")
+    await site.v1("POST", "/services/shop/functions/order/invocations")
 
-    async def scenario(site):
-        await site.make_function("shop", "order")
-        await site.v1("POST", "/services/shop/functions/order/invocations")
+    await site.fc.reset()
 
-        await site.fc.reset()
-
-        assert (await site.v1("GET", "/services")).body["services"] == []
-        assert site.instances.retired == [site.instances.images[0].family]
-        with pytest.raises(FcError, match="ServiceNotFound"):
-            await site.fc.invoke(site.tenant, "shop", "order", None, b"")
-
-    on_site(scenario)
+    assert (await site.v1("GET", "/services")).body["services"] == []
+    assert site.instances.retired == [site.instances.images[0].family]
+    with pytest.raises(FcError, match="ServiceNotFound"):
+        await site.fc.invoke(site.tenant, "shop", "order", None, b"")
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 262_143, 262_144, 262_145, 600_001])

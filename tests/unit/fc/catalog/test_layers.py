@@ -10,31 +10,27 @@ async def publish(site, pack, name="tools", **fields):
     return await site.v1("POST", f"/layers/{name}/versions", body)
 
 
-def test_versions_count_up_and_are_listed(on_site, pack):
+async def test_versions_count_up_and_are_listed(site, pack):
     """Each publish is the next number; lists show versions by number and the newest of each layer."""
+    one = await publish(site, pack, description="first", license="MIT")
+    two = await publish(site, pack, code=pack(other__txt="y"))
+    await publish(site, pack, name="another")
 
-    async def scenario(site):
-        one = await publish(site, pack, description="first", license="MIT")
-        two = await publish(site, pack, code=pack(other__txt="y"))
-        await publish(site, pack, name="another")
+    versions = await site.v1("GET", "/layers/tools/versions?limit=1")
+    rest = await site.v1("GET", "/layers/tools/versions?startVersion=2")
+    layers = await site.v3("GET", "/layers")
+    got = await site.v3("GET", "/layers/tools/versions/1")
+    by_arn = await site.v3("GET", "/layerarn/" + ARN.format(2).replace("/", "%2F"))
 
-        versions = await site.v1("GET", "/layers/tools/versions?limit=1")
-        rest = await site.v1("GET", "/layers/tools/versions?startVersion=2")
-        layers = await site.v3("GET", "/layers")
-        got = await site.v3("GET", "/layers/tools/versions/1")
-        by_arn = await site.v3("GET", "/layerarn/" + ARN.format(2).replace("/", "%2F"))
-
-        assert (one.body["version"], two.body["version"]) == (1, 2)
-        assert one.body["arn"] == ARN.format(1)
-        assert one.body["code"]["location"].startswith("http://127.0.0.1:8868/_localyun/code/")
-        assert [row["version"] for row in versions.body["layers"]] == [1]
-        assert versions.body["nextVersion"] == 2
-        assert [row["version"] for row in rest.body["layers"]] == [2]
-        assert [(row["layerName"], row["version"]) for row in layers.body["layers"]] == [("another", 1), ("tools", 2)]
-        assert (got.body["license"], got.body["layerVersionArn"], got.body["acl"]) == ("MIT", ARN.format(1), "0")
-        assert by_arn.body["version"] == 2
-
-    on_site(scenario)
+    assert (one.body["version"], two.body["version"]) == (1, 2)
+    assert one.body["arn"] == ARN.format(1)
+    assert one.body["code"]["location"].startswith("http://127.0.0.1:8868/_localyun/code/")
+    assert [row["version"] for row in versions.body["layers"]] == [1]
+    assert versions.body["nextVersion"] == 2
+    assert [row["version"] for row in rest.body["layers"]] == [2]
+    assert [(row["layerName"], row["version"]) for row in layers.body["layers"]] == [("another", 1), ("tools", 2)]
+    assert (got.body["license"], got.body["layerVersionArn"], got.body["acl"]) == ("MIT", ARN.format(1), "0")
+    assert by_arn.body["version"] == 2
 
 
 @pytest.mark.parametrize(
@@ -46,81 +42,65 @@ def test_versions_count_up_and_are_listed(on_site, pack):
         ({"code": {"zipFile": "!"}}, "base64"),
     ],
 )
-def test_bad_layer_is_refused(on_site, pack, fields, says):
+async def test_bad_layer_is_refused(site, pack, fields, says):
     """The message names the field; no number is used up."""
+    answer = await publish(site, pack, **fields)
 
-    async def scenario(site):
-        answer = await publish(site, pack, **fields)
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-        assert says in answer.body["ErrorMessage"]
-        assert (await publish(site, pack)).body["version"] == 1
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
+    assert says in answer.body["ErrorMessage"]
+    assert (await publish(site, pack)).body["version"] == 1
 
 
-def test_function_runs_with_its_layers_in_order(on_site, pack):
+async def test_function_runs_with_its_layers_in_order(site, pack):
     """The image names the unpacked folders, first layer first; an unknown one is refused."""
+    await publish(site, pack, code=pack(first__txt="1"))
+    await publish(site, pack, code=pack(second__txt="2"))
+    made = await site.make_function(layers=[ARN.format(2), ARN.format(1)])
+    unknown = await site.v1("PUT", "/services/shop/functions/order", {"layers": [ARN.format(9)]})
+    nonsense = await site.v1("PUT", "/services/shop/functions/order", {"layers": ["tools"]})
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"")
 
-    async def scenario(site):
-        await publish(site, pack, code=pack(first__txt="1"))
-        await publish(site, pack, code=pack(second__txt="2"))
-        made = await site.make_function(layers=[ARN.format(2), ARN.format(1)])
-        unknown = await site.v1("PUT", "/services/shop/functions/order", {"layers": [ARN.format(9)]})
-        nonsense = await site.v1("PUT", "/services/shop/functions/order", {"layers": ["tools"]})
-        await site.v1("POST", "/services/shop/functions/order/invocations", b"")
-
-        folders = site.instances.images[-1].layers
-        assert made.status == 200, made.content
-        assert [sorted(path.name for path in folder.iterdir()) for folder in folders] == [["second.txt"], ["first.txt"]]
-        assert unknown.code == "LayerVersionNotFound"
-        assert nonsense.code == "InvalidArgument"
-
-    on_site(scenario)
+    folders = site.instances.images[-1].layers
+    assert made.status == 200, made.content
+    assert [sorted(path.name for path in folder.iterdir()) for folder in folders] == [["second.txt"], ["first.txt"]]
+    assert unknown.code == "LayerVersionNotFound"
+    assert nonsense.code == "InvalidArgument"
 
 
-def test_deleted_version_goes_on_serving_functions_that_use_it(on_site, pack):
+async def test_deleted_version_goes_on_serving_functions_that_use_it(site, pack):
     """It is gone for everybody else, its number is not given out again, and its package stays."""
+    await publish(site, pack)
+    await site.make_function(layers=[ARN.format(1)])
 
-    async def scenario(site):
-        await publish(site, pack)
-        await site.make_function(layers=[ARN.format(1)])
+    gone = await site.v1("DELETE", "/layers/tools/versions/1")
+    again = await site.v1("GET", "/layers/tools/versions/1")
+    site.fc._effects.sweep()
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"")
+    update = await site.v1("PUT", "/services/shop/functions/order", {"layers": [ARN.format(1)], "timeout": 9})
+    other = await site.make_function(name="other", layers=[ARN.format(1)])
+    next_one = await publish(site, pack)
 
-        gone = await site.v1("DELETE", "/layers/tools/versions/1")
-        again = await site.v1("GET", "/layers/tools/versions/1")
-        site.fc._effects.sweep()
-        await site.v1("POST", "/services/shop/functions/order/invocations", b"")
-        update = await site.v1("PUT", "/services/shop/functions/order", {"layers": [ARN.format(1)], "timeout": 9})
-        other = await site.make_function(name="other", layers=[ARN.format(1)])
-        next_one = await publish(site, pack)
-
-        assert gone.status == 204
-        assert again.code == "LayerNotFound"
-        assert (site.instances.images[-1].layers[0] / "python.txt").is_file()
-        assert update.status == 200
-        assert other.code == "LayerVersionNotFound"
-        assert next_one.body["version"] == 2
-
-    on_site(scenario)
+    assert gone.status == 204
+    assert again.code == "LayerNotFound"
+    assert (site.instances.images[-1].layers[0] / "python.txt").is_file()
+    assert update.status == 200
+    assert other.code == "LayerVersionNotFound"
+    assert next_one.body["version"] == 2
 
 
-def test_layer_is_opened_to_others_and_official_ones_pass(on_site, pack, caplog):
+async def test_layer_is_opened_to_others_and_official_ones_pass(site, pack, caplog):
     """``public`` lists open layers; a layer of the cloud is taken and left out with a warning."""
+    await publish(site, pack)
 
-    async def scenario(site):
-        await publish(site, pack)
+    before = await site.v3("GET", "/layers?public=true")
+    opened = await site.v3("PUT", "/layers/tools/acl?public=true")
+    after = await site.v3("GET", "/layers?public=true")
+    made = await site.make_function(layers=["acs:fc:cn-hangzhou:official:layers/Python3-Flask2x/versions/2"])
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"")
 
-        before = await site.v3("GET", "/layers?public=true")
-        opened = await site.v3("PUT", "/layers/tools/acl?public=true")
-        after = await site.v3("GET", "/layers?public=true")
-        made = await site.make_function(layers=["acs:fc:cn-hangzhou:official:layers/Python3-Flask2x/versions/2"])
-        await site.v1("POST", "/services/shop/functions/order/invocations", b"")
-
-        assert before.body["layers"] == []
-        assert opened.status == 204
-        assert [(row["layerName"], row["acl"]) for row in after.body["layers"]] == [("tools", "1")]
-        assert made.status == 200
-        assert "Python3-Flask2x" in caplog.text
-        assert (await site.v3("PUT", "/layers/none/acl?public=true")).code == "LayerNotFound"
-
-    on_site(scenario)
+    assert before.body["layers"] == []
+    assert opened.status == 204
+    assert [(row["layerName"], row["acl"]) for row in after.body["layers"]] == [("tools", "1")]
+    assert made.status == 200
+    assert "Python3-Flask2x" in caplog.text
+    assert (await site.v3("PUT", "/layers/none/acl?public=true")).code == "LayerNotFound"

@@ -313,26 +313,23 @@ def test_call_of_a_folder_with_a_bad_name_says_what_is_wrong(on_site, tmp_path):
     on_site(scenario, write(tmp_path / "functions", {"9lives/index.py": ""}))
 
 
-def test_folder_takes_the_place_of_a_function_made_before(site_of, tmp_path):
+async def test_folder_takes_the_place_of_a_function_made_before(site_of, tmp_path):
     """When the folder begins to hold a name a client has used, the folder counts; a service keeps what was said."""
     root = write(tmp_path / "functions", {"shop/Order/index.py": "head"})
 
-    async def main() -> None:
-        site = site_of(tmp_path)
-        await site.v1("POST", "/services", {"serviceName": "shop", "role": "api-role"})
-        await site.make_function("shop", "Order")
+    site = site_of(tmp_path)
+    await site.v1("POST", "/services", {"serviceName": "shop", "role": "api-role"})
+    await site.make_function("shop", "Order")
 
-        await site.fc.start(root)
+    await site.fc.start(root)
 
-        assert await code_of_call(site) == "head"
-        assert site.instances.images[-1].role == "api-role"
-        await site.fc.close()
-        site.database.close()
-
-    asyncio.run(main())
+    assert await code_of_call(site) == "head"
+    assert site.instances.images[-1].role == "api-role"
+    await site.fc.close()
+    site.database.close()
 
 
-def test_ids_of_folder_functions_survive_a_restart_and_removal_shows_after_it(site_of, tmp_path):
+async def test_ids_of_folder_functions_survive_a_restart_and_removal_shows_after_it(site_of, tmp_path):
     """What was loaded is remembered; what is gone at the next start is gone."""
     from emulator.storage.database import Database
 
@@ -346,7 +343,7 @@ def test_ids_of_folder_functions_survive_a_restart_and_removal_shows_after_it(si
         site.database.close()
         return [(row["functionName"], row["functionId"]) for row in listed]
 
-    first, second, without = asyncio.run(start(root)), asyncio.run(start(root)), asyncio.run(start(None))
+    first, second, without = await start(root), await start(root), await start(None)
 
     assert first == second
     assert without == []

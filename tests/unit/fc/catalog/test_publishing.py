@@ -22,157 +22,125 @@ async def ran(site, qualifier: str = "") -> tuple[str, str]:
     return answer.headers["x-fc-invocation-service-version"], (image.code_dir / "index.py").read_text()
 
 
-def test_version_keeps_code_and_configuration_of_its_moment(on_site, pack):
+async def test_version_keeps_code_and_configuration_of_its_moment(site, pack):
     """Later changes to function and service leave a published version as it was."""
+    await published(site, pack, "one")
+    await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="two"), "timeout": 99})
+    await site.v1("PUT", "/services/shop", {"description": "changed", "role": "late"})
 
-    async def scenario(site):
-        await published(site, pack, "one")
-        await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="two"), "timeout": 99})
-        await site.v1("PUT", "/services/shop", {"description": "changed", "role": "late"})
+    function = await site.v1("GET", "/services/shop.1/functions/order")
+    functions = await site.v1("GET", "/services/shop.1/functions")
+    service = await site.v1("GET", "/services/shop.1")
 
-        function = await site.v1("GET", "/services/shop.1/functions/order")
-        functions = await site.v1("GET", "/services/shop.1/functions")
-        service = await site.v1("GET", "/services/shop.1")
-
-        assert await ran(site, ".1") == ("1", "one")
-        assert site.instances.images[-1].role == ""
-        assert site.instances.images[-1].family.endswith("/shop/order/1")
-        assert await ran(site) == ("LATEST", "two")
-        assert await ran(site, ".LATEST") == ("LATEST", "two")
-        assert (function.body["timeout"], function.body["description"]) == (3, "one")
-        assert [row["description"] for row in functions.body["functions"]] == ["one"]
-        assert service.body["description"] == "with one"
-
-    on_site(scenario)
+    assert await ran(site, ".1") == ("1", "one")
+    assert site.instances.images[-1].role == ""
+    assert site.instances.images[-1].family.endswith("/shop/order/1")
+    assert await ran(site) == ("LATEST", "two")
+    assert await ran(site, ".LATEST") == ("LATEST", "two")
+    assert (function.body["timeout"], function.body["description"]) == (3, "one")
+    assert [row["description"] for row in functions.body["functions"]] == ["one"]
+    assert service.body["description"] == "with one"
 
 
-def test_publishing_without_a_change_is_refused_with_the_words_tools_look_for(on_site, pack):
+async def test_publishing_without_a_change_is_refused_with_the_words_tools_look_for(site, pack):
     """The text of the refusal is what deployment scripts match on; a change of anything lifts it."""
+    await published(site, pack, "one")
 
-    async def scenario(site):
-        await published(site, pack, "one")
+    refused = await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("PUT", "/services/shop", {"description": "new"})
+    passed = await site.v1("POST", "/services/shop/versions", {})
 
-        refused = await site.v1("POST", "/services/shop/versions", {})
-        await site.v1("PUT", "/services/shop", {"description": "new"})
-        passed = await site.v1("POST", "/services/shop/versions", {})
-
-        assert (refused.status, refused.code) == (400, "VersionPublishError")
-        assert refused.body["ErrorMessage"] == (
-            "can not publish version for service 'shop', detail: 'No changes were made since last publish'"
-        )
-        assert passed.body["versionId"] == "2"
-
-    on_site(scenario)
+    assert (refused.status, refused.code) == (400, "VersionPublishError")
+    assert refused.body["ErrorMessage"] == (
+        "can not publish version for service 'shop', detail: 'No changes were made since last publish'"
+    )
+    assert passed.body["versionId"] == "2"
 
 
-def test_version_numbers_are_never_given_out_twice(on_site, pack):
+async def test_version_numbers_are_never_given_out_twice(site, pack):
     """A deleted version's number stays used."""
+    await published(site, pack, "one", "two")
+    await site.v1("DELETE", "/services/shop/versions/2")
+    await site.v1("PUT", "/services/shop", {"description": "x"})
 
-    async def scenario(site):
-        await published(site, pack, "one", "two")
-        await site.v1("DELETE", "/services/shop/versions/2")
-        await site.v1("PUT", "/services/shop", {"description": "x"})
+    answer = await site.v1("POST", "/services/shop/versions", {})
 
-        answer = await site.v1("POST", "/services/shop/versions", {})
-
-        assert answer.body["versionId"] == "3"
-
-    on_site(scenario)
+    assert answer.body["versionId"] == "3"
 
 
-def test_publish_with_a_stale_etag_is_refused(on_site, pack):
+async def test_publish_with_a_stale_etag_is_refused(site, pack):
     """The ETag of the service guards publishing; publishing itself does not change it."""
+    await site.make_function("shop", "order")
+    etag = (await site.v1("GET", "/services/shop")).headers["etag"]
 
-    async def scenario(site):
-        await site.make_function("shop", "order")
-        etag = (await site.v1("GET", "/services/shop")).headers["etag"]
+    refused = await site.v1("POST", "/services/shop/versions", {}, If_Match="other")
+    passed = await site.v1("POST", "/services/shop/versions", {}, If_Match=etag)
 
-        refused = await site.v1("POST", "/services/shop/versions", {}, If_Match="other")
-        passed = await site.v1("POST", "/services/shop/versions", {}, If_Match=etag)
-
-        assert refused.code == "PreconditionFailed"
-        assert passed.status == 200
-        assert (await site.v1("GET", "/services/shop")).headers["etag"] == etag
-
-    on_site(scenario)
+    assert refused.code == "PreconditionFailed"
+    assert passed.status == 200
+    assert (await site.v1("GET", "/services/shop")).headers["etag"] == etag
 
 
-def test_versions_are_listed_in_either_direction_in_pages(on_site, pack):
+async def test_versions_are_listed_in_either_direction_in_pages(site, pack):
     """Newest first is the default; FORWARD turns it round; order is by number, not by text."""
+    await published(site, pack, *[f"code {index}" for index in range(11)])
 
-    async def scenario(site):
-        await published(site, pack, *[f"code {index}" for index in range(11)])
+    async def ids(query: str) -> tuple[list[str], str]:
+        body = (await site.v1("GET", "/services/shop/versions?" + query)).body
+        return [row["versionId"] for row in body["versions"]], body.get("nextToken", "")
 
-        async def ids(query: str) -> tuple[list[str], str]:
-            body = (await site.v1("GET", "/services/shop/versions?" + query)).body
-            return [row["versionId"] for row in body["versions"]], body.get("nextToken", "")
+    newest, token = await ids("limit=3")
+    then, _ = await ids(f"limit=3&nextToken={token}")
+    oldest, _ = await ids("limit=3&direction=FORWARD")
+    started, _ = await ids("limit=3&direction=FORWARD&startKey=9")
 
-        newest, token = await ids("limit=3")
-        then, _ = await ids(f"limit=3&nextToken={token}")
-        oldest, _ = await ids("limit=3&direction=FORWARD")
-        started, _ = await ids("limit=3&direction=FORWARD&startKey=9")
-
-        assert (newest, then) == (["11", "10", "9"], ["8", "7", "6"])
-        assert oldest == ["1", "2", "3"]
-        assert started == ["9", "10", "11"]
-        assert (await site.v1("GET", "/services/shop/versions?direction=UP")).code == "InvalidArgument"
-        assert (await site.v1("GET", "/services/shop/versions?startKey=x")).code == "InvalidArgument"
-
-    on_site(scenario)
+    assert (newest, then) == (["11", "10", "9"], ["8", "7", "6"])
+    assert oldest == ["1", "2", "3"]
+    assert started == ["9", "10", "11"]
+    assert (await site.v1("GET", "/services/shop/versions?direction=UP")).code == "InvalidArgument"
+    assert (await site.v1("GET", "/services/shop/versions?startKey=x")).code == "InvalidArgument"
 
 
-def test_alias_sends_the_share_of_its_weight_to_the_additional_version(on_site, pack):
+async def test_alias_sends_the_share_of_its_weight_to_the_additional_version(site, pack):
     """The draw of each call decides, and the answer names the version that ran."""
+    await published(site, pack, "one", "two")
+    await site.v1(
+        "POST",
+        "/services/shop/aliases",
+        {"aliasName": "online", "versionId": "1", "additionalVersionWeight": {"2": 0.25}},
+    )
+    seen = {}
+    for draw in (0.0, 0.24, 0.25, 0.99):
+        site.ids.fraction = lambda draw=draw: draw
+        seen[draw] = await ran(site, ".online")
 
-    async def scenario(site):
-        await published(site, pack, "one", "two")
-        await site.v1(
-            "POST",
-            "/services/shop/aliases",
-            {"aliasName": "online", "versionId": "1", "additionalVersionWeight": {"2": 0.25}},
-        )
-        seen = {}
-        for draw in (0.0, 0.24, 0.25, 0.99):
-            site.ids.fraction = lambda draw=draw: draw
-            seen[draw] = await ran(site, ".online")
-
-        assert seen == {0.0: ("2", "two"), 0.24: ("2", "two"), 0.25: ("1", "one"), 0.99: ("1", "one")}
-        assert {invocation.qualifier for invocation in site.instances.invocations} == {"online"}
-        assert (await site.v1("GET", "/services/shop.online/functions/order")).body["description"] == "one"
-
-    on_site(scenario)
+    assert seen == {0.0: ("2", "two"), 0.24: ("2", "two"), 0.25: ("1", "one"), 0.99: ("1", "one")}
+    assert {invocation.qualifier for invocation in site.instances.invocations} == {"online"}
+    assert (await site.v1("GET", "/services/shop.online/functions/order")).body["description"] == "one"
 
 
-def test_moved_alias_takes_the_next_call_along(on_site, pack):
+async def test_moved_alias_takes_the_next_call_along(site, pack):
     """Switching an alias works at once, forth and back."""
+    await published(site, pack, "one", "two")
+    made = await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
+    before = await ran(site, ".online")
 
-    async def scenario(site):
-        await published(site, pack, "one", "two")
-        made = await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
-        before = await ran(site, ".online")
+    moved = await site.v1("PUT", "/services/shop/aliases/online", {"versionId": "2"}, If_Match=made.headers["etag"])
+    after = await ran(site, ".online")
 
-        moved = await site.v1("PUT", "/services/shop/aliases/online", {"versionId": "2"}, If_Match=made.headers["etag"])
-        after = await ran(site, ".online")
-
-        assert (before, after) == (("1", "one"), ("2", "two"))
-        assert moved.headers["etag"] != made.headers["etag"]
-
-    on_site(scenario)
+    assert (before, after) == (("1", "one"), ("2", "two"))
+    assert moved.headers["etag"] != made.headers["etag"]
 
 
-def test_alias_may_point_at_the_head(on_site, pack):
+async def test_alias_may_point_at_the_head(site, pack):
     """LATEST is a possible target."""
+    await published(site, pack, "one")
+    await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="head")})
 
-    async def scenario(site):
-        await published(site, pack, "one")
-        await site.v1("PUT", "/services/shop/functions/order", {"code": pack(index__py="head")})
+    made = await site.v1("POST", "/services/shop/aliases", {"aliasName": "dev", "versionId": "LATEST"})
 
-        made = await site.v1("POST", "/services/shop/aliases", {"aliasName": "dev", "versionId": "LATEST"})
-
-        assert made.body["versionId"] == "LATEST"
-        assert await ran(site, ".dev") == ("LATEST", "head")
-
-    on_site(scenario)
+    assert made.body["versionId"] == "LATEST"
+    assert await ran(site, ".dev") == ("LATEST", "head")
 
 
 @pytest.mark.parametrize(
@@ -199,89 +167,69 @@ def test_alias_may_point_at_the_head(on_site, pack):
         ("DELETE", "/none", None, 404, "AliasNotFound"),
     ],
 )
-def test_impossible_aliases_are_refused(on_site, pack, method, path, body, status, code):
+async def test_impossible_aliases_are_refused(site, pack, method, path, body, status, code):
     """Aliases need a good name and versions that exist."""
+    await published(site, pack, "one", "two")
+    await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
 
-    async def scenario(site):
-        await published(site, pack, "one", "two")
-        await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
+    answer = await site.v1(method, "/services/shop/aliases" + path, body)
 
-        answer = await site.v1(method, "/services/shop/aliases" + path, body)
-
-        assert (answer.status, answer.code) == (status, code)
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (status, code)
 
 
-def test_aliases_are_listed_by_name(on_site, pack):
+async def test_aliases_are_listed_by_name(site, pack):
     """Prefix and pages work as everywhere."""
+    await published(site, pack, "one")
+    for name in ("live", "dev", "devel"):
+        await site.v1("POST", "/services/shop/aliases", {"aliasName": name, "versionId": "1"})
 
-    async def scenario(site):
-        await published(site, pack, "one")
-        for name in ("live", "dev", "devel"):
-            await site.v1("POST", "/services/shop/aliases", {"aliasName": name, "versionId": "1"})
+    listed = await site.v1("GET", "/services/shop/aliases?prefix=dev&limit=1")
 
-        listed = await site.v1("GET", "/services/shop/aliases?prefix=dev&limit=1")
-
-        assert [row["aliasName"] for row in listed.body["aliases"]] == ["dev"]
-        assert listed.body.get("nextToken", "")
-
-    on_site(scenario)
+    assert [row["aliasName"] for row in listed.body["aliases"]] == ["dev"]
+    assert listed.body.get("nextToken", "")
 
 
-def test_version_is_deleted_though_an_alias_leads_to_it(on_site, pack):
+async def test_version_is_deleted_though_an_alias_leads_to_it(site, pack):
     """A version of a service goes, and a call by its alias says then what is missing."""
+    await published(site, pack, "one", "two")
+    await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
 
-    async def scenario(site):
-        await published(site, pack, "one", "two")
-        await site.v1("POST", "/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
+    passed = await site.v1("DELETE", "/services/shop/versions/1")
+    gone = await site.v1("POST", CALL.format(".online"), b"")
+    removed = await site.v1("DELETE", "/services/shop/aliases/online")
+    unknown = await site.v1("DELETE", "/services/shop/versions/1")
+    malformed = await site.v1("DELETE", "/services/shop/versions/one")
 
-        passed = await site.v1("DELETE", "/services/shop/versions/1")
-        gone = await site.v1("POST", CALL.format(".online"), b"")
-        removed = await site.v1("DELETE", "/services/shop/aliases/online")
-        unknown = await site.v1("DELETE", "/services/shop/versions/1")
-        malformed = await site.v1("DELETE", "/services/shop/versions/one")
-
-        assert (passed.status, removed.status) == (204, 204)
-        assert (gone.status, gone.code) == (404, "VersionNotFound")
-        assert gone.body["ErrorMessage"] == "version '1' of service 'shop' does not exist"
-        assert (unknown.code, malformed.code) == ("VersionNotFound", "InvalidArgument")
-
-    on_site(scenario)
+    assert (passed.status, removed.status) == (204, 204)
+    assert (gone.status, gone.code) == (404, "VersionNotFound")
+    assert gone.body["ErrorMessage"] == "version '1' of service 'shop' does not exist"
+    assert (unknown.code, malformed.code) == ("VersionNotFound", "InvalidArgument")
 
 
-def test_calls_of_what_is_not_there_name_what_is_missing(on_site, pack):
+async def test_calls_of_what_is_not_there_name_what_is_missing(site, pack):
     """Version, alias and function are told apart."""
+    await published(site, pack, "one")
 
-    async def scenario(site):
-        await published(site, pack, "one")
+    codes = {
+        path: (await site.v1("POST", f"/services/shop{path}/invocations", b"")).code
+        for path in (".9/functions/order", ".nope/functions/order", ".1/functions/none", "/functions/none")
+    }
 
-        codes = {
-            path: (await site.v1("POST", f"/services/shop{path}/invocations", b"")).code
-            for path in (".9/functions/order", ".nope/functions/order", ".1/functions/none", "/functions/none")
-        }
-
-        assert codes == {
-            ".9/functions/order": "VersionNotFound",
-            ".nope/functions/order": "AliasNotFound",
-            ".1/functions/none": "FunctionNotFound",
-            "/functions/none": "FunctionNotFound",
-        }
-
-    on_site(scenario)
+    assert codes == {
+        ".9/functions/order": "VersionNotFound",
+        ".nope/functions/order": "AliasNotFound",
+        ".1/functions/none": "FunctionNotFound",
+        "/functions/none": "FunctionNotFound",
+    }
 
 
-def test_function_deleted_from_the_head_lives_on_in_versions(on_site, pack):
+async def test_function_deleted_from_the_head_lives_on_in_versions(site, pack):
     """A version is whole whatever happens to the head."""
+    await published(site, pack, "one")
+    await site.v1("DELETE", "/services/shop/functions/order")
+    site.timers.advance(901_000)
+    await site.fc.codes.in_thread(lambda: None)
+    await site.fc.codes.in_thread(lambda: None)
 
-    async def scenario(site):
-        await published(site, pack, "one")
-        await site.v1("DELETE", "/services/shop/functions/order")
-        site.timers.advance(901_000)
-        await site.fc.codes.in_thread(lambda: None)
-        await site.fc.codes.in_thread(lambda: None)
-
-        assert await ran(site, ".1") == ("1", "one")
-        assert (await site.v1("POST", CALL.format(""), b"")).code == "FunctionNotFound"
-
-    on_site(scenario)
+    assert await ran(site, ".1") == ("1", "one")
+    assert (await site.v1("POST", CALL.format(""), b"")).code == "FunctionNotFound"

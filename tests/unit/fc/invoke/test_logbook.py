@@ -1,30 +1,28 @@
 """Function logs are kept in bounded files, read back and followed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from emulator.services.fc.invoke import logbook
 from emulator.services.fc.invoke.logbook import LogBook
 
 
-def with_book(folder: Path, scenario: Callable[[LogBook], Awaitable[None]], **options: int) -> None:
-    """Run *scenario* with a log book."""
-
-    async def main() -> None:
-        book = LogBook(folder, **options)
-        try:
-            await scenario(book)
-        finally:
-            await book.close()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def open_book(folder: Path, **options: int) -> AsyncIterator[LogBook]:
+    """Open a log book."""
+    book = LogBook(folder, **options)
+    try:
+        yield book
+    finally:
+        await book.close()
 
 
-def test_last_lines_come_back(tmp_path: Path):
+async def test_last_lines_come_back(tmp_path: Path):
     """The tail is the last lines, whatever pieces they were written in."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         for index in range(10):
             book.write("shop", "order", f"line {index}\n".encode())
         book.write("shop", "order", b"half a ")
@@ -34,25 +32,21 @@ def test_last_lines_come_back(tmp_path: Path):
         assert await book.tail("shop", "order", 0) == b""
         assert await book.tail("shop", "other", 5) == b""
 
-    with_book(tmp_path, scenario)
 
-
-def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path):
+async def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path):
     """A progress bar is one line; text without its line feed yet is a line too."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("", "f", b"first\n10%\r20%\r30%\nunfinished")
 
         assert await book.tail("", "f", 2) == b"10%\r20%\r30%\nunfinished"
         assert await book.tail("", "f", 9) == b"first\n10%\r20%\r30%\nunfinished"
 
-    with_book(tmp_path, scenario)
 
-
-def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
+async def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
     """A function of 3.0 and one of a service of the same name do not share a file."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("", "order", b"three\n")
         book.write("order", "order", b"two\n")
 
@@ -60,13 +54,11 @@ def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
         assert await book.tail("order", "order", 5) == b"two\n"
         assert book.names() == [("", "order"), ("order", "order")]
 
-    with_book(tmp_path, scenario)
 
-
-def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path):
+async def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path):
     """No file grows beyond its bound by more than one piece; the one before it is kept."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path, file_bytes=100) as book:
         for index in range(40):
             book.write("", "f", f"{index:09d}\n".encode())
             if index % 5 == 4:
@@ -76,13 +68,11 @@ def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path):
         assert (tmp_path / "f.log").stat().st_size <= 100
         assert sorted(path.name for path in tmp_path.iterdir()) == ["f.log", "f.log.1"]
 
-    with_book(tmp_path, scenario, file_bytes=100)
 
-
-def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
+async def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
     """More than the disk can take at once is dropped; the next line that fits tells how much."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path, pending_bytes=1000) as book:
         book.write("", "f", b"a" * 900)
         book.write("", "f", b"b" * 900)
         await book.tail("", "f", 1)
@@ -94,13 +84,11 @@ def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
         assert b"900 bytes of log were dropped" in text
         assert text.endswith(b"after\n")
 
-    with_book(tmp_path, scenario, pending_bytes=1000)
 
-
-def test_follower_sees_every_line_once_in_order(tmp_path: Path):
+async def test_follower_sees_every_line_once_in_order(tmp_path: Path):
     """Following starts with the last lines and goes on with the new ones, without a gap or a repeat."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("", "f", b"1\n2\n")
         seen: list[bytes] = []
 
@@ -119,13 +107,11 @@ def test_follower_sees_every_line_once_in_order(tmp_path: Path):
 
         assert b"".join(seen) == b"2\n3\n4\n5\n"
 
-    with_book(tmp_path, scenario)
 
-
-def test_following_everything_names_the_function_of_each_line(tmp_path: Path):
+async def test_following_everything_names_the_function_of_each_line(tmp_path: Path):
     """Lines of different functions can be told apart."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("", "f", b"old\n")
         reader = book.read_all(5, follow=True)
 
@@ -137,14 +123,12 @@ def test_following_everything_names_the_function_of_each_line(tmp_path: Path):
         assert first == b"f: old\n"
         assert second == b"shop/order: a\nshop/order: b\n"
 
-    with_book(tmp_path, scenario)
 
-
-def test_slow_follower_is_cut_off_instead_of_filling_the_memory(tmp_path: Path, monkeypatch):
+async def test_slow_follower_is_cut_off_instead_of_filling_the_memory(tmp_path: Path, monkeypatch):
     """A follower that does not read is told so and left behind."""
     monkeypatch.setattr(logbook, "FOLLOWER_CHUNKS", 3)
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("", "f", b"0\n")
         reader = book.read("", "f", 1, follow=True)
         await anext(reader)
@@ -156,10 +140,8 @@ def test_slow_follower_is_cut_off_instead_of_filling_the_memory(tmp_path: Path, 
         assert len(texts) == 4
         assert b"cut off" in texts[-1]
 
-    with_book(tmp_path, scenario)
 
-
-def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: Path):
+async def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: Path):
     """Nothing that was logged before the end is lost, and nobody waits for ever."""
 
     async def main() -> list[bytes]:
@@ -173,16 +155,16 @@ def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: Path):
         await book.close()
         return [text async for text in reader]
 
-    rest = asyncio.run(main())
+    rest = await main()
 
     assert b"".join(rest) == b"really\n"
     assert (tmp_path / "f.log").read_bytes() == b"last words\nreally\n"
 
 
-def test_clearing_removes_every_file(tmp_path: Path):
+async def test_clearing_removes_every_file(tmp_path: Path):
     """After a reset no log is left, and writing starts anew."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         book.write("s", "f", b"x\n")
         await book.clear()
 
@@ -192,10 +174,8 @@ def test_clearing_removes_every_file(tmp_path: Path):
 
         assert await book.tail("s", "f", 9) == b"y\n"
 
-    with_book(tmp_path, scenario)
 
-
-def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_path: Path, monkeypatch, caplog):
+async def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_path: Path, monkeypatch, caplog):
     """They wait for the next line, or for the end."""
     start = logbook.threading.Thread.start
 
@@ -204,7 +184,7 @@ def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
         book.write("", "f", b"early\n")
         book._flush()
@@ -214,18 +194,14 @@ def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_
 
         monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
 
-    with_book(tmp_path, scenario)
-
     assert "can't start new thread" in caplog.text
 
 
-def test_closing_without_a_thread_writes_what_waits(tmp_path: Path, monkeypatch):
+async def test_closing_without_a_thread_writes_what_waits(tmp_path: Path, monkeypatch):
     """No thread could be started since the first line."""
 
-    async def scenario(book: LogBook) -> None:
+    async with open_book(tmp_path) as book:
         monkeypatch.setattr(logbook.threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no")))
         book.write("", "f", b"only\n")
-
-    with_book(tmp_path, scenario)
 
     assert (tmp_path / "f.log").read_bytes() == b"only\n"

@@ -96,35 +96,27 @@ def test_a_token_that_a_configured_key_has_signed_is_let_in(on_site, made):
         "none", "empty", "without its prefix", "no token", "stranger", "unknown key", "unsigned", "expired", "early",
     ],
 )  # fmt: skip
-def test_every_other_token_is_refused_and_the_function_not_called(on_site, headers, message):
+async def test_every_other_token_is_refused_and_the_function_not_called(site, headers, message):
     """403 with the reason, in the form of all refusals at a trigger."""
+    await make_trigger(site, jwks=json.dumps(JWKS))
 
-    async def scenario(site):
-        await make_trigger(site, jwks=json.dumps(JWKS))
+    answer, seen = await ask(site, **headers)
+    told = json.loads(answer.body)
 
-        answer, seen = await ask(site, **headers)
-        told = json.loads(answer.body)
-
-        assert (answer.status, told["ErrorCode"], seen) == (403, "AccessDenied", None)
-        assert message in told["ErrorMessage"]
-
-    on_site(scenario)
+    assert (answer.status, told["ErrorCode"], seen) == (403, "AccessDenied", None)
+    assert message in told["ErrorMessage"]
 
 
-def test_a_token_expires_by_the_emulators_clock(on_site):
+async def test_a_token_expires_by_the_emulators_clock(site):
     """Time that is moved on makes a token old."""
+    await make_trigger(site, jwks=JWKS)
+    made = token(exp=site.clock.now() // 1000 + 60)
 
-    async def scenario(site):
-        await make_trigger(site, jwks=JWKS)
-        made = token(exp=site.clock.now() // 1000 + 60)
+    first, _ = await ask(site, Authorization=f"Bearer {made}")
+    await site.after(61_000)
+    second, _ = await ask(site, Authorization=f"Bearer {made}")
 
-        first, _ = await ask(site, Authorization=f"Bearer {made}")
-        await site.after(61_000)
-        second, _ = await ask(site, Authorization=f"Bearer {made}")
-
-        assert (first.status, second.status) == (200, 403)
-
-    on_site(scenario)
+    assert (first.status, second.status) == (200, 403)
 
 
 @pytest.mark.parametrize(
@@ -141,52 +133,40 @@ def test_a_token_expires_by_the_emulators_clock(on_site):
         ("header:Missing,query:none,cookie:session", lambda made: {"Cookie": f"session={made}"}),
     ],
 )
-def test_a_token_is_found_where_the_trigger_says(on_site, lookup, request_of):
+async def test_a_token_is_found_where_the_trigger_says(site, lookup, request_of):
     """Places are tried in order."""
+    await make_trigger(site, jwks=JWKS, tokenLookup=lookup)
 
-    async def scenario(site):
-        await make_trigger(site, jwks=JWKS, tokenLookup=lookup)
+    found, _ = await ask(site, **request_of(token()))
+    elsewhere, _ = await ask(site, X_Other=token())
 
-        found, _ = await ask(site, **request_of(token()))
-        elsewhere, _ = await ask(site, X_Other=token())
-
-        assert (found.status, elsewhere.status) == (200, 403)
-
-    on_site(scenario)
+    assert (found.status, elsewhere.status) == (200, 403)
 
 
-def test_claims_reach_the_function_and_nobody_can_pretend_them(on_site):
+async def test_claims_reach_the_function_and_nobody_can_pretend_them(site):
     """A header of the same name that the client sent is replaced."""
+    passing = "header:uid:X-User,query:role:as,cookie:uid:who,header:none:X-None"
+    await make_trigger(site, jwks=JWKS, claimPassBy=passing)
 
-    async def scenario(site):
-        passing = "header:uid:X-User,query:role:as,cookie:uid:who,header:none:X-None"
-        await make_trigger(site, jwks=JWKS, claimPassBy=passing)
+    _, seen = await ask(site, Authorization=f"Bearer {token(role=['a', 'b'])}", X_User="forged", Cookie="a=b")
+    headers = [(name.lower(), value) for name, value in seen.http.headers]
 
-        _, seen = await ask(site, Authorization=f"Bearer {token(role=['a', 'b'])}", X_User="forged", Cookie="a=b")
-        headers = [(name.lower(), value) for name, value in seen.http.headers]
-
-        assert [value for name, value in headers if name == "x-user"] == ["7"]
-        assert ("cookie", "who=7") in headers
-        assert not [name for name, _ in headers if name == "x-none"]
-        assert seen.http.request_uri == "/2016-08-15/proxy/shop/order/a?as=%5B%22a%22%2C+%22b%22%5D"
-
-    on_site(scenario)
+    assert [value for name, value in headers if name == "x-user"] == ["7"]
+    assert ("cookie", "who=7") in headers
+    assert not [name for name, _ in headers if name == "x-none"]
+    assert seen.http.request_uri == "/2016-08-15/proxy/shop/order/a?as=%5B%22a%22%2C+%22b%22%5D"
 
 
-def test_claims_in_a_form_are_appended_to_it(on_site):
+async def test_claims_in_a_form_are_appended_to_it(site):
     """The body grows and its length is told anew."""
+    await make_trigger(site, jwks=JWKS, claimPassBy="form:uid:user")
+    form = "application/x-www-form-urlencoded"
 
-    async def scenario(site):
-        await make_trigger(site, jwks=JWKS, claimPassBy="form:uid:user")
-        form = "application/x-www-form-urlencoded"
+    bearer = f"Bearer {token()}"
+    _, seen = await ask(site, body=b"a=b", Content_Type=form, Content_Length="3", Authorization=bearer)
 
-        bearer = f"Bearer {token()}"
-        _, seen = await ask(site, body=b"a=b", Content_Type=form, Content_Length="3", Authorization=bearer)
-
-        assert seen.event == b"a=b&user=7"
-        assert dict(seen.http.headers)["Content-Length"] == "10"
-
-    on_site(scenario)
+    assert seen.event == b"a=b&user=7"
+    assert dict(seen.http.headers)["Content-Length"] == "10"
 
 
 @pytest.mark.parametrize(
@@ -200,13 +180,9 @@ def test_claims_in_a_form_are_appended_to_it(on_site):
         {"jwks": JWKS, "claimPassBy": "header:"},
     ],
 )
-def test_a_configuration_that_could_let_nobody_in_is_refused(on_site, auth):
+async def test_a_configuration_that_could_let_nobody_in_is_refused(site, auth):
     """Mistakes are told when the trigger is made."""
-
-    async def scenario(site):
-        assert await make_trigger(site, **auth) == 400
-
-    on_site(scenario)
+    assert await make_trigger(site, **auth) == 400
 
 
 @pytest.mark.parametrize(
@@ -219,22 +195,18 @@ def test_a_configuration_that_could_let_nobody_in_is_refused(on_site, auth):
         ({"blacklist": ["/closed"]}, "/closed", 403),
     ],
 )
-def test_a_domain_may_leave_paths_open(on_site, paths, path, status):
+async def test_a_domain_may_leave_paths_open(site, paths, path, status):
     """A domain has tokens of its own, before its function's trigger is asked."""
+    await site.make_function()
+    config = {"methods": ["GET"], "authType": "anonymous"}
+    trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
+    await site.v1("POST", "/services/shop/functions/order/triggers", trigger)
+    route = {"path": "/*", "serviceName": "shop", "functionName": "order"}
+    auth = {"authType": "jwt", "authInfo": json.dumps({"jwks": JWKS, **paths})}
+    body = {"domainName": "www.shop.example", "routeConfig": {"routes": [route]}, "authConfig": auth}
+    assert (await site.v1("POST", "/custom-domains", body)).status == 200
 
-    async def scenario(site):
-        await site.make_function()
-        config = {"methods": ["GET"], "authType": "anonymous"}
-        trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
-        await site.v1("POST", "/services/shop/functions/order/triggers", trigger)
-        route = {"path": "/*", "serviceName": "shop", "functionName": "order"}
-        auth = {"authType": "jwt", "authInfo": json.dumps({"jwks": JWKS, **paths})}
-        body = {"domainName": "www.shop.example", "routeConfig": {"routes": [route]}, "authConfig": auth}
-        assert (await site.v1("POST", "/custom-domains", body)).status == 200
+    without, _ = await ask(site, path, host="www.shop.example")
+    with_one, _ = await ask(site, path, host="www.shop.example", Authorization=f"Bearer {token()}")
 
-        without, _ = await ask(site, path, host="www.shop.example")
-        with_one, _ = await ask(site, path, host="www.shop.example", Authorization=f"Bearer {token()}")
-
-        assert (without.status, with_one.status) == (status, 200)
-
-    on_site(scenario)
+    assert (without.status, with_one.status) == (status, 200)

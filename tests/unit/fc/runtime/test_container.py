@@ -111,7 +111,7 @@ def test_container_is_run_called_and_removed(functions, docker, method):
     assert json.loads(record.read_text().splitlines()[-1]) == ["rm", "--force", name]
 
 
-def test_port_of_a_proxy_with_nobody_behind_it_is_not_served():
+async def test_port_of_a_proxy_with_nobody_behind_it_is_not_served():
     """A container's proxy accepts connections before its program listens, and closes them."""
 
     async def close(reader, writer):
@@ -132,4 +132,4 @@ def test_port_of_a_proxy_with_nobody_behind_it_is_not_served():
         await asyncio.sleep(0.01)
         return answers
 
-    assert asyncio.run(main()) == [(True, False), (True, True), (False, False)]
+    assert await main() == [(True, False), (True, True), (False, False)]

@@ -20,6 +20,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.program import free_port
+from tests.unit.fc.waiting import until
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
@@ -235,9 +236,8 @@ def test_failing_pre_freeze_is_ignored_unless_it_is_500(functions, status, same)
 
     async def scenario(pool):
         first = await pool.invoke(made, functions.invocation())
-        while any(info.state == "busy" for info in pool.instances(made.family)):
-            await asyncio.sleep(0.005)
-        await asyncio.sleep(0.1)
+        left = ["idle"] if same else []
+        await until(lambda: [info.state for info in pool.instances(made.family)] == left)
         return first, await pool.invoke(made, functions.invocation())
 
     first, second = functions.run(scenario)
@@ -443,8 +443,7 @@ def test_client_that_gives_up_during_the_start_leaves_nothing_behind(functions):
 
     async def scenario(pool):
         call = asyncio.create_task(pool.invoke(made, functions.invocation()))
-        while not functions.log:
-            await asyncio.sleep(0.01)
+        await until(lambda: functions.log)
         call.cancel()
         await asyncio.wait({call})
         return pool.instances(made.family)
@@ -462,14 +461,12 @@ def test_health_check_holds_calls_back_and_ends_ill_instances(functions):
     async def scenario(pool):
         call = asyncio.create_task(pool.invoke(made, functions.invocation()))
         checks = made.code_dir / "checks"
-        while not checks.exists() or len(checks.read_text()) < 4:
-            await asyncio.sleep(0.01)
+        await until(lambda: checks.exists() and len(checks.read_text()) >= 4)
         waited = not call.done()
         ill.unlink()
         first = await call
         ill.touch()
-        while pool.instances(made.family):
-            await asyncio.sleep(0.01)
+        await until(lambda: not pool.instances(made.family))
         ill.unlink()
         return waited, first, await pool.invoke(made, functions.invocation())
 

@@ -1,6 +1,5 @@
 """Instances end with the emulator, run on mapped interpreters, and log listeners cannot harm them."""
 
-import asyncio
 import os
 import signal
 import socket
@@ -109,7 +108,7 @@ def test_runtime_can_be_mapped_to_an_interpreter(functions, method):
     assert b"WARNING" not in log
 
 
-def test_failing_log_listener_does_not_fail_the_call(functions, caplog):
+async def test_failing_log_listener_does_not_fail_the_call(functions, caplog):
     """Its exception is logged by the emulator, and the function's answer arrives."""
     image = functions.image("def handler(event, context): print('x'); return 'fine'")
 
@@ -124,7 +123,7 @@ def test_failing_log_listener_does_not_fail_the_call(functions, caplog):
         finally:
             await pool.close()
 
-    result = asyncio.run(main())
+    result = await main()
 
     assert result.body == b"fine"
     assert b"\nx\n" in result.log

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
+from tests.unit.fc.waiting import until
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '
@@ -140,9 +141,7 @@ def test_time_out_ends_everything_the_function_started(functions, tmp_path):
     async def scenario(pool):
         await pool.invoke(image, functions.invocation())
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-        async with asyncio.timeout(10):
-            while any(is_running(pid) for pid in pids):
-                await asyncio.sleep(0.02)
+        await until(lambda: not any(is_running(pid) for pid in pids))
         return pids
 
     assert len(functions.run(scenario, isolation="none")) == 3
@@ -246,12 +245,6 @@ def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
         rb"\(duration: \d+ms, maxMemoryUsage: [\d.]+MB\)\n\nDuration: ",
         functions.logged("left"),
     )
-
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def test_result_beyond_the_limit_is_a_platform_error(functions):

@@ -63,7 +63,7 @@ class FakeProcess:
 
 
 @given(st.lists(st.sampled_from([b"text\n", b"\0", b"\0" * 20, b"0123456789abcdef\n"])), st.integers(1, 30))
-def test_everything_but_the_mark_is_output(pieces, size):
+async def test_everything_but_the_mark_is_output(pieces, size):
     """NUL bytes of user code are passed on; the mark is not, and comes after what was written before it."""
     mark = "0123456789abcdef"
     before = b"".join(pieces)
@@ -80,7 +80,7 @@ def test_everything_but_the_mark_is_output(pieces, size):
             log.feed(data[at : at + size])
         log.close()
 
-    asyncio.run(scenario())
+    await scenario()
 
     assert settled == [before]
     assert process.written == before + b"after"
@@ -99,7 +99,7 @@ def test_mark_that_came_first_is_remembered():
     assert process.written == b"said"
 
 
-def test_missing_mark_is_not_waited_for_for_ever():
+async def test_missing_mark_is_not_waited_for_for_ever():
     """User code that closed its output still gets its answer delivered."""
     log = MarkedLog(FakeProcess(), lambda: None)
 
@@ -110,4 +110,4 @@ def test_missing_mark_is_not_waited_for_for_ever():
             await done.wait()
         return done.is_set()
 
-    assert asyncio.run(scenario())
+    assert await scenario()

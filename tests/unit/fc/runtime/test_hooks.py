@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.unit.fc.waiting import until
+
 COUNTING = """
     import pathlib, time
     def note(word):
@@ -20,12 +22,6 @@ COUNTING = """
 
 def notes(image):
     return (image.code_dir / "notes").read_text().split("\n")[:-1]
-
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def test_initializer_runs_once_per_instance(functions):

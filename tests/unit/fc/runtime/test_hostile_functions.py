@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
+from tests.unit.fc.waiting import until
 
 
 @pytest.mark.parametrize(

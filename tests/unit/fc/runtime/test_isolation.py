@@ -16,6 +16,7 @@ import pytest
 
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.scratch import Scratch
+from tests.unit.fc.waiting import until
 
 
 @functools.cache
@@ -86,9 +87,7 @@ def test_folder_goes_with_its_instance(functions, isolation, tmp_path, monkeypat
         await pool.invoke(image, functions.invocation())
         written = list(tmp_path.glob("*/c-*/a"))
         pool.retire_family(image.family)
-        async with asyncio.timeout(10):
-            while list(tmp_path.glob("*/c-*")):
-                await asyncio.sleep(0.01)
+        await until(lambda: not list(tmp_path.glob("*/c-*")))
         return written
 
     assert len(functions.run(scenario, isolation=isolation)) == 1
@@ -109,14 +108,12 @@ def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp
     assert len(list(tmp_path.glob("localyun-instances-*"))) == 2
 
     async def scenario(pool):
-        async with asyncio.timeout(10):
-            while list(tmp_path.glob("*/c-2")):
-                await asyncio.sleep(0.01)
+        await until(lambda: not list(tmp_path.glob("*/c-2")))
 
     functions.run(scenario)
 
     assert list(tmp_path.glob("localyun-instances-*")) == [running.folder]
-    asyncio.run(running.close())
+    functions.run(lambda pool: running.close())
 
 
 def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_folder(tmp_path):
@@ -216,6 +213,7 @@ STOPPER = """
     import os, signal, time
     def handler(event, context):
         os.kill(os.getppid(), signal.SIGSTOP)
+        open("stopped", "w").close()
         while event:
             time.sleep(1)
         return "stopped"
@@ -230,16 +228,15 @@ def test_stopped_zygote_is_replaced(functions, event):
 
     async def scenario(pool):
         stopper = asyncio.create_task(pool.invoke(image, functions.invocation(event)))
-        await asyncio.sleep(0.5)
-        began = time.monotonic()
-        after = [await pool.invoke(each, functions.invocation()) for each in (other, other)]
-        return await stopper, after, time.monotonic() - began
+        await until((image.code_dir / "stopped").exists)
+        async with asyncio.timeout(10):
+            after = [await pool.invoke(each, functions.invocation()) for each in (other, other)]
+        return await stopper, after
 
-    stopper, after, waited_s = functions.run(scenario, isolation="none", zygote_silence_s=0.5)
+    stopper, after = functions.run(scenario, isolation="none", zygote_silence_s=0.5)
 
     assert (b"timed out" in stopper.body) == bool(event)
     assert [result.body for result in after] == [b"fine", b"fine"]
-    assert waited_s < 10
 
 
 def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
@@ -249,10 +246,7 @@ def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
 
     async def scenario(pool):
         task = asyncio.create_task(pool.invoke(image, functions.invocation(b"x")))
-        async with asyncio.timeout(10):
-            while not (pids.exists() and pids.read_text()):
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await until((image.code_dir / "stopped").exists)
         task.cancel()
         await asyncio.wait([task])
 
@@ -294,9 +288,7 @@ def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, i
 
     async def scenario(pool):
         result = await pool.invoke(image, functions.invocation(seconds))
-        async with asyncio.timeout(10):
-            while len(sleepers(seconds)) < 2:
-                await asyncio.sleep(0.02)
+        await until(lambda: len(sleepers(seconds)) == 2)
         return result.body
 
     assert functions.run(scenario, isolation=isolation) == b"left"

@@ -23,7 +23,7 @@ async def record(requests):
     return server, server.sockets[0].getsockname()[1]
 
 
-def test_classic_client_in_a_function_reaches_the_emulator(functions):
+async def test_classic_client_in_a_function_reaches_the_emulator(functions):
     """The tutorials' callback function works unchanged: a client from the context's keys, no endpoint."""
     image = functions.image(
         """
@@ -55,7 +55,7 @@ def test_classic_client_in_a_function_reaches_the_emulator(functions):
                 extra_environment=emulator.redirect.hook_environment(port, None, None),
             )
 
-    result = asyncio.run(main())
+    result = await main()
 
     assert (result.error_type, result.body) == (None, b"{}")
     assert len(requests) == 1

@@ -1,6 +1,5 @@
 """Timers, objects, topics, host names and firing by hand, with a clock that jumps."""
 
-import asyncio
 import json
 from base64 import b64decode
 
@@ -10,6 +9,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers.model import ObjectChange
 from emulator.wire.dates import iso_seconds
+from tests.unit.fc.waiting import until
 
 V1 = "/services/shop/functions/order/triggers"
 
@@ -21,131 +21,106 @@ async def make(site, kind, config, name="t", **fields):
 
 async def settle(site, calls):
     """Wait until *calls* invocations have been made."""
-    async with asyncio.timeout(5):
-        while len(site.instances.invocations) < calls:
-            await asyncio.sleep(0.01)
-    await asyncio.sleep(0.02)
+    await until(lambda: len(site.instances.invocations) >= calls)
+    await site.settle()
 
 
 def events(site):
     return [json.loads(invocation.event) for invocation in site.instances.invocations]
 
 
-def test_interval_fires_at_its_beat_until_it_is_switched_off(on_site):
+async def test_interval_fires_at_its_beat_until_it_is_switched_off(site):
     """Each firing is an asynchronous call with the instant in its event."""
+    await site.make_function()
+    await make(site, "timer", {"cronExpression": "@every 1m", "payload": "tea"})
 
-    async def scenario(site):
-        await site.make_function()
-        await make(site, "timer", {"cronExpression": "@every 1m", "payload": "tea"})
+    await site.after(125000)
+    await settle(site, 2)
+    fired = events(site)
+    await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "@every 1m", "enable": False}})
+    await site.after(120000)
 
-        await site.after(125000)
-        await settle(site, 2)
-        fired = events(site)
-        await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "@every 1m", "enable": False}})
-        await site.after(120000)
-
-        assert [event["payload"] for event in fired] == ["tea", "tea"]
-        assert fired[0]["triggerName"] == "t"
-        assert fired[0]["triggerTime"] < fired[1]["triggerTime"]
-        assert len(site.instances.invocations) == 2
-
-    on_site(scenario)
+    assert [event["payload"] for event in fired] == ["tea", "tea"]
+    assert fired[0]["triggerName"] == "t"
+    assert fired[0]["triggerTime"] < fired[1]["triggerTime"]
+    assert len(site.instances.invocations) == 2
 
 
-def test_cron_fires_at_the_instants_it_names(on_site):
+async def test_cron_fires_at_the_instants_it_names(site):
     """A new schedule takes the old one's place at once; a deleted trigger fires no more."""
+    await site.make_function()
+    before = len(site.timers)
+    await make(site, "timer", {"cronExpression": "0 * * * * *"})
+    await until(lambda: len(site.timers) > before)  # the first cron expression loads its library in a thread
 
-    async def scenario(site):
-        await site.make_function()
-        before = len(site.timers)
-        await make(site, "timer", {"cronExpression": "0 * * * * *"})
-        async with asyncio.timeout(5):
-            while len(site.timers) == before:  # the first cron expression loads its library in a thread
-                await asyncio.sleep(0.01)
+    await site.after(60000)
+    await settle(site, 1)
+    await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "30 * * * * *"}})
+    await site.after(60000)
+    await settle(site, 2)
+    await site.v1("DELETE", f"{V1}/t")
+    await site.after(120000)
 
-        await site.after(60000)
-        await settle(site, 1)
-        await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "30 * * * * *"}})
-        await site.after(60000)
-        await settle(site, 2)
-        await site.v1("DELETE", f"{V1}/t")
-        await site.after(120000)
-
-        assert [event["triggerTime"][-4:] for event in events(site)] == [":00Z", ":30Z"]
-
-    on_site(scenario)
+    assert [event["triggerTime"][-4:] for event in events(site)] == [":00Z", ":30Z"]
 
 
-def test_timers_are_armed_anew_by_the_next_start(site_of, tmp_path):
+async def test_timers_are_armed_anew_by_the_next_start(site_of, tmp_path):
     """What is stored is enough; an interval keeps its beat and missed instants stay missed."""
 
-    async def scenario():
-        first = site_of(tmp_path)
-        await first.fc.start()
-        await first.make_function()
-        await make(first, "timer", {"cronExpression": "@every 1m"})
-        made_at = first.clock.now()
-        await first.fc.close()
+    first = site_of(tmp_path)
+    await first.fc.start()
+    await first.make_function()
+    await make(first, "timer", {"cronExpression": "@every 1m"})
+    made_at = first.clock.now()
+    await first.fc.close()
 
-        second = site_of(tmp_path, first.database)
-        second.clock.move_to(made_at + 150_000)
-        await second.fc.start()
-        await second.after(35_000)
-        await settle(second, 1)
-        await second.fc.close()
-        second.database.close()
+    second = site_of(tmp_path, first.database)
+    second.clock.move_to(made_at + 150_000)
+    await second.fc.start()
+    await second.after(35_000)
+    await settle(second, 1)
+    await second.fc.close()
+    second.database.close()
 
-        times = [event["triggerTime"] for event in events(second)]
-        assert times == [iso_seconds(made_at + 180_000)]
-
-    asyncio.run(scenario())
+    times = [event["triggerTime"] for event in events(second)]
+    assert times == [iso_seconds(made_at + 180_000)]
 
 
-def test_clock_that_is_set_back_does_not_silence_an_interval(on_site):
+async def test_clock_that_is_set_back_does_not_silence_an_interval(site):
     """The beat counts anew from the present."""
+    await site.make_function()
+    await make(site, "timer", {"cronExpression": "@every 1m"})
+    before = site.clock.now()
+    site.clock._now -= 86_400_000
+    site.fc.sources.timer_triggers._clock_set_back(before)
 
-    async def scenario(site):
-        await site.make_function()
-        await make(site, "timer", {"cronExpression": "@every 1m"})
-        before = site.clock.now()
-        site.clock._now -= 86_400_000
-        site.fc.sources.timer_triggers._clock_set_back(before)
+    await site.after(61_000)
+    await settle(site, 1)
 
-        await site.after(61_000)
-        await settle(site, 1)
-
-        assert len(site.instances.invocations) == 1
-
-    on_site(scenario)
+    assert len(site.instances.invocations) == 1
 
 
-def test_objects_fire_the_triggers_that_match(on_site):
+async def test_objects_fire_the_triggers_that_match(site):
     """Bucket, event and filter decide; the call is asynchronous."""
+    await site.make_function()
+    arn = "acs:oss:cn-hangzhou:123456789012:{}"
+    config = {"events": ["oss:ObjectCreated:*"], "filter": {"Key": {"Prefix": "in/"}}}
+    for name, bucket in (("a", "b"), ("other", "elsewhere")):
+        made = await make(site, "oss", config, name, sourceArn=arn.format(bucket), invocationRole="acs:ram::1:role/r")
+        assert made.status == 200, made.content
+    change = {"bucket": "b", "size": 1, "etag": "E", "at": site.clock.now(), "request_id": "R", "metadata": {}}
 
-    async def scenario(site):
-        await site.make_function()
-        arn = "acs:oss:cn-hangzhou:123456789012:{}"
-        config = {"events": ["oss:ObjectCreated:*"], "filter": {"Key": {"Prefix": "in/"}}}
-        for name, bucket in (("a", "b"), ("other", "elsewhere")):
-            made = await make(
-                site, "oss", config, name, sourceArn=arn.format(bucket), invocationRole="acs:ram::1:role/r"
-            )
-            assert made.status == 200, made.content
-        change = {"bucket": "b", "size": 1, "etag": "E", "at": site.clock.now(), "request_id": "R", "metadata": {}}
+    hit = site.fc.sources.object_changed(
+        site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="in/x", **change)
+    )
+    miss = site.fc.sources.object_changed(
+        site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="out/x", **change)
+    )
+    await site.database.committed()
+    await settle(site, 1)
 
-        hit = site.fc.sources.object_changed(
-            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="in/x", **change)
-        )
-        miss = site.fc.sources.object_changed(
-            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="out/x", **change)
-        )
-        await site.database.committed()
-        await settle(site, 1)
-
-        assert (len(hit), miss) == (1, [])
-        assert events(site)[0]["events"][0]["oss"]["object"]["key"] == "in/x"
-
-    on_site(scenario)
+    assert (len(hit), miss) == (1, [])
+    assert events(site)[0]["events"][0]["oss"]["object"]["key"] == "in/x"
 
 
 class Subscriptions:
@@ -163,21 +138,17 @@ class Subscriptions:
         self.there.pop((topic, name), None)
 
 
-def test_a_bucket_has_ten_triggers_at_most(on_site):
+async def test_a_bucket_has_ten_triggers_at_most(site):
     """The eleventh is refused, that of another bucket is not."""
+    await site.make_function()
+    config = {"events": ["oss:ObjectCreated:*"]}
+    answers = []
+    for name, bucket in [*((f"t{number}", "full") for number in range(11)), ("other", "b")]:
+        arn = f"acs:oss:cn-hangzhou:123456789012:{bucket}"
+        answers.append(await make(site, "oss", config, name, sourceArn=arn, invocationRole="acs:ram::1:role/r"))
 
-    async def scenario(site):
-        await site.make_function()
-        config = {"events": ["oss:ObjectCreated:*"]}
-        answers = []
-        for name, bucket in [*((f"t{number}", "full") for number in range(11)), ("other", "b")]:
-            arn = f"acs:oss:cn-hangzhou:123456789012:{bucket}"
-            answers.append(await make(site, "oss", config, name, sourceArn=arn, invocationRole="acs:ram::1:role/r"))
-
-        assert [answer.status for answer in answers] == [200] * 10 + [400, 200]
-        assert answers[10].body["ErrorCode"] == "LimitExceeded"
-
-    on_site(scenario)
+    assert [answer.status for answer in answers] == [200] * 10 + [400, 200]
+    assert answers[10].body["ErrorCode"] == "LimitExceeded"
 
 
 def test_topic_trigger_keeps_its_subscription_in_step(on_site):
@@ -223,39 +194,31 @@ def test_topic_trigger_keeps_its_subscription_in_step(on_site):
         ("log", {"any": {"thing": 1}}, {"sourceArn": "acs:log:r:1:project/p", "invocationRole": "r"}, "raw", "raw"),
     ],
 )
-def test_trigger_is_fired_by_hand(on_site, kind, config, more, payload, expected):
+async def test_trigger_is_fired_by_hand(site, kind, config, more, payload, expected):
     """The function gets the event its source would bring; the result comes back."""
+    await site.make_function()
+    made = await make(site, kind, config, **more)
+    assert made.status == 200, made.content
 
-    async def scenario(site):
-        await site.make_function()
-        made = await make(site, kind, config, **more)
-        assert made.status == 200, made.content
+    fired = await site.admin.fire_trigger("shop/order", "t", payload, None)
+    given = await site.admin.fire_trigger("shop/order", "t", None, b"\x00whole")
 
-        fired = await site.admin.fire_trigger("shop/order", "t", payload, None)
-        given = await site.admin.fire_trigger("shop/order", "t", None, b"\x00whole")
-
-        assert expected in b64decode(fired["body"]).decode()
-        assert (fired["status"], fired["error"]) == (200, None)
-        assert b64decode(given["body"]) == b"\x00whole"
-        with pytest.raises(FcError, match=r"^TriggerNotFound:"):
-            await site.admin.fire_trigger("shop/order", "none", None, None)
-        with pytest.raises(FcError):
-            await site.admin.fire_trigger("shop/none", "t", None, None)
-
-    on_site(scenario)
+    assert expected in b64decode(fired["body"]).decode()
+    assert (fired["status"], fired["error"]) == (200, None)
+    assert b64decode(given["body"]) == b"\x00whole"
+    with pytest.raises(FcError, match=r"^TriggerNotFound:"):
+        await site.admin.fire_trigger("shop/order", "none", None, None)
+    with pytest.raises(FcError):
+        await site.admin.fire_trigger("shop/none", "t", None, None)
 
 
-def test_triggers_are_told_with_their_addresses(on_site):
+async def test_triggers_are_told_with_their_addresses(site):
     """A row for each; an HTTP trigger has its path and its name below localhost."""
+    await site.make_function()
+    await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
 
-    async def scenario(site):
-        await site.make_function()
-        await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
+    (row,) = site.admin.triggers()
 
-        (row,) = site.admin.triggers()
-
-        assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
-        assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
-        assert row["urls"][1].endswith(".localhost:8868")
-
-    on_site(scenario)
+    assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
+    assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
+    assert row["urls"][1].endswith(".localhost:8868")

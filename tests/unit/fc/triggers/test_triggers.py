@@ -23,58 +23,50 @@ async def make_trigger(site, **fields):
     return await site.v1("POST", V1, {key: value for key, value in body.items() if value != "absent"})
 
 
-def test_trigger_is_created_got_updated_listed_and_deleted(on_site):
+async def test_trigger_is_created_got_updated_listed_and_deleted(site):
     """The five operations agree with each other; the ETag changes with an update."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    made = await site.v1(
+        "POST", V1, {"triggerName": "t", "triggerType": "timer", "triggerConfig": TIMER, "qualifier": None}
+    )
+    got = await site.v1("GET", f"{V1}/t")
+    changed = await site.v1(
+        "PUT", f"{V1}/t", {"triggerConfig": {"CronExpression": "@every 4m", "Enable": False}, "description": "d"}
+    )
+    listed = await site.v1("GET", V1)
+    gone = await site.v1("DELETE", f"{V1}/t")
 
-        made = await site.v1(
-            "POST", V1, {"triggerName": "t", "triggerType": "timer", "triggerConfig": TIMER, "qualifier": None}
-        )
-        got = await site.v1("GET", f"{V1}/t")
-        changed = await site.v1(
-            "PUT", f"{V1}/t", {"triggerConfig": {"CronExpression": "@every 4m", "Enable": False}, "description": "d"}
-        )
-        listed = await site.v1("GET", V1)
-        gone = await site.v1("DELETE", f"{V1}/t")
-
-        assert made.status == 200
-        assert made.body["triggerConfig"] == {"cronExpression": "0 0 4 * * *", "payload": "tea", "enable": True}
-        assert made.body["qualifier"] == "LATEST"
-        assert made.body["triggerId"]
-        assert got.body == made.body
-        assert changed.body["triggerConfig"] == {"cronExpression": "@every 4m", "enable": False, "payload": ""}
-        assert changed.headers["etag"] != made.headers["etag"] == got.headers["etag"]
-        assert [row["triggerName"] for row in listed.body["triggers"]] == ["t"]
-        assert gone.status == 204
-        assert (await site.v1("GET", f"{V1}/t")).code == "TriggerNotFound"
-
-    on_site(scenario)
+    assert made.status == 200
+    assert made.body["triggerConfig"] == {"cronExpression": "0 0 4 * * *", "payload": "tea", "enable": True}
+    assert made.body["qualifier"] == "LATEST"
+    assert made.body["triggerId"]
+    assert got.body == made.body
+    assert changed.body["triggerConfig"] == {"cronExpression": "@every 4m", "enable": False, "payload": ""}
+    assert changed.headers["etag"] != made.headers["etag"] == got.headers["etag"]
+    assert [row["triggerName"] for row in listed.body["triggers"]] == ["t"]
+    assert gone.status == 204
+    assert (await site.v1("GET", f"{V1}/t")).code == "TriggerNotFound"
 
 
-def test_configuration_is_an_object_in_the_first_api_and_text_in_the_later_ones(on_site, pack):
+async def test_configuration_is_an_object_in_the_first_api_and_text_in_the_later_ones(site, pack):
     """The same trigger reads differently through each API; both forms are taken."""
+    await site.make_function()
+    await make_solo(site, pack)
+    body = {"triggerName": "h", "triggerType": "http", "triggerConfig": json.dumps(HTTP)}
 
-    async def scenario(site):
-        await site.make_function()
-        await make_solo(site, pack)
-        body = {"triggerName": "h", "triggerType": "http", "triggerConfig": json.dumps(HTTP)}
+    two = await site.ask("POST", V2, body)
+    one = await site.v1("GET", f"{V1}/h")
+    three = await site.v3("POST", V3, body)
 
-        two = await site.ask("POST", V2, body)
-        one = await site.v1("GET", f"{V1}/h")
-        three = await site.v3("POST", V3, body)
-
-        assert json.loads(two.body["triggerConfig"]) == {"authType": "anonymous", "methods": ["GET", "POST"]}
-        assert one.body["triggerConfig"] == {"authType": "anonymous", "methods": ["GET", "POST"]}
-        assert two.body["urlInternet"] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
-        assert two.body["domainName"].startswith("order-shop-")
-        assert two.body["domainName"].endswith(".cn-hangzhou.fcapp.run")
-        assert json.loads(three.body["triggerConfig"])["methods"] == ["GET", "POST"]
-        assert three.body["httpTrigger"]["urlInternet"] == "http://127.0.0.1:8868/2023-03-30/proxy/solo"
-        assert three.body["targetArn"] == "acs:fc:cn-hangzhou:123456789012:functions/solo"
-
-    on_site(scenario)
+    assert json.loads(two.body["triggerConfig"]) == {"authType": "anonymous", "methods": ["GET", "POST"]}
+    assert one.body["triggerConfig"] == {"authType": "anonymous", "methods": ["GET", "POST"]}
+    assert two.body["urlInternet"] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
+    assert two.body["domainName"].startswith("order-shop-")
+    assert two.body["domainName"].endswith(".cn-hangzhou.fcapp.run")
+    assert json.loads(three.body["triggerConfig"])["methods"] == ["GET", "POST"]
+    assert three.body["httpTrigger"]["urlInternet"] == "http://127.0.0.1:8868/2023-03-30/proxy/solo"
+    assert three.body["targetArn"] == "acs:fc:cn-hangzhou:123456789012:functions/solo"
 
 
 @pytest.mark.parametrize(
@@ -102,86 +94,66 @@ def test_configuration_is_an_object_in_the_first_api_and_text_in_the_later_ones(
         ({"qualifier": 3}, "qualifier must be a string"),
     ],
 )
-def test_bad_trigger_is_refused_by_name_of_the_field(on_site, fields, says):
+async def test_bad_trigger_is_refused_by_name_of_the_field(site, fields, says):
     """What is wrong with a trigger is told; nothing is stored."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
+    answer = await make_trigger(site, **fields)
 
-        answer = await make_trigger(site, **fields)
-
-        assert (answer.status, answer.code) == (400, "InvalidArgument")
-        assert says in answer.body["ErrorMessage"]
-        assert (await site.v1("GET", V1)).body["triggers"] == []
-
-    on_site(scenario)
+    assert (answer.status, answer.code) == (400, "InvalidArgument")
+    assert says in answer.body["ErrorMessage"]
+    assert (await site.v1("GET", V1)).body["triggers"] == []
 
 
-def test_trigger_needs_its_function_and_its_qualifier(on_site):
+async def test_trigger_needs_its_function_and_its_qualifier(site):
     """A service, function, version or alias that is not there is told as such."""
+    await site.make_function()
 
-    async def scenario(site):
-        await site.make_function()
-
-        assert (await make_trigger(site, qualifier="7")).code == "VersionNotFound"
-        assert (await make_trigger(site, qualifier="online")).code == "AliasNotFound"
-        assert (await site.v1("GET", "/services/shop/functions/none/triggers")).code == "FunctionNotFound"
-        assert (await site.v1("GET", "/services/none/functions/order/triggers/t")).code == "ServiceNotFound"
-
-    on_site(scenario)
+    assert (await make_trigger(site, qualifier="7")).code == "VersionNotFound"
+    assert (await make_trigger(site, qualifier="online")).code == "AliasNotFound"
+    assert (await site.v1("GET", "/services/shop/functions/none/triggers")).code == "FunctionNotFound"
+    assert (await site.v1("GET", "/services/none/functions/order/triggers/t")).code == "ServiceNotFound"
 
 
-def test_version_or_alias_has_one_http_trigger(on_site):
+async def test_version_or_alias_has_one_http_trigger(site):
     """A second one for the same qualifier is refused, one for another qualifier is not."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    http = {"triggerType": "http", "triggerConfig": HTTP}
 
-    async def scenario(site):
-        await site.make_function()
-        await site.v1("POST", "/services/shop/versions", {})
-        http = {"triggerType": "http", "triggerConfig": HTTP}
+    first = await make_trigger(site, triggerName="a", **http)
+    second = await make_trigger(site, triggerName="b", **http)
+    other = await make_trigger(site, triggerName="c", qualifier="1", **http)
+    moved = await site.v1("PUT", f"{V1}/c", {"qualifier": "LATEST"})
 
-        first = await make_trigger(site, triggerName="a", **http)
-        second = await make_trigger(site, triggerName="b", **http)
-        other = await make_trigger(site, triggerName="c", qualifier="1", **http)
-        moved = await site.v1("PUT", f"{V1}/c", {"qualifier": "LATEST"})
-
-        assert [first.status, second.status, other.status, moved.status] == [200, 409, 200, 409]
-        assert second.code == "TriggerAlreadyExists"
-
-    on_site(scenario)
+    assert [first.status, second.status, other.status, moved.status] == [200, 409, 200, 409]
+    assert second.code == "TriggerAlreadyExists"
 
 
-def test_function_with_triggers_is_not_deleted(on_site):
+async def test_function_with_triggers_is_not_deleted(site):
     """The refusal says that triggers hold it back; without them it goes."""
+    await site.make_function()
+    await make_trigger(site)
 
-    async def scenario(site):
-        await site.make_function()
-        await make_trigger(site)
+    held = await site.v1("DELETE", "/services/shop/functions/order")
+    await site.v1("DELETE", f"{V1}/t")
+    gone = await site.v1("DELETE", "/services/shop/functions/order")
 
-        held = await site.v1("DELETE", "/services/shop/functions/order")
-        await site.v1("DELETE", f"{V1}/t")
-        gone = await site.v1("DELETE", "/services/shop/functions/order")
-
-        assert (held.status, held.code) == (409, "FunctionNotEmpty")
-        assert held.body["ErrorMessage"] == "function 'order' has active triggers"
-        assert gone.status == 204
-
-    on_site(scenario)
+    assert (held.status, held.code) == (409, "FunctionNotEmpty")
+    assert held.body["ErrorMessage"] == "function 'order' has active triggers"
+    assert gone.status == 204
 
 
-def test_update_goes_by_if_match(on_site):
+async def test_update_goes_by_if_match(site):
     """A stale ETag changes nothing."""
+    await site.make_function()
+    made = await make_trigger(site)
+    await site.v1("PUT", f"{V1}/t", {"description": "a"}, If_Match=made.headers["etag"])
 
-    async def scenario(site):
-        await site.make_function()
-        made = await make_trigger(site)
-        await site.v1("PUT", f"{V1}/t", {"description": "a"}, If_Match=made.headers["etag"])
+    stale = await site.v1("PUT", f"{V1}/t", {"description": "b"}, If_Match=made.headers["etag"])
 
-        stale = await site.v1("PUT", f"{V1}/t", {"description": "b"}, If_Match=made.headers["etag"])
-
-        assert (stale.status, stale.code) == (412, "PreconditionFailed")
-        assert (await site.v1("GET", f"{V1}/t")).body["description"] == "a"
-
-    on_site(scenario)
+    assert (stale.status, stale.code) == (412, "PreconditionFailed")
+    assert (await site.v1("GET", f"{V1}/t")).body["description"] == "a"
 
 
 FOLDER = {

@@ -1,6 +1,5 @@
 """Executions that stop at breakpoints, in both languages and over crashes."""
 
-import asyncio
 import json
 
 import pytest
@@ -109,175 +108,154 @@ async def until_stop(bench):
 
 @both_languages
 @pytest.mark.parametrize("crashes", [False, True], ids=["running on", "restarted at every stop"])
-def test_stepping_leaves_no_trace_in_the_history(workflow, tmp_path, definition, crashes):
+async def test_stepping_leaves_no_trace_in_the_history(workflow, tmp_path, definition, crashes):
     """An execution that stops before every step, over a crash each time, records what one that never stops does."""
 
-    async def main():
-        async with workflow(tmp_path / "s.db") as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            await bench.begin({"n": 1}, name="plain")
-            await bench.advance(10)
-            debug(bench)
-            seen = []
-            while (stop := await until_stop(bench)) is not None:
-                seen.append(stop[1])
-                if crashes:
-                    before = stops(bench)
-                    await bench.restart()
-                    assert stops(bench) == before
-                act(bench, "next", strand=stops(bench)[0]["strand"])
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        await bench.begin({"n": 1}, name="plain")
+        await bench.advance(10)
+        debug(bench)
+        seen = []
+        while (stop := await until_stop(bench)) is not None:
+            seen.append(stop[1])
+            if crashes:
+                before = stops(bench)
+                await bench.restart()
+                assert stops(bench) == before
+            act(bench, "next", strand=stops(bench)[0]["strand"])
 
-            assert sorted(seen) == sorted(["prepare", "call", "rest", "both", "left", "right", "which", "last"])
-            plain, stepped = await bench.events("plain"), await bench.events()
-            assert sorted((each["Type"], each["StepName"]) for each in stepped) == sorted(
-                (each["Type"], each["StepName"]) for each in plain
-            )
-            assert (await bench.describe())["Output"] == (await bench.describe("plain"))["Output"]
-
-    asyncio.run(main())
+        assert sorted(seen) == sorted(["prepare", "call", "rest", "both", "left", "right", "which", "last"])
+        plain, stepped = await bench.events("plain"), await bench.events()
+        assert sorted((each["Type"], each["StepName"]) for each in stepped) == sorted(
+            (each["Type"], each["StepName"]) for each in plain
+        )
+        assert (await bench.describe())["Output"] == (await bench.describe("plain"))["Output"]
 
 
 @both_languages
-def test_breakpoints_stop_before_and_after_a_step_and_data_can_be_changed(workflow, definition):
+async def test_breakpoints_stop_before_and_after_a_step_and_data_can_be_changed(workflow, definition):
     """What is changed before a step is its input, after it what it hands on; the history has the changed data."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            debug(bench, {"when": "before", "step": "call"}, {"when": "after", "step": "call"})
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        debug(bench, {"when": "before", "step": "call"}, {"when": "after", "step": "call"})
 
-            assert await until_stop(bench) == ("before", "call")
-            assert stops(bench)[0]["data"]["n"] == 1
-            act(bench, "change", {"n": 4})
-            assert stops(bench)[0]["data"] == {"n": 4}
-            act(bench, "continue")
-            assert await until_stop(bench) == ("after", "call")
-            assert stops(bench)[0]["data"]["answer"] == 40
-            act(bench, "continue", {"n": 1, "answer": "mine"})
-            assert await until_stop(bench) is None
+        assert await until_stop(bench) == ("before", "call")
+        assert stops(bench)[0]["data"]["n"] == 1
+        act(bench, "change", {"n": 4})
+        assert stops(bench)[0]["data"] == {"n": 4}
+        act(bench, "continue")
+        assert await until_stop(bench) == ("after", "call")
+        assert stops(bench)[0]["data"]["answer"] == 40
+        act(bench, "continue", {"n": 1, "answer": "mine"})
+        assert await until_stop(bench) is None
 
-            assert [call[1]["n"] for call in bench.functions.calls] == [4, 1]
-            assert json.loads((await bench.describe())["Output"])["answer"] == "mine"
-            entered = next(each for each in await bench.events() if each["StepName"] == "call")
-            assert json.loads(entered["EventDetail"])["input"] == {"n": 4}
-
-    asyncio.run(main())
+        assert [call[1]["n"] for call in bench.functions.calls] == [4, 1]
+        assert json.loads((await bench.describe())["Output"])["answer"] == "mine"
+        entered = next(each for each in await bench.events() if each["StepName"] == "call")
+        assert json.loads(entered["EventDetail"])["input"] == {"n": 4}
 
 
 @both_languages
-def test_a_failure_stops_once_retries_are_used_up_and_can_be_tried_again(workflow, tmp_path, definition):
+async def test_a_failure_stops_once_retries_are_used_up_and_can_be_tried_again(workflow, tmp_path, definition):
     """The step, not its parents, stops; after a restart the attempt is made once more and the flow goes on."""
 
-    async def main():
-        async with workflow(tmp_path / "s.db") as bench:
-            bench.functions.on("f", lambda given: failing("Busy"))
-            await bench.flow(definition)
-            debug(bench, {"when": "failure"})
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", lambda given: failing("Busy"))
+        await bench.flow(definition)
+        debug(bench, {"when": "failure"})
 
-            assert await until_stop(bench) == ("failure", "call")
-            assert len(bench.functions.calls) == 2
-            await bench.restart()
-            stop = stops(bench)[0]
-            assert (stop["error"], stop["actions"]) == ("Busy", ["next", "continue", "retry", "skip"])
-            bench.functions.on("f", answers)
-            act(bench, "retry")
-            assert await until_stop(bench) is None
+        assert await until_stop(bench) == ("failure", "call")
+        assert len(bench.functions.calls) == 2
+        await bench.restart()
+        stop = stops(bench)[0]
+        assert (stop["error"], stop["actions"]) == ("Busy", ["next", "continue", "retry", "skip"])
+        bench.functions.on("f", answers)
+        act(bench, "retry")
+        assert await until_stop(bench) is None
 
-            assert (await bench.describe())["Status"] == "Succeeded"
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Succeeded"
 
 
 @both_languages
 @pytest.mark.parametrize("error", ["Caught", "Other"])
-def test_a_failed_step_is_skipped_with_an_output(workflow, definition, error):
+async def test_a_failed_step_is_skipped_with_an_output(workflow, definition, error):
     """Whether the error would be caught or not, what is given takes the place of the step's output."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda given: failing(error))
-            await bench.flow(definition)
-            debug(bench, {"when": "failure", "step": "call"})
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing(error))
+        await bench.flow(definition)
+        debug(bench, {"when": "failure", "step": "call"})
 
-            assert await until_stop(bench) == ("failure", "call")
-            bench.functions.on("f", answers)
-            act(bench, "skip", {"n": 1, "answer": "skipped"})
-            assert await until_stop(bench) is None
+        assert await until_stop(bench) == ("failure", "call")
+        bench.functions.on("f", answers)
+        act(bench, "skip", {"n": 1, "answer": "skipped"})
+        assert await until_stop(bench) is None
 
-            assert json.loads((await bench.describe())["Output"])["answer"] == "skipped"
-
-    asyncio.run(main())
+        assert json.loads((await bench.describe())["Output"])["answer"] == "skipped"
 
 
 @both_languages
-def test_a_step_is_skipped_before_it_runs(workflow, definition):
+async def test_a_step_is_skipped_before_it_runs(workflow, definition):
     """It is entered and left, with nothing in between; its function is not called."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            debug(bench, {"step": "call"})
-            await until_stop(bench)
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        debug(bench, {"step": "call"})
+        await until_stop(bench)
 
-            act(bench, "skip", {"n": 1, "answer": 7})
-            assert await until_stop(bench) is None
+        act(bench, "skip", {"n": 1, "answer": 7})
+        assert await until_stop(bench) is None
 
-            shown = [each["Type"] for each in await bench.events() if each["StepName"] == "call"]
-            assert shown == ["StepEntered", "StepExited"]
-            assert json.loads((await bench.describe())["Output"])["answer"] == 7
-            assert len(bench.functions.calls) == 1
-
-    asyncio.run(main())
+        shown = [each["Type"] for each in await bench.events() if each["StepName"] == "call"]
+        assert shown == ["StepEntered", "StepExited"]
+        assert json.loads((await bench.describe())["Output"])["answer"] == 7
+        assert len(bench.functions.calls) == 1
 
 
 @both_languages
-def test_a_failure_goes_its_way_when_it_is_continued(workflow, definition):
+async def test_a_failure_goes_its_way_when_it_is_continued(workflow, definition):
     """Caught errors are caught, others end the execution; neither stops a second time."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda given: failing("Caught"))
-            await bench.flow(definition)
-            debug(bench, {"when": "failure"})
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing("Caught"))
+        await bench.flow(definition)
+        debug(bench, {"when": "failure"})
 
-            assert await until_stop(bench) == ("failure", "call")
-            act(bench, "continue")
-            assert await until_stop(bench) == ("failure", "sorry")
-            act(bench, "continue")
-            assert await until_stop(bench) is None
-            assert (await bench.describe())["Status"] == "Failed"
-
-    asyncio.run(main())
+        assert await until_stop(bench) == ("failure", "call")
+        act(bench, "continue")
+        assert await until_stop(bench) == ("failure", "sorry")
+        act(bench, "continue")
+        assert await until_stop(bench) is None
+        assert (await bench.describe())["Status"] == "Failed"
 
 
 @both_languages
-def test_a_running_execution_is_watched_detached_and_stopped(workflow, definition):
+async def test_a_running_execution_is_watched_detached_and_stopped(workflow, definition):
     """Breakpoints come and go while an execution waits; one that is stopped there ends like any other."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            for name in ("e", "other"):
-                await bench.begin({"n": 1}, name=name)
-                shown = bench.service.debugging.debugger.watch(WORLD, "f", name, [{"step": "both"}])
-                assert shown["breakpoints"] == [{"when": "before", "step": "both"}]
-            await bench.advance(5)
-            assert [each["step"] for each in stops(bench)] == ["both"]
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        for name in ("e", "other"):
+            await bench.begin({"n": 1}, name=name)
+            shown = bench.service.debugging.debugger.watch(WORLD, "f", name, [{"step": "both"}])
+            assert shown["breakpoints"] == [{"when": "before", "step": "both"}]
+        await bench.advance(5)
+        assert [each["step"] for each in stops(bench)] == ["both"]
 
-            act(bench, "detach")
-            await bench.settle()
-            await bench.call("StopExecution", FlowName="f", ExecutionName="other")
+        act(bench, "detach")
+        await bench.settle()
+        await bench.call("StopExecution", FlowName="f", ExecutionName="other")
 
-            assert (await bench.describe())["Status"] == "Succeeded"
-            assert (await bench.describe("other"))["Status"] == "Stopped"
-            with pytest.raises(WorkflowError, match="completed"):
-                act(bench, "continue")
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Succeeded"
+        assert (await bench.describe("other"))["Status"] == "Stopped"
+        with pytest.raises(WorkflowError, match="completed"):
+            act(bench, "continue")
 
 
 @pytest.mark.parametrize(
@@ -289,16 +267,13 @@ def test_a_running_execution_is_watched_detached_and_stopped(workflow, definitio
         (["call"], "a breakpoint is an object"),
     ],
 )
-def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, problem):
+async def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, problem):
     """The text says what there is."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(OLD)
-            with pytest.raises(WorkflowError, match=problem):
-                debug(bench, *breakpoints)
-
-    asyncio.run(main())
+    async with workflow() as bench:
+        await bench.flow(OLD)
+        with pytest.raises(WorkflowError, match=problem):
+            debug(bench, *breakpoints)
 
 
 @pytest.mark.parametrize(
@@ -313,34 +288,28 @@ def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, problem):
         ("next", {"data": {"x": "x" * 70_000}}, "at most 65536 bytes"),
     ],
 )
-def test_what_cannot_be_done_at_a_stop_is_refused_and_changes_nothing(workflow, action, more, problem):
+async def test_what_cannot_be_done_at_a_stop_is_refused_and_changes_nothing(workflow, action, more, problem):
     """A choice, for one, cannot be skipped: where would it lead?"""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(NEW)
-            debug(bench, {"step": "which"})
-            await until_stop(bench)
-            before = bench.service.debugging.debugger.show(WORLD, "f", "e")
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(NEW)
+        debug(bench, {"step": "which"})
+        await until_stop(bench)
+        before = bench.service.debugging.debugger.show(WORLD, "f", "e")
 
-            with pytest.raises(WorkflowError, match=problem):
-                act(bench, action, **more)
+        with pytest.raises(WorkflowError, match=problem):
+            act(bench, action, **more)
 
-            assert bench.service.debugging.debugger.show(WORLD, "f", "e") == before
-
-    asyncio.run(main())
+        assert bench.service.debugging.debugger.show(WORLD, "f", "e") == before
 
 
-def test_nothing_is_done_where_nothing_has_stopped(workflow):
+async def test_nothing_is_done_where_nothing_has_stopped(workflow):
     """An execution that only waits has no stop to go on from."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(OLD)
-            await bench.begin({"n": 1})
-            with pytest.raises(WorkflowError, match="has not stopped anywhere"):
-                act(bench, "next")
-
-    asyncio.run(main())
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(OLD)
+        await bench.begin({"n": 1})
+        with pytest.raises(WorkflowError, match="has not stopped anywhere"):
+            act(bench, "next")

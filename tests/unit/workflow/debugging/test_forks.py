@@ -1,6 +1,5 @@
 """Executions that begin with the history of another one."""
 
-import asyncio
 import json
 
 import pytest
@@ -21,77 +20,66 @@ def without_times(events):
 
 
 @both_languages
-def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, tmp_path, definition):
+async def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, tmp_path, definition):
     """What is shared is not run again; what follows runs on the new input, over a restart too."""
 
-    async def main():
-        async with workflow(tmp_path / "s.db") as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            await bench.begin({"n": 1})
-            await bench.advance(100)
-            whole = await bench.events()
-            calls = len(bench.functions.calls)
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        await bench.begin({"n": 1})
+        await bench.advance(100)
+        whole = await bench.events()
+        calls = len(bench.functions.calls)
 
-            name = await bench.service.debugging.forks.fork(
-                WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"}
-            )
-            await bench.restart()
-            await bench.advance(10)
+        name = await bench.service.debugging.forks.fork(WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"})
+        await bench.restart()
+        await bench.advance(10)
 
-            forked = await bench.events(name)
-            entered = next(each["EventId"] for each in whole if each["StepName"] == "rest")
-            assert without_times(forked[: entered - 1]) == without_times(whole[: entered - 1])
-            assert [each["Type"] for each in forked] == [each["Type"] for each in whole]
-            assert json.loads(forked[entered - 1]["EventDetail"])["input"] == {"n": 1, "answer": "new"}
-            assert len(bench.functions.calls) == calls + 1  # only the task in the branch
-            assert (await bench.describe(name))["Status"] == "Succeeded"
-
-    asyncio.run(main())
+        forked = await bench.events(name)
+        entered = next(each["EventId"] for each in whole if each["StepName"] == "rest")
+        assert without_times(forked[: entered - 1]) == without_times(whole[: entered - 1])
+        assert [each["Type"] for each in forked] == [each["Type"] for each in whole]
+        assert json.loads(forked[entered - 1]["EventDetail"])["input"] == {"n": 1, "answer": "new"}
+        assert len(bench.functions.calls) == calls + 1  # only the task in the branch
+        assert (await bench.describe(name))["Status"] == "Succeeded"
 
 
 @both_languages
-def test_every_event_can_be_forked_at(workflow, definition):
+async def test_every_event_can_be_forked_at(workflow, definition):
     """Wherever a fork begins it ends as the original did, waits with what they had left."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(definition)
-            await bench.begin({"n": 1})
-            await bench.advance(100)
-            output, number = (await bench.describe())["Output"], len(await bench.events())
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(definition)
+        await bench.begin({"n": 1})
+        await bench.advance(100)
+        output, number = (await bench.describe())["Output"], len(await bench.events())
 
-            for event in range(2, number + 1):
-                name = await fork(bench, event=event)
-                await bench.advance(4)
-                assert (await bench.describe(name))["Output"] == output, event
-
-    asyncio.run(main())
+        for event in range(2, number + 1):
+            name = await fork(bench, event=event)
+            await bench.advance(4)
+            assert (await bench.describe(name))["Output"] == output, event
 
 
-def test_a_fork_of_a_failure_goes_on_with_a_mended_definition(workflow):
+async def test_a_fork_of_a_failure_goes_on_with_a_mended_definition(workflow):
     """The flow keeps its own definition; a definition that does not fit the history is refused."""
     mended = NEW.replace("Condition: $Input.n == 1", "Condition: $Input.n == 2")
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(NEW)
-            await bench.begin({"n": 2})
-            await bench.advance(10)
-            assert (await bench.describe())["Status"] == "Failed"
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(NEW)
+        await bench.begin({"n": 2})
+        await bench.advance(10)
+        assert (await bench.describe())["Status"] == "Failed"
 
-            name = await fork(bench, before="which", definition=mended, name="mended")
-            reply = await bench.describe(name)
+        name = await fork(bench, before="which", definition=mended, name="mended")
+        reply = await bench.describe(name)
 
-            assert (name, reply["Status"], reply["FlowDefinition"]) == ("mended", "Succeeded", mended)
-            assert (await bench.call("DescribeFlow", Name="f"))["Definition"] == NEW
-            other = NEW.replace("Name: rest", "Name: nap").replace("Next: rest", "Next: nap")
-            with pytest.raises(WorkflowError, match="enters 'rest', the definition has 'nap'"):
-                await fork(bench, before="which", definition=other)
-
-    asyncio.run(main())
+        assert (name, reply["Status"], reply["FlowDefinition"]) == ("mended", "Succeeded", mended)
+        assert (await bench.call("DescribeFlow", Name="f"))["Definition"] == NEW
+        other = NEW.replace("Name: rest", "Name: nap").replace("Next: rest", "Next: nap")
+        with pytest.raises(WorkflowError, match="enters 'rest', the definition has 'nap'"):
+            await fork(bench, before="which", definition=other)
 
 
 @pytest.mark.parametrize(
@@ -107,20 +95,17 @@ def test_a_fork_of_a_failure_goes_on_with_a_mended_definition(workflow):
         ({"before": "rest", "name": "a b"}, "ExecutionName"),
     ],
 )
-def test_places_that_are_none_are_refused(workflow, more, problem):
+async def test_places_that_are_none_are_refused(workflow, more, problem):
     """Each with its reason, and no execution is made."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", answers)
-            await bench.flow(NEW)
-            await bench.begin({"n": 1})
-            await bench.advance(10)
+    async with workflow() as bench:
+        bench.functions.on("f", answers)
+        await bench.flow(NEW)
+        await bench.begin({"n": 1})
+        await bench.advance(10)
 
-            with pytest.raises(WorkflowError, match=problem):
-                await fork(bench, **more)
+        with pytest.raises(WorkflowError, match=problem):
+            await fork(bench, **more)
 
-            listed = await bench.call("ListExecutions", FlowName="f")
-            assert [each["Name"] for each in listed["Executions"]] == ["e"]
-
-    asyncio.run(main())
+        listed = await bench.call("ListExecutions", FlowName="f")
+        assert [each["Name"] for each in listed["Executions"]] == ["e"]

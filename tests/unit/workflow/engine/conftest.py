@@ -154,9 +154,9 @@ class Play:
 
     def _wish(self, command: WakeAt | CallService) -> None:
         if isinstance(command, WakeAt):
-            if (command.entry, command.kind, command.instant) not in self._wished:
-                self._wished.add((command.entry, command.kind, command.instant))
-                self._plan(command.instant, command.entry, TimerFired(command.entry, command.kind, Millis(0)))
+            if (command.entry, command.kind, command.at) not in self._wished:
+                self._wished.add((command.entry, command.kind, command.at))
+                self._plan(command.at, command.entry, TimerFired(command.entry, command.kind, Millis(0)))
             return
         found = self.state.find(command.entry)
         assert found is not None

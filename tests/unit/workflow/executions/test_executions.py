@@ -35,165 +35,144 @@ def types(events) -> list[str]:
     return [event["Type"] for event in events]
 
 
-def test_start_returns_before_the_first_step_runs(workflow):
+async def test_start_returns_before_the_first_step_runs(workflow):
     """The reply says Starting; a moment later the execution has ended."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
 
-            reply = await bench.call("StartExecution", FlowName="f", Input='{ "b": 1, "a": 2 }')
-            early = await bench.describe(reply["Name"])
-            await bench.settle()
-            late = await bench.describe(reply["Name"])
+        reply = await bench.call("StartExecution", FlowName="f", Input='{ "b": 1, "a": 2 }')
+        early = await bench.describe(reply["Name"])
+        await bench.settle()
+        late = await bench.describe(reply["Name"])
 
-            assert (reply["Status"], reply["Output"], reply["StoppedTime"]) == ("Starting", "", "")
-            assert reply["Input"] == '{ "b": 1, "a": 2 }'
-            assert reply["FlowDefinition"] == ONE_PASS
-            assert early["Status"] == "Starting"
-            assert (late["Status"], late["Output"]) == ("Succeeded", "{}")
-            assert late["StoppedTime"] == late["StartedTime"] == "2023-11-14T22:13:20.000Z"
-
-    asyncio.run(main())
+        assert (reply["Status"], reply["Output"], reply["StoppedTime"]) == ("Starting", "", "")
+        assert reply["Input"] == '{ "b": 1, "a": 2 }'
+        assert reply["FlowDefinition"] == ONE_PASS
+        assert early["Status"] == "Starting"
+        assert (late["Status"], late["Output"]) == ("Succeeded", "{}")
+        assert late["StoppedTime"] == late["StartedTime"] == "2023-11-14T22:13:20.000Z"
 
 
-def test_start_is_idempotent_while_the_execution_runs(workflow):
+async def test_start_is_idempotent_while_the_execution_runs(workflow):
     """The running one is returned, whatever the input; an ended one's name is taken."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin({"n": 1})
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin({"n": 1})
 
-            again = await bench.begin({"n": 2})
-            await bench.advance(100)
-            ended = await bench.begin({"n": 1})
+        again = await bench.begin({"n": 2})
+        await bench.advance(100)
+        ended = await bench.begin({"n": 1})
 
-            assert again["Input"] == '{"n": 1}'
-            assert again["Status"] == "Running"
-            assert len(await bench.events()) == 10
-            assert (ended["HTTP"], ended["Code"]) == (400, "ExecutionAlreadyExists")
-            assert ended["Message"] == "Execution e for flow f already exists."
-
-    asyncio.run(main())
+        assert again["Input"] == '{"n": 1}'
+        assert again["Status"] == "Running"
+        assert len(await bench.events()) == 10
+        assert (ended["HTTP"], ended["Code"]) == (400, "ExecutionAlreadyExists")
+        assert ended["Message"] == "Execution e for flow f already exists."
 
 
-def test_stop_ends_an_execution_at_once(workflow):
+async def test_stop_ends_an_execution_at_once(workflow):
     """Waits are dropped; the reply has the state after the stop, and a second stop is refused."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin()
-            await bench.advance(3)
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin()
+        await bench.advance(3)
 
-            reply = await bench.call("StopExecution", FlowName="f", ExecutionName="e", Error="E", Cause="enough")
-            again = await bench.call("StopExecution", FlowName="f", ExecutionName="e")
-            await bench.advance(200)
+        reply = await bench.call("StopExecution", FlowName="f", ExecutionName="e", Error="E", Cause="enough")
+        again = await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        await bench.advance(200)
 
-            assert (reply["Status"], reply["Output"], reply["StoppedTime"]) == (
-                "Stopped", "", "2023-11-14T22:13:23.000Z",
-            )  # fmt: skip
-            assert reply["RoleArn"] == ""
-            assert (again["HTTP"], again["Code"]) == (400, "ExecutionAlreadyCompleted")
-            events = await bench.events()
-            assert types(events)[-2:] == ["StepStarted", "ExecutionStopped"]
-            assert events[-1]["EventDetail"] == '{"error":"E","cause":"enough"}'
-            assert bench.database.read("SELECT count(*) FROM workflow_wakeups").fetchone() == (0,)
-
-    asyncio.run(main())
+        assert (reply["Status"], reply["Output"], reply["StoppedTime"]) == (
+            "Stopped", "", "2023-11-14T22:13:23.000Z",
+        )  # fmt: skip
+        assert reply["RoleArn"] == ""
+        assert (again["HTTP"], again["Code"]) == (400, "ExecutionAlreadyCompleted")
+        events = await bench.events()
+        assert types(events)[-2:] == ["StepStarted", "ExecutionStopped"]
+        assert events[-1]["EventDetail"] == '{"error":"E","cause":"enough"}'
+        assert bench.database.read("SELECT count(*) FROM workflow_wakeups").fetchone() == (0,)
 
 
-def test_stop_cancels_running_functions(workflow):
+async def test_stop_cancels_running_functions(workflow):
     """A call that is being made is called off, and what it would have brought is not recorded."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(TASK)
-            await bench.begin()
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(TASK)
+        await bench.begin()
 
-            await bench.call("StopExecution", FlowName="f", ExecutionName="e")
-            await bench.settle()
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        await bench.settle()
 
-            assert bench.functions.cancelled == ["f"]
-            assert types(await bench.events())[-1] == "ExecutionStopped"
-
-    asyncio.run(main())
+        assert bench.functions.cancelled == ["f"]
+        assert types(await bench.events())[-1] == "ExecutionStopped"
 
 
-def test_flow_timeout_ends_the_execution(workflow):
+async def test_flow_timeout_ends_the_execution(workflow):
     """TimedOut, with FnF.Timeout in the history; the running call is cancelled."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(TASK + "timeoutSeconds: 30\n")
-            await bench.begin()
-            await bench.advance(29)
-            running = await bench.describe()
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(TASK + "timeoutSeconds: 30\n")
+        await bench.begin()
+        await bench.advance(29)
+        running = await bench.describe()
 
-            await bench.advance(1)
+        await bench.advance(1)
 
-            assert running["Status"] == "Running"
-            described = await bench.describe()
-            assert (described["Status"], described["StoppedTime"]) == ("TimedOut", "2023-11-14T22:13:50.000Z")
-            assert json.loads((await bench.events())[-1]["EventDetail"])["error"] == "FnF.Timeout"
-            assert bench.functions.cancelled == ["f"]
-
-    asyncio.run(main())
+        assert running["Status"] == "Running"
+        described = await bench.describe()
+        assert (described["Status"], described["StoppedTime"]) == ("TimedOut", "2023-11-14T22:13:50.000Z")
+        assert json.loads((await bench.events())[-1]["EventDetail"])["error"] == "FnF.Timeout"
+        assert bench.functions.cancelled == ["f"]
 
 
-def test_an_execution_lasts_a_year_at_most(workflow):
+async def test_an_execution_lasts_a_year_at_most(workflow):
     """Without timeoutSeconds too."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
-            bench.functions.on("f", lambda event: {})
-            await bench.begin()
+    async with workflow() as bench:
+        await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
+        bench.functions.on("f", lambda event: {})
+        await bench.begin()
 
-            await bench.advance(365 * 86_400 - 1)
-            before = await bench.describe()
-            await bench.advance(1)
+        await bench.advance(365 * 86_400 - 1)
+        before = await bench.describe()
+        await bench.advance(1)
 
-            assert before["Status"] == "Running"
-            assert (await bench.describe())["Status"] == "TimedOut"
-
-    asyncio.run(main())
+        assert before["Status"] == "Running"
+        assert (await bench.describe())["Status"] == "TimedOut"
 
 
-def test_task_timeout_cancels_the_call_and_retries(workflow):
+async def test_task_timeout_cancels_the_call_and_retries(workflow):
     """The late reply of the first attempt cannot complete the second."""
 
-    async def main():
-        async with workflow() as bench:
-            pending = []
+    async with workflow() as bench:
+        pending = []
 
-            def hang(event):
-                pending.append(asyncio.get_running_loop().create_future())
-                return pending[-1]
+        def hang(event):
+            pending.append(asyncio.get_running_loop().create_future())
+            return pending[-1]
 
-            bench.functions.on("f", hang)
-            await bench.flow(CALLBACK)
-            await bench.begin()
+        bench.functions.on("f", hang)
+        await bench.flow(CALLBACK)
+        await bench.begin()
 
-            await bench.advance(60)
-            second_token = bench.functions.calls[1][1]["token"]
-            stale = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
-            early = await bench.call("ReportTaskSucceeded", TaskToken=second_token, Output='{"ok":1}')
-            await bench.settle()
+        await bench.advance(60)
+        second_token = bench.functions.calls[1][1]["token"]
+        stale = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
+        early = await bench.call("ReportTaskSucceeded", TaskToken=second_token, Output='{"ok":1}')
+        await bench.settle()
 
-            assert bench.functions.cancelled[:1] == ["f"]
-            assert stale["Code"] == "TaskAlreadyCompleted"
-            assert "EventId" in early
-            assert (await bench.describe())["Output"] == '{"ok":1}'
-            assert types(await bench.events())[1:] == [
-                "StepEntered", "TaskScheduled", "TaskStarted", "TaskTimedOut", "TaskScheduled", "TaskStarted",
-                "TaskSubmitted", "TaskSucceeded", "StepExited", "ExecutionSucceeded",
-            ]  # fmt: skip
-
-    asyncio.run(main())
+        assert bench.functions.cancelled[:1] == ["f"]
+        assert stale["Code"] == "TaskAlreadyCompleted"
+        assert "EventId" in early
+        assert (await bench.describe())["Output"] == '{"ok":1}'
+        assert types(await bench.events())[1:] == [
+            "StepEntered", "TaskScheduled", "TaskStarted", "TaskTimedOut", "TaskScheduled", "TaskStarted",
+            "TaskSubmitted", "TaskSucceeded", "StepExited", "ExecutionSucceeded",
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -211,206 +190,179 @@ def test_task_timeout_cancels_the_call_and_retries(workflow):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_function_failures_have_the_documented_names(workflow, reply, error):
+async def test_function_failures_have_the_documented_names(workflow, reply, error):
     """A refusal is FC.{code}, a thrown error its own type, everything else FC.Unknown."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: reply)
-            await bench.flow(TASK)
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: reply)
+        await bench.flow(TASK)
 
-            await bench.begin()
+        await bench.begin()
 
-            events = await bench.events()
-            assert types(events)[4] == "TaskFailed"
-            assert json.loads(events[4]["EventDetail"])["error"] == error
-            if reply.error_type:
-                assert json.loads(events[4]["EventDetail"])["cause"] == reply.body.decode()
-
-    asyncio.run(main())
+        events = await bench.events()
+        assert types(events)[4] == "TaskFailed"
+        assert json.loads(events[4]["EventDetail"])["error"] == error
+        if reply.error_type:
+            assert json.loads(events[4]["EventDetail"])["cause"] == reply.body.decode()
 
 
-def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
+async def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
     """The log gets the traceback, the flow an error it can catch."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(TASK)  # no script: the double raises KeyError
-            await bench.begin()
+    async with workflow() as bench:
+        await bench.flow(TASK)  # no script: the double raises KeyError
+        await bench.begin()
 
-            assert (await bench.describe())["Status"] == "Failed"
-            assert json.loads((await bench.events())[-1]["EventDetail"])["error"] == "FnF.RuntimeError"
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Failed"
+        assert json.loads((await bench.events())[-1]["EventDetail"])["error"] == "FnF.RuntimeError"
     assert "KeyError" in caplog.text
 
 
 # --- long poll ------------------------------------------------------------------------------------------------------
 
 
-def test_a_long_poll_is_answered_when_the_execution_ends(workflow):
+async def test_a_long_poll_is_answered_when_the_execution_ends(workflow):
     """Held without a task of its own, and answered with the final state."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin()
-            tasks = len(asyncio.all_tasks())
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin()
+        tasks = len(asyncio.all_tasks())
 
-            parked = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
-            await bench.advance(59)
-            held = not parked.done() and len(asyncio.all_tasks()) == tasks
-            await bench.advance(1)
-            at_time_out = decoded(parked)
-            parked = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
-            await bench.advance(40)
+        parked = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
+        await bench.advance(59)
+        held = not parked.done() and len(asyncio.all_tasks()) == tasks
+        await bench.advance(1)
+        at_time_out = decoded(parked)
+        parked = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
+        await bench.advance(40)
 
-            assert held
-            assert at_time_out["Status"] == "Running"
-            assert decoded(parked)["Status"] == "Succeeded"
-            assert len(bench.service._waiters) == 0
-
-    asyncio.run(main())
+        assert held
+        assert at_time_out["Status"] == "Running"
+        assert decoded(parked)["Status"] == "Succeeded"
+        assert len(bench.service._waiters) == 0
 
 
-def test_a_long_poll_that_is_given_up_leaves_nothing_behind(workflow):
+async def test_a_long_poll_that_is_given_up_leaves_nothing_behind(workflow):
     """Neither a waiter nor a timer."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin()
-            timers = len(bench.timers)
-            answer = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
-            await bench.settle()
-            assert len(bench.service._waiters) == 1
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin()
+        timers = len(bench.timers)
+        answer = bench.handle("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=60)
+        await bench.settle()
+        assert len(bench.service._waiters) == 1
 
-            answer.cancel()
-            await bench.settle()
+        answer.cancel()
+        await bench.settle()
 
-            assert len(bench.service._waiters) == 0
-            assert len(bench.timers) == timers
-
-    asyncio.run(main())
+        assert len(bench.service._waiters) == 0
+        assert len(bench.timers) == timers
 
 
 # --- restart --------------------------------------------------------------------------------------------------------
 
 
-def test_calls_without_a_result_are_made_again_after_a_restart(workflow, tmp_path):
+async def test_calls_without_a_result_are_made_again_after_a_restart(workflow, tmp_path):
     """At least once, with the same idempotency key."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(TASK)
-            await bench.begin({"n": 1})
-            await bench.crash()
-            bench.functions.on("f", lambda event: {"ok": 1})
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(TASK)
+        await bench.begin({"n": 1})
+        await bench.crash()
+        bench.functions.on("f", lambda event: {"ok": 1})
 
-            await bench.start()
+        await bench.start()
 
-            assert len(bench.functions.calls) == 2
-            assert bench.functions.calls[0] == bench.functions.calls[1]
-            assert (await bench.describe())["Output"] == '{"ok":1}'
-
-    asyncio.run(main())
+        assert len(bench.functions.calls) == 2
+        assert bench.functions.calls[0] == bench.functions.calls[1]
+        assert (await bench.describe())["Output"] == '{"ok":1}'
 
 
-def test_starting_twice_does_nothing_twice(workflow, tmp_path):
+async def test_starting_twice_does_nothing_twice(workflow, tmp_path):
     """Recovery only makes work claimable again."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(TASK)
-            await bench.begin()
-            await bench.restart()
-            bench.service._engine.recover()
-            await bench.settle()
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(TASK)
+        await bench.begin()
+        await bench.restart()
+        bench.service._engine.recover()
+        await bench.settle()
 
-            assert len(bench.functions.calls) == 2  # once before the restart, once after
-
-    asyncio.run(main())
+        assert len(bench.functions.calls) == 2  # once before the restart, once after
 
 
-def test_callbacks_and_time_outs_survive_a_restart(workflow, tmp_path):
+async def test_callbacks_and_time_outs_survive_a_restart(workflow, tmp_path):
     """Tokens stay valid; the time-out keeps its instant and is over even when it passed while nothing ran."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            bench.functions.on("f", lambda event: {})
-            await bench.flow(CALLBACK)
-            await bench.begin(name="reported")
-            await bench.begin(name="late")
-            await bench.crash()
-            bench.clock.move_to(bench.clock.now() + 20_000)
-            await bench.start()
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: {})
+        await bench.flow(CALLBACK)
+        await bench.begin(name="reported")
+        await bench.begin(name="late")
+        await bench.crash()
+        bench.clock.move_to(bench.clock.now() + 20_000)
+        await bench.start()
 
-            reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
-            await bench.crash()
-            bench.clock.move_to(bench.clock.now() + 100_000)
-            await bench.start()
+        reply = await bench.call("ReportTaskSucceeded", TaskToken=bench.functions.calls[0][1]["token"], Output="{}")
+        await bench.crash()
+        bench.clock.move_to(bench.clock.now() + 100_000)
+        await bench.start()
 
-            assert reply["EventId"] == 6
-            assert (await bench.describe("reported"))["Status"] == "Succeeded"
-            assert "TaskTimedOut" in types(await bench.events("late"))
-
-    asyncio.run(main())
+        assert reply["EventId"] == 6
+        assert (await bench.describe("reported"))["Status"] == "Succeeded"
+        assert "TaskTimedOut" in types(await bench.events("late"))
 
 
-def test_an_execution_accepted_just_before_a_crash_runs_after_it(workflow, tmp_path):
+async def test_an_execution_accepted_just_before_a_crash_runs_after_it(workflow, tmp_path):
     """Acknowledged means kept, even if no event was recorded yet."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            await bench.flow(ONE_PASS)
-            await bench.call("StartExecution", FlowName="f", ExecutionName="e")
-            bench.service._engine._closed = True  # the process dies before the next tick
-            await bench.restart()
+    async with workflow(tmp_path / "state.db") as bench:
+        await bench.flow(ONE_PASS)
+        await bench.call("StartExecution", FlowName="f", ExecutionName="e")
+        bench.service._engine._closed = True  # the process dies before the next tick
+        await bench.restart()
 
-            assert (await bench.describe())["Status"] == "Succeeded"
-            assert len(await bench.events()) == 6
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Succeeded"
+        assert len(await bench.events()) == 6
 
 
-def test_a_lost_transaction_is_done_again(workflow):
+async def test_a_lost_transaction_is_done_again(workflow):
     """When a commit fails, memory is put aside and the work claimed anew."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: {"ok": 1})
-            await bench.flow(TASK)
-            await bench.database.committed()
-            reply = await bench.call("StartExecution", FlowName="f", ExecutionName="e")
-            await bench.database.committed()
-            real, failed = bench.database._connection, []
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: {"ok": 1})
+        await bench.flow(TASK)
+        await bench.database.committed()
+        reply = await bench.call("StartExecution", FlowName="f", ExecutionName="e")
+        await bench.database.committed()
+        real, failed = bench.database._connection, []
 
-            class Failing:
-                def __getattr__(self, name):
-                    return getattr(real, name)
+        class Failing:
+            def __getattr__(self, name):
+                return getattr(real, name)
 
-                def execute(self, sql, *parameters):
-                    if sql == "COMMIT" and not failed:
-                        failed.append(True)
-                        raise sqlite3.OperationalError("disk I/O error")
-                    return real.execute(sql, *parameters)
+            def execute(self, sql, *parameters):
+                if sql == "COMMIT" and not failed:
+                    failed.append(True)
+                    raise sqlite3.OperationalError("disk I/O error")
+                return real.execute(sql, *parameters)
 
-            bench.database._connection = Failing()
-            await bench.settle()
-            bench.database._connection = real
-            await bench.advance(2)
+        bench.database._connection = Failing()
+        await bench.settle()
+        bench.database._connection = real
+        await bench.advance(2)
 
-            assert failed
-            assert reply["Status"] == "Starting"
-            assert (await bench.describe())["Status"] == "Succeeded"
-            assert len(await bench.events()) == 7
-
-    asyncio.run(main())
+        assert failed
+        assert reply["Status"] == "Starting"
+        assert (await bench.describe())["Status"] == "Succeeded"
+        assert len(await bench.events()) == 7
 
 
-def test_a_long_history_wakes_at_constant_cost(workflow, tmp_path):
+async def test_a_long_history_wakes_at_constant_cost(workflow, tmp_path):
     """A snapshot bounds what is read again: a handful of events, however long the loop has run."""
 
     loop = f"""
@@ -422,118 +374,103 @@ steps:
   - {{type: choice, name: c, choices: [{{condition: $.on, goto: w}}]}}
 """
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            bench.functions.on("f", lambda event: {"on": True})
-            await bench.flow(loop)
-            await bench.begin()
-            await bench.advance(100)
-            await bench.restart()
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: {"on": True})
+        await bench.flow(loop)
+        await bench.begin()
+        await bench.advance(100)
+        await bench.restart()
 
-            row = bench.database.read("SELECT last_event, snapshot FROM workflow_executions").fetchone()
-            await bench.advance(1)
+        row = bench.database.read("SELECT last_event, snapshot FROM workflow_executions").fetchone()
+        await bench.advance(1)
 
-            assert row[0] > 1000
-            assert row[0] - json.loads(row[1])[1] < 8
-            assert len(row[1]) < 500
-            assert len(await bench.events()) == 999
-            assert len(bench.functions.calls) == 101
-
-    asyncio.run(main())
+        assert row[0] > 1000
+        assert row[0] - json.loads(row[1])[1] < 8
+        assert len(row[1]) < 500
+        assert len(await bench.events()) == 999
+        assert len(bench.functions.calls) == 101
 
 
 # --- deleting -------------------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_flows_executions_stop_after_their_step(workflow):
+async def test_a_deleted_flows_executions_stop_after_their_step(workflow):
     """Out of sight at once; the step under way ends, the next is not entered, and nothing is left in the store."""
 
-    async def main():
-        async with workflow() as bench:
-            future = asyncio.get_running_loop().create_future()
-            bench.functions.on("f", lambda event: future)
-            await bench.flow(TASK + f"  - {{type: task, name: second, resourceArn: '{FN}'}}\n")
-            await bench.begin()
+    async with workflow() as bench:
+        future = asyncio.get_running_loop().create_future()
+        bench.functions.on("f", lambda event: future)
+        await bench.flow(TASK + f"  - {{type: task, name: second, resourceArn: '{FN}'}}\n")
+        await bench.begin()
 
-            await bench.call("DeleteFlow", Name="f")
-            await bench.settle()
-            gone = await bench.describe()
-            kept = bench.database.read("SELECT count(*) FROM workflow_executions").fetchone()
-            future.set_result({})
-            await bench.settle()
+        await bench.call("DeleteFlow", Name="f")
+        await bench.settle()
+        gone = await bench.describe()
+        kept = bench.database.read("SELECT count(*) FROM workflow_executions").fetchone()
+        future.set_result({})
+        await bench.settle()
 
-            assert gone["Code"] == "FlowNotExists"
-            assert kept == (1,)
-            assert len(bench.functions.calls) == 1
-            for table in ("flows", "executions", "events", "definitions", "wakeups", "calls"):
-                assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table
-
-    asyncio.run(main())
+        assert gone["Code"] == "FlowNotExists"
+        assert kept == (1,)
+        assert len(bench.functions.calls) == 1
+        for table in ("flows", "executions", "events", "definitions", "wakeups", "calls"):
+            assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table
 
 
-def test_a_new_flow_of_a_deleted_name_is_independent(workflow):
+async def test_a_new_flow_of_a_deleted_name_is_independent(workflow):
     """Executions, history and tokens of the old one are not those of the new one."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: {})
-            await bench.flow(CALLBACK)
-            await bench.begin()
-            token = bench.functions.calls[0][1]["token"]
-            await bench.call("DeleteFlow", Name="f")
-            bench.clock.move_to(bench.clock.now() + 5)
-            await bench.flow(CALLBACK)
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: {})
+        await bench.flow(CALLBACK)
+        await bench.begin()
+        token = bench.functions.calls[0][1]["token"]
+        await bench.call("DeleteFlow", Name="f")
+        bench.clock.move_to(bench.clock.now() + 5)
+        await bench.flow(CALLBACK)
 
-            missing = await bench.describe()
-            unknown = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
-            await bench.begin()
-            foreign = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
+        missing = await bench.describe()
+        unknown = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
+        await bench.begin()
+        foreign = await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
 
-            assert missing["Code"] == "ExecutionNotExists"
-            assert unknown["Code"] == "ExecutionNotExists"
-            assert foreign["Code"] == "InvalidArgument"
-
-    asyncio.run(main())
+        assert missing["Code"] == "ExecutionNotExists"
+        assert unknown["Code"] == "ExecutionNotExists"
+        assert foreign["Code"] == "InvalidArgument"
 
 
-def test_a_large_deleted_flow_is_cleared_in_portions(workflow):
+async def test_a_large_deleted_flow_is_cleared_in_portions(workflow):
     """The loop is not held by thousands of rows."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            for number in range(300):
-                await bench.begin(name=f"e{number}")
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        for number in range(300):
+            await bench.begin(name=f"e{number}")
 
-            await bench.call("DeleteFlow", Name="f")
-            after_one_tick = bench.database.read("SELECT count(*) FROM workflow_events").fetchone()[0]
-            await bench.settle()
+        await bench.call("DeleteFlow", Name="f")
+        after_one_tick = bench.database.read("SELECT count(*) FROM workflow_events").fetchone()[0]
+        await bench.settle()
 
-            assert after_one_tick == 1800
-            assert bench.database.read("SELECT count(*) FROM workflow_events").fetchone() == (0,)
-
-    asyncio.run(main())
+        assert after_one_tick == 1800
+        assert bench.database.read("SELECT count(*) FROM workflow_events").fetchone() == (0,)
 
 
-def test_update_touches_later_executions_only(workflow):
+async def test_update_touches_later_executions_only(workflow):
     """An execution keeps the definition it was started with."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin(name="old")
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin(name="old")
 
-            await bench.call("UpdateFlow", Name="f", Definition=ONE_PASS)
-            await bench.begin(name="new")
-            old = await bench.describe("old")
-            await bench.advance(100)
+        await bench.call("UpdateFlow", Name="f", Definition=ONE_PASS)
+        await bench.begin(name="new")
+        old = await bench.describe("old")
+        await bench.advance(100)
 
-            assert old["FlowDefinition"] == WAIT
-            assert (await bench.describe("new"))["FlowDefinition"] == ONE_PASS
-            assert (await bench.describe("old"))["Status"] == "Succeeded"
-            assert bench.database.read("SELECT count(*) FROM workflow_definitions").fetchone() == (2,)
-
-    asyncio.run(main())
+        assert old["FlowDefinition"] == WAIT
+        assert (await bench.describe("new"))["FlowDefinition"] == ONE_PASS
+        assert (await bench.describe("old"))["Status"] == "Succeeded"
+        assert bench.database.read("SELECT count(*) FROM workflow_definitions").fetchone() == (2,)
 
 
 # --- children -------------------------------------------------------------------------------------------------------
@@ -552,29 +489,26 @@ steps:
 """
 
 
-def test_a_sync_child_hands_its_output_to_the_parent(workflow):
+async def test_a_sync_child_hands_its_output_to_the_parent(workflow):
     """TaskSubmitted when it has started, TaskSucceeded when it has ended."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(
-                "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 5}\n"
-                "outputMappings: [{target: got, source: $input.n}]\n",
-                "child",
-            )
-            await bench.flow(PARENT.format(pattern="sync"))
-            await bench.begin({"n": 7})
-            running = await bench.describe()
+    async with workflow() as bench:
+        await bench.flow(
+            "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 5}\n"
+            "outputMappings: [{target: got, source: $input.n}]\n",
+            "child",
+        )
+        await bench.flow(PARENT.format(pattern="sync"))
+        await bench.begin({"n": 7})
+        running = await bench.describe()
 
-            await bench.advance(5)
+        await bench.advance(5)
 
-            assert running["Status"] == "Running"
-            assert (await bench.describe())["Output"] == '{"got":7}'
-            assert types(await bench.events())[2:7] == [
-                "TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded", "StepExited",
-            ]  # fmt: skip
-
-    asyncio.run(main())
+        assert running["Status"] == "Running"
+        assert (await bench.describe())["Output"] == '{"got":7}'
+        assert types(await bench.events())[2:7] == [
+            "TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded", "StepExited",
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -587,85 +521,73 @@ def test_a_sync_child_hands_its_output_to_the_parent(workflow):
     ],
     ids=["failed", "stopped with error", "stopped", "timed out"],
 )
-def test_a_sync_childs_end_is_the_parents_error(workflow, steps, action, error):
+async def test_a_sync_childs_end_is_the_parents_error(workflow, steps, action, error):
     """A fail step cannot be caught inside its flow, but by the flow that runs it."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(f"version: v1\ntype: flow\nsteps:\n{steps}", "child")
-            await bench.flow(PARENT.format(pattern="sync"))
-            await bench.begin()
-            child = (await bench.call("ListExecutions", FlowName="child"))["Executions"][0]["Name"]
+    async with workflow() as bench:
+        await bench.flow(f"version: v1\ntype: flow\nsteps:\n{steps}", "child")
+        await bench.flow(PARENT.format(pattern="sync"))
+        await bench.begin()
+        child = (await bench.call("ListExecutions", FlowName="child"))["Executions"][0]["Name"]
 
-            if action is not None:
-                await bench.call("StopExecution", FlowName="child", ExecutionName=child, **action)
-            await bench.advance(5)
+        if action is not None:
+            await bench.call("StopExecution", FlowName="child", ExecutionName=child, **action)
+        await bench.advance(5)
 
-            described = await bench.describe()
-            assert described["Status"] == "Succeeded"
-            assert error.items() <= json.loads(described["Output"]).items()
-
-    asyncio.run(main())
+        described = await bench.describe()
+        assert described["Status"] == "Succeeded"
+        assert error.items() <= json.loads(described["Output"]).items()
 
 
-def test_stopping_a_parent_stops_its_sync_child(workflow):
+async def test_stopping_a_parent_stops_its_sync_child(workflow):
     """A requestResponse child lives on."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT, "child")
-            await bench.flow(PARENT.format(pattern="sync"))
-            await bench.flow(PARENT.format(pattern="requestResponse"), "g")
-            await bench.begin()
-            await bench.begin(flow="g")
+    async with workflow() as bench:
+        await bench.flow(WAIT, "child")
+        await bench.flow(PARENT.format(pattern="sync"))
+        await bench.flow(PARENT.format(pattern="requestResponse"), "g")
+        await bench.begin()
+        await bench.begin(flow="g")
 
-            await bench.call("StopExecution", FlowName="f", ExecutionName="e")
-            await bench.settle()
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        await bench.settle()
 
-            children = (await bench.call("ListExecutions", FlowName="child"))["Executions"]
-            assert sorted(child["Status"] for child in children) == ["Running", "Stopped"]
-            assert json.loads((await bench.describe(flow="g"))["Output"])["Status"] == "Starting"
-
-    asyncio.run(main())
+        children = (await bench.call("ListExecutions", FlowName="child"))["Executions"]
+        assert sorted(child["Status"] for child in children) == ["Running", "Stopped"]
+        assert json.loads((await bench.describe(flow="g"))["Output"])["Status"] == "Starting"
 
 
-def test_a_missing_child_is_an_error_of_the_task(workflow):
+async def test_a_missing_child_is_an_error_of_the_task(workflow):
     """FnF.FlowNotExists."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(PARENT.format(pattern="sync"))
-            await bench.begin()
+    async with workflow() as bench:
+        await bench.flow(PARENT.format(pattern="sync"))
+        await bench.begin()
 
-            assert json.loads((await bench.describe())["Output"])["e"] == "FnF.FlowNotExists"
-            assert "TaskSubmitFailed" in types(await bench.events())
-
-    asyncio.run(main())
+        assert json.loads((await bench.describe())["Output"])["e"] == "FnF.FlowNotExists"
+        assert "TaskSubmitFailed" in types(await bench.events())
 
 
-def test_an_execution_reports_its_end_to_the_token_it_was_given(workflow, tmp_path):
+async def test_an_execution_reports_its_end_to_the_token_it_was_given(workflow, tmp_path):
     """CallbackFnFTaskToken, also when the emulator was down in between."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            bench.functions.on("f", lambda event: {})
-            await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
-            await bench.flow(WAIT.replace("name: p}", "name: p, outputMappings: [{target: x, source: 1}]}"), "other")
-            await bench.begin()
-            token = bench.functions.calls[0][1]["token"]
-            await bench.call("StartExecution", FlowName="other", ExecutionName="o", CallbackFnFTaskToken=token)
-            await bench.settle()
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: {})
+        await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
+        await bench.flow(WAIT.replace("name: p}", "name: p, outputMappings: [{target: x, source: 1}]}"), "other")
+        await bench.begin()
+        token = bench.functions.calls[0][1]["token"]
+        await bench.call("StartExecution", FlowName="other", ExecutionName="o", CallbackFnFTaskToken=token)
+        await bench.settle()
 
-            await bench.restart()
-            await bench.advance(100)
+        await bench.restart()
+        await bench.advance(100)
 
-            assert (await bench.describe())["Output"] == '{"x":1}'
-            assert bench.database.read("SELECT count(*) FROM workflow_callbacks").fetchone() == (0,)
-
-    asyncio.run(main())
+        assert (await bench.describe())["Output"] == '{"x":1}'
+        assert bench.database.read("SELECT count(*) FROM workflow_callbacks").fetchone() == (0,)
 
 
-def test_an_action_starts_an_execution(workflow):
+async def test_an_action_starts_an_execution(workflow):
     """fnf:StartExecution, whose errors carry the prefix in lower case."""
     definition = """
 version: v1
@@ -680,104 +602,89 @@ steps:
   - {type: pass, name: end}
 """
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS, "child")
-            await bench.flow(definition)
-            await bench.begin({"flow": "child"}, "one")
-            await bench.begin({"flow": "child"}, "two")
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS, "child")
+        await bench.flow(definition)
+        await bench.begin({"flow": "child"}, "one")
+        await bench.begin({"flow": "child"}, "two")
 
-            child = await bench.describe("fixed", "child")
-            assert child["Input"] == '{"flow":"child"}'
-            assert json.loads((await bench.describe("one"))["Output"])["Name"] == "fixed"
-            assert (await bench.describe("two"))["Output"] == '{"e":"fnf.ExecutionAlreadyExists"}'
-
-    asyncio.run(main())
+        child = await bench.describe("fixed", "child")
+        assert child["Input"] == '{"flow":"child"}'
+        assert json.loads((await bench.describe("one"))["Output"])["Name"] == "fixed"
+        assert (await bench.describe("two"))["Output"] == '{"e":"fnf.ExecutionAlreadyExists"}'
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_open_executions_are_refused(workflow, monkeypatch):
+async def test_too_many_open_executions_are_refused(workflow, monkeypatch):
     """An ended one makes room."""
     monkeypatch.setattr(limits, "OPEN_EXECUTIONS", 2)
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin(name="a")
-            await bench.begin(name="b")
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin(name="a")
+        await bench.begin(name="b")
 
-            refused = await bench.begin(name="c")
-            await bench.call("StopExecution", FlowName="f", ExecutionName="a")
-            taken = await bench.begin(name="c")
+        refused = await bench.begin(name="c")
+        await bench.call("StopExecution", FlowName="f", ExecutionName="a")
+        taken = await bench.begin(name="c")
 
-            assert (refused["HTTP"], refused["Code"]) == (429, "ResourceThrottled")
-            assert taken["Name"] == "c"
-
-    asyncio.run(main())
+        assert (refused["HTTP"], refused["Code"]) == (429, "ResourceThrottled")
+        assert taken["Name"] == "c"
 
 
-def test_an_execution_the_engine_cannot_handle_fails_and_hurts_no_other(workflow, caplog):
+async def test_an_execution_the_engine_cannot_handle_fails_and_hurts_no_other(workflow, caplog):
     """What is stored may be damaged: the execution ends, others go on."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(WAIT)
-            await bench.begin(name="broken")
-            await bench.begin(name="sound")
-            bench.service._engine._hot.clear()
-            bench.database.write("UPDATE workflow_events SET detail = '{' WHERE type = 'StepEntered' AND execution = 1")
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin(name="broken")
+        await bench.begin(name="sound")
+        bench.service._engine._hot.clear()
+        bench.database.write("UPDATE workflow_events SET detail = '{' WHERE type = 'StepEntered' AND execution = 1")
 
-            await bench.advance(101)
+        await bench.advance(101)
 
-            assert (await bench.describe("broken"))["Status"] == "Failed"
-            assert (await bench.describe("sound"))["Status"] == "Succeeded"
-            assert types(await bench.events("broken"))[-1] == "ExecutionFailed"
-
-    asyncio.run(main())
+        assert (await bench.describe("broken"))["Status"] == "Failed"
+        assert (await bench.describe("sound"))["Status"] == "Succeeded"
+        assert types(await bench.events("broken"))[-1] == "ExecutionFailed"
     assert "cannot go on" in caplog.text
 
 
-def test_a_reset_forgets_everything(workflow):
+async def test_a_reset_forgets_everything(workflow):
     """Flows, executions, timers and calls."""
 
-    async def main():
-        async with workflow() as bench:
-            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-            await bench.flow(TASK)
-            await bench.flow(WAIT, "g")
-            await bench.begin()
-            await bench.begin(flow="g")
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(TASK)
+        await bench.flow(WAIT, "g")
+        await bench.begin()
+        await bench.begin(flow="g")
 
-            bench.service.reset()
-            await bench.advance(200)
+        bench.service.reset()
+        await bench.advance(200)
 
-            assert (await bench.call("ListFlows"))["Flows"] == []
-            assert bench.functions.cancelled == ["f"]
-            await bench.flow(WAIT, "g")
-            await bench.begin(flow="g")
-            await bench.advance(100)
-            assert (await bench.describe(flow="g"))["Status"] == "Succeeded"
-
-    asyncio.run(main())
+        assert (await bench.call("ListFlows"))["Flows"] == []
+        assert bench.functions.cancelled == ["f"]
+        await bench.flow(WAIT, "g")
+        await bench.begin(flow="g")
+        await bench.advance(100)
+        assert (await bench.describe(flow="g"))["Status"] == "Succeeded"
 
 
-def test_ten_thousand_iterations_outgrow_the_history(workflow):
+async def test_ten_thousand_iterations_outgrow_the_history(workflow):
     """The execution fails with its 5,000th event, whatever data it would still have had."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(
-                "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: each\n"
-                "    iterationMapping: {collection: $.items, item: item, index: i}\n"
-                "    steps: [{type: pass, name: p, inputMappings: [{target: x, source: $input.item}]}]\n"
-            )
-            await bench.begin({"items": [number % 10 for number in range(10_000)]})
+    async with workflow() as bench:
+        await bench.flow(
+            "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: each\n"
+            "    iterationMapping: {collection: $.items, item: item, index: i}\n"
+            "    steps: [{type: pass, name: p, inputMappings: [{target: x, source: $input.item}]}]\n"
+        )
+        await bench.begin({"items": [number % 10 for number in range(10_000)]})
 
-            assert (await bench.describe())["Status"] == "Failed"
-            last = bench.database.read("SELECT id, type, detail FROM workflow_events ORDER BY id DESC").fetchone()
-            assert last[:2] == (5_000, "ExecutionFailed")
-            assert json.loads(last[2])["error"] == "FnF.EventsLimitExceeded"
-
-    asyncio.run(main())
+        assert (await bench.describe())["Status"] == "Failed"
+        last = bench.database.read("SELECT id, type, detail FROM workflow_events ORDER BY id DESC").fetchone()
+        assert last[:2] == (5_000, "ExecutionFailed")
+        assert json.loads(last[2])["error"] == "FnF.EventsLimitExceeded"

@@ -35,90 +35,78 @@ async def parked(bench, **parameters):
     return task
 
 
-def test_the_reply_comes_with_the_end(workflow):
+async def test_the_reply_comes_with_the_end(workflow):
     """All members of the API, among them the environment; the name is made unique."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, PASS)
-            first = await bench.call("StartSyncExecution", FlowName="f", ExecutionName="e", Input='{"a":1}')
-            second = await bench.call("StartSyncExecution", FlowName="f", ExecutionName="e", Input='{"a":2}')
-            unnamed = await bench.call("StartSyncExecution", FlowName="f")
+    async with workflow() as bench:
+        await made(bench, PASS)
+        first = await bench.call("StartSyncExecution", FlowName="f", ExecutionName="e", Input='{"a":1}')
+        second = await bench.call("StartSyncExecution", FlowName="f", ExecutionName="e", Input='{"a":2}')
+        unnamed = await bench.call("StartSyncExecution", FlowName="f")
 
-            del first["RequestId"]
-            assert re.fullmatch(f"e:{UUID}", first.pop("Name"))
-            assert first == {
-                "FlowName": "f",
-                "Output": '{"a":1}',
-                "Status": "Succeeded",
-                "StartedTime": "2023-11-14T22:13:20.000Z",
-                "StoppedTime": "2023-11-14T22:13:20.000Z",
-                "ErrorCode": "",
-                "ErrorMessage": "",
-                "Environment": {"Variables": []},
-            }
-            assert second["Output"] == '{"a":2}'
-            assert re.fullmatch(f"{UUID}:{UUID}", unnamed["Name"])
-
-    asyncio.run(main())
+        del first["RequestId"]
+        assert re.fullmatch(f"e:{UUID}", first.pop("Name"))
+        assert first == {
+            "FlowName": "f",
+            "Output": '{"a":1}',
+            "Status": "Succeeded",
+            "StartedTime": "2023-11-14T22:13:20.000Z",
+            "StoppedTime": "2023-11-14T22:13:20.000Z",
+            "ErrorCode": "",
+            "ErrorMessage": "",
+            "Environment": {"Variables": []},
+        }
+        assert second["Output"] == '{"a":2}'
+        assert re.fullmatch(f"{UUID}:{UUID}", unnamed["Name"])
 
 
-def test_a_failed_execution_is_a_reply_like_any_other(workflow):
+async def test_a_failed_execution_is_a_reply_like_any_other(workflow):
     """With the error and its cause in members of their own."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: x, error: Mine, cause: why}\n")
+    async with workflow() as bench:
+        await made(bench, "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: x, error: Mine, cause: why}\n")
 
-            reply = await bench.call("StartSyncExecution", FlowName="f")
+        reply = await bench.call("StartSyncExecution", FlowName="f")
 
-            assert "HTTP" not in reply
-            assert (reply["Status"], reply["Output"]) == ("Failed", "")
-            assert (reply["ErrorCode"], reply["ErrorMessage"]) == ("Mine", "why")
-
-    asyncio.run(main())
+        assert "HTTP" not in reply
+        assert (reply["Status"], reply["Output"]) == ("Failed", "")
+        assert (reply["ErrorCode"], reply["ErrorMessage"]) == ("Mine", "why")
 
 
-def test_a_function_is_waited_for(workflow):
+async def test_a_function_is_waited_for(workflow):
     """No task stands by for the caller: only the call itself and the one of this test."""
 
-    async def main():
-        async with workflow() as bench:
-            answer = asyncio.get_running_loop().create_future()
-            bench.functions.on("f", lambda given: answer)
-            await made(bench, FUNCTION)
-            waiting = await parked(bench)
-            assert not waiting.done()
+    async with workflow() as bench:
+        answer = asyncio.get_running_loop().create_future()
+        bench.functions.on("f", lambda given: answer)
+        await made(bench, FUNCTION)
+        waiting = await parked(bench)
+        assert not waiting.done()
 
-            answer.set_result(FunctionReply(body=b'{"r":1}'))
-            reply = await waiting
+        answer.set_result(FunctionReply(body=b'{"r":1}'))
+        reply = await waiting
 
-            assert (reply["Status"], json.loads(reply["Output"])) == ("Succeeded", {"r": 1})
-
-    asyncio.run(main())
+        assert (reply["Status"], json.loads(reply["Output"])) == ("Succeeded", {"r": 1})
 
 
-def test_five_minutes_are_the_longest(workflow):
+async def test_five_minutes_are_the_longest(workflow):
     """Whatever the flow's own time-out; a shorter one counts."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, WAIT.replace("100", "1000") + "timeoutSeconds: 900\n")
-            await made(bench, WAIT + "timeoutSeconds: 20\n", name="short")
-            long = await parked(bench)
-            short = asyncio.create_task(bench.call("StartSyncExecution", FlowName="short"))
-            await bench.advance(20)
-            assert (await short)["Status"] == "TimedOut"
-            await bench.advance(279.9)
-            assert not long.done()
+    async with workflow() as bench:
+        await made(bench, WAIT.replace("100", "1000") + "timeoutSeconds: 900\n")
+        await made(bench, WAIT + "timeoutSeconds: 20\n", name="short")
+        long = await parked(bench)
+        short = asyncio.create_task(bench.call("StartSyncExecution", FlowName="short"))
+        await bench.advance(20)
+        assert (await short)["Status"] == "TimedOut"
+        await bench.advance(279.9)
+        assert not long.done()
 
-            await bench.advance(0.2)
+        await bench.advance(0.2)
 
-            reply = await long
-            assert (reply["Status"], reply["ErrorCode"]) == ("TimedOut", "FnF.Timeout")
-            assert reply["StoppedTime"] == "2023-11-14T22:18:20.000Z"
-
-    asyncio.run(main())
+        reply = await long
+        assert (reply["Status"], reply["ErrorCode"]) == ("TimedOut", "FnF.Timeout")
+        assert reply["StoppedTime"] == "2023-11-14T22:18:20.000Z"
 
 
 @pytest.mark.parametrize(
@@ -129,158 +117,135 @@ def test_five_minutes_are_the_longest(workflow):
         ("StartSyncExecution", "", "Standard execution is not supported"),
     ],
 )
-def test_each_mode_has_its_operation(workflow, action, mode, message):
+async def test_each_mode_has_its_operation(workflow, action, mode, message):
     """The other one is refused, and nothing starts."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, PASS, mode=mode)
+    async with workflow() as bench:
+        await made(bench, PASS, mode=mode)
 
-            reply = await bench.call(action, FlowName="f")
+        reply = await bench.call(action, FlowName="f")
 
-            assert (reply["HTTP"], reply["Code"], reply["Message"]) == (400, "ActionNotSupported", message)
-            assert (await bench.call("ListExecutions", FlowName="f"))["Executions"] == []
-
-    asyncio.run(main())
+        assert (reply["HTTP"], reply["Code"], reply["Message"]) == (400, "ActionNotSupported", message)
+        assert (await bench.call("ListExecutions", FlowName="f"))["Executions"] == []
 
 
-def test_tasks_that_wait_are_refused_with_the_definition(workflow):
+async def test_tasks_that_wait_are_refused_with_the_definition(workflow):
     """At every depth, when the flow is made and when it is changed."""
 
-    async def main():
-        async with workflow() as bench:
-            nested = CALLBACK.replace(
-                "steps:\n", "steps:\n  - type: parallel\n    name: b\n    branches: [{steps: [", 1
-            )
-            nested = nested.replace("  - {type: task", "{type: task").rstrip() + "]}]\n"
-            for definition in (CALLBACK, nested):
-                refused = await made(bench, definition)
-                assert (refused["HTTP"], refused["Code"]) == (400, "InvalidArgument")
-                assert "waitForCallback of step 't'" in refused["Message"]
-            await made(bench, FUNCTION)
-            updated = await bench.call("UpdateFlow", Name="f", Definition=CALLBACK)
-            assert updated["Code"] == "InvalidArgument"
-            assert "Code" not in await made(bench, CALLBACK, name="standard", mode="Standard")
-
-    asyncio.run(main())
+    async with workflow() as bench:
+        nested = CALLBACK.replace("steps:\n", "steps:\n  - type: parallel\n    name: b\n    branches: [{steps: [", 1)
+        nested = nested.replace("  - {type: task", "{type: task").rstrip() + "]}]\n"
+        for definition in (CALLBACK, nested):
+            refused = await made(bench, definition)
+            assert (refused["HTTP"], refused["Code"]) == (400, "InvalidArgument")
+            assert "waitForCallback of step 't'" in refused["Message"]
+        await made(bench, FUNCTION)
+        updated = await bench.call("UpdateFlow", Name="f", Definition=CALLBACK)
+        assert updated["Code"] == "InvalidArgument"
+        assert "Code" not in await made(bench, CALLBACK, name="standard", mode="Standard")
 
 
-def test_a_qualifier_chooses_the_version(workflow):
+async def test_a_qualifier_chooses_the_version(workflow):
     """As for standard flows."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, PASS)
-            await bench.call("PublishFlowVersion", FlowName="f")
-            await bench.call("UpdateFlow", Name="f", Definition=PASS.replace("target: a", "target: b"))
+    async with workflow() as bench:
+        await made(bench, PASS)
+        await bench.call("PublishFlowVersion", FlowName="f")
+        await bench.call("UpdateFlow", Name="f", Definition=PASS.replace("target: a", "target: b"))
 
-            old = await bench.call("StartSyncExecution", FlowName="f", Input='{"a":1}', Qualifier="1")
-            new = await bench.call("StartSyncExecution", FlowName="f", Input='{"a":1}')
+        old = await bench.call("StartSyncExecution", FlowName="f", Input='{"a":1}', Qualifier="1")
+        new = await bench.call("StartSyncExecution", FlowName="f", Input='{"a":1}')
 
-            assert (old["Output"], new["Output"]) == ('{"a":1}', '{"b":1}')
-
-    asyncio.run(main())
+        assert (old["Output"], new["Output"]) == ('{"a":1}', '{"b":1}')
 
 
-def test_bad_requests_are_refused(workflow):
+async def test_bad_requests_are_refused(workflow):
     """Names and inputs by the rules of StartExecution."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, PASS)
+    async with workflow() as bench:
+        await made(bench, PASS)
 
-            replies = [
-                await bench.call("StartSyncExecution", **parameters)
-                for parameters in (
-                    {},
-                    {"FlowName": "x"},
-                    {"FlowName": "f", "ExecutionName": "a:b"},
-                    {"FlowName": "f", "Input": "[]"},
-                    {"FlowName": "f", "Qualifier": "7"},
-                )
-            ]
+        replies = [
+            await bench.call("StartSyncExecution", **parameters)
+            for parameters in (
+                {},
+                {"FlowName": "x"},
+                {"FlowName": "f", "ExecutionName": "a:b"},
+                {"FlowName": "f", "Input": "[]"},
+                {"FlowName": "f", "Qualifier": "7"},
+            )
+        ]
 
-            assert [reply["Code"] for reply in replies] == [
-                "MissingRequiredParams",
-                "FlowNotExists",
-                "InvalidArgument",
-                "InvalidArgument",
-                "FlowVersionNotExists",
-            ]
-
-    asyncio.run(main())
+        assert [reply["Code"] for reply in replies] == [
+            "MissingRequiredParams",
+            "FlowNotExists",
+            "InvalidArgument",
+            "InvalidArgument",
+            "FlowVersionNotExists",
+        ]
 
 
-def test_a_schedule_runs_an_express_flow(workflow):
+async def test_a_schedule_runs_an_express_flow(workflow):
     """Nobody waits for it, and it is listed."""
 
-    async def main():
-        async with workflow() as bench:
-            await made(bench, PASS)
-            await bench.call(
-                "CreateSchedule", FlowName="f", ScheduleName="s", CronExpression="@every 1m", Payload='{"a":5}'
-            )
+    async with workflow() as bench:
+        await made(bench, PASS)
+        await bench.call(
+            "CreateSchedule", FlowName="f", ScheduleName="s", CronExpression="@every 1m", Payload='{"a":5}'
+        )
 
-            await bench.advance(60)
+        await bench.advance(60)
 
-            listed = (await bench.call("ListExecutions", FlowName="f"))["Executions"]
-            assert [(each["Output"], each["Status"]) for each in listed] == [('{"a":5}', "Succeeded")]
-
-    asyncio.run(main())
+        listed = (await bench.call("ListExecutions", FlowName="f"))["Executions"]
+        assert [(each["Output"], each["Status"]) for each in listed] == [('{"a":5}', "Succeeded")]
 
 
-def test_a_stopping_emulator_tells_the_present_state(workflow, tmp_path):
+async def test_a_stopping_emulator_tells_the_present_state(workflow, tmp_path):
     """The execution itself goes on at the next start."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            await made(bench, WAIT)
-            waiting = await parked(bench, ExecutionName="e")
-            bench.service.end_polls()
-            reply = await waiting
-            await bench.restart()
-            await bench.advance(100)
+    async with workflow(tmp_path / "state.db") as bench:
+        await made(bench, WAIT)
+        waiting = await parked(bench, ExecutionName="e")
+        bench.service.end_polls()
+        reply = await waiting
+        await bench.restart()
+        await bench.advance(100)
 
-            assert reply["Status"] == "Running"
-            assert (await bench.describe(reply["Name"]))["Status"] == "Succeeded"
-
-    asyncio.run(main())
+        assert reply["Status"] == "Running"
+        assert (await bench.describe(reply["Name"]))["Status"] == "Succeeded"
 
 
-def test_there_are_no_map_runs(workflow):
+async def test_there_are_no_map_runs(workflow):
     """Missing and bad parameters come first, then what the names lead to."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(PASS)
-            await bench.begin()
-            names = {"FlowName": "f", "ExecutionName": "e", "MapRunName": "0" * 32}
+    async with workflow() as bench:
+        await bench.flow(PASS)
+        await bench.begin()
+        names = {"FlowName": "f", "ExecutionName": "e", "MapRunName": "0" * 32}
 
-            codes = [
-                (await bench.call(action, **{**names, **more}))["Code"]
-                for action, more in (
-                    ("DescribeMapRun", {}),
-                    ("DescribeMapRun", {"ExecutionName": "x"}),
-                    ("DescribeMapRun", {"FlowName": "x"}),
-                    ("UpdateMapRun", {"Concurrency": 3, "ToleratedFailedPercentage": "0.5"}),
-                    ("UpdateMapRun", {"Concurrency": 0}),
-                    ("UpdateMapRun", {"ToleratedFailedPercentage": "101"}),
-                    ("UpdateMapRun", {"ToleratedFailedPercentage": "nan"}),
-                )
-            ]
-            missing = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e")
-            listed = await bench.call("ListExecutions", FlowName="f", MapRunName="0" * 32)
+        codes = [
+            (await bench.call(action, **{**names, **more}))["Code"]
+            for action, more in (
+                ("DescribeMapRun", {}),
+                ("DescribeMapRun", {"ExecutionName": "x"}),
+                ("DescribeMapRun", {"FlowName": "x"}),
+                ("UpdateMapRun", {"Concurrency": 3, "ToleratedFailedPercentage": "0.5"}),
+                ("UpdateMapRun", {"Concurrency": 0}),
+                ("UpdateMapRun", {"ToleratedFailedPercentage": "101"}),
+                ("UpdateMapRun", {"ToleratedFailedPercentage": "nan"}),
+            )
+        ]
+        missing = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e")
+        listed = await bench.call("ListExecutions", FlowName="f", MapRunName="0" * 32)
 
-            assert codes == [
-                "MapRunNotExists",
-                "ExecutionNotExists",
-                "FlowNotExists",
-                "MapRunNotExists",
-                "InvalidArgument",
-                "InvalidArgument",
-                "InvalidArgument",
-            ]
-            assert missing["Code"] == "MissingRequiredParams"
-            assert listed["Executions"] == []
-
-    asyncio.run(main())
+        assert codes == [
+            "MapRunNotExists",
+            "ExecutionNotExists",
+            "FlowNotExists",
+            "MapRunNotExists",
+            "InvalidArgument",
+            "InvalidArgument",
+            "InvalidArgument",
+        ]
+        assert missing["Code"] == "MissingRequiredParams"
+        assert listed["Executions"] == []

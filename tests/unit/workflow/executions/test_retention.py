@@ -1,7 +1,5 @@
 """Executions go with their histories when they have been kept long enough."""
 
-import asyncio
-
 import pytest
 
 from emulator.kernel.clock import DAY
@@ -23,96 +21,84 @@ async def look(bench, days):
     retention.close()
 
 
-def test_executions_go_some_days_after_their_end_and_others_stay(workflow):
+async def test_executions_go_some_days_after_their_end_and_others_stay(workflow):
     """Open ones and younger ones are as before; the name of one that has gone is free again."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            await bench.flow(WAIT, name="w")
-            await bench.begin(name="old")
-            await bench.begin(name="open", flow="w")
-            await bench.advance(DAY / 1000)
-            await bench.begin(name="young")
-            await bench.settle()
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        await bench.flow(WAIT, name="w")
+        await bench.begin(name="old")
+        await bench.begin(name="open", flow="w")
+        await bench.advance(DAY / 1000)
+        await bench.begin(name="young")
+        await bench.settle()
 
-            await look(bench, days=1)
+        await look(bench, days=1)
 
-            listed = await bench.call("ListExecutions", FlowName="f")
-            assert [each["Name"] for each in listed["Executions"]] == ["young"]
-            assert (await bench.call("ListExecutions", FlowName="w"))["Executions"][0]["Status"] == "Running"
-            ids = bench.database.read("SELECT DISTINCT execution FROM workflow_events").fetchall()
-            assert len(ids) == 2
-            assert (await bench.begin(name="old"))["Status"] == "Starting"
-
-    asyncio.run(main())
+        listed = await bench.call("ListExecutions", FlowName="f")
+        assert [each["Name"] for each in listed["Executions"]] == ["young"]
+        assert (await bench.call("ListExecutions", FlowName="w"))["Executions"][0]["Status"] == "Running"
+        ids = bench.database.read("SELECT DISTINCT execution FROM workflow_events").fetchall()
+        assert len(ids) == 2
+        assert (await bench.begin(name="old"))["Status"] == "Starting"
 
 
-def test_many_go_in_portions_between_which_others_are_served(workflow):
+async def test_many_go_in_portions_between_which_others_are_served(workflow):
     """No single moment removes them all, and in the end none is left."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            for number in range(300):
-                await bench.begin(name=f"e{number}")
-            await bench.settle()
-            await bench.advance(2 * DAY / 1000)
-            left = []
-            store = bench.service._store
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        for number in range(300):
+            await bench.begin(name=f"e{number}")
+        await bench.settle()
+        await bench.advance(2 * DAY / 1000)
+        left = []
+        store = bench.service._store
 
-            class Counting:
-                def clear_ended(self, before, portion):
-                    more = store.clear_ended(before, portion)
-                    left.append(rows(bench, "workflow_executions"))
-                    return more
+        class Counting:
+            def clear_ended(self, before, portion):
+                more = store.clear_ended(before, portion)
+                left.append(rows(bench, "workflow_executions"))
+                return more
 
-                first_end = store.first_end
+            first_end = store.first_end
 
-            retention = Retention(Counting(), bench.timers, bench.clock, 1)
-            retention.start()
-            await bench.advance(FIRST_LOOK_MS / 1000 + 5)
-            retention.close()
+        retention = Retention(Counting(), bench.timers, bench.clock, 1)
+        retention.start()
+        await bench.advance(FIRST_LOOK_MS / 1000 + 5)
+        retention.close()
 
-            assert len(left) > 3
-            assert left == sorted(left, reverse=True)
-            assert left[0] > 0
-            assert left[-1] == 0
-            assert rows(bench, "workflow_events") == 0
-
-    asyncio.run(main())
+        assert len(left) > 3
+        assert left == sorted(left, reverse=True)
+        assert left[0] > 0
+        assert left[-1] == 0
+        assert rows(bench, "workflow_events") == 0
 
 
 @pytest.mark.parametrize("days", [0, 1000], ids=["for ever", "not yet"])
-def test_nothing_goes_before_its_time(workflow, days):
+async def test_nothing_goes_before_its_time(workflow, days):
     """0 keeps executions for ever."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            await bench.begin(name="e")
-            await bench.advance(400 * DAY / 1000)
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        await bench.begin(name="e")
+        await bench.advance(400 * DAY / 1000)
 
-            await look(bench, days=days)
+        await look(bench, days=days)
 
-            assert (await bench.describe("e"))["Status"] == "Succeeded"
-
-    asyncio.run(main())
+        assert (await bench.describe("e"))["Status"] == "Succeeded"
 
 
-def test_an_end_that_is_still_to_be_told_keeps_its_execution(workflow):
+async def test_an_end_that_is_still_to_be_told_keeps_its_execution(workflow):
     """A crash between the end and the telling must not lose the callback."""
 
-    async def main():
-        async with workflow() as bench:
-            await bench.flow(ONE_PASS)
-            await bench.begin(name="e")
-            await bench.settle()
-            bench.database.write("INSERT INTO workflow_callbacks SELECT id, world FROM workflow_executions")
-            await bench.advance(2 * DAY / 1000)
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+        await bench.begin(name="e")
+        await bench.settle()
+        bench.database.write("INSERT INTO workflow_callbacks SELECT id, world FROM workflow_executions")
+        await bench.advance(2 * DAY / 1000)
 
-            await look(bench, days=1)
+        await look(bench, days=1)
 
-            assert rows(bench, "workflow_executions") == 1
-
-    asyncio.run(main())
+        assert rows(bench, "workflow_executions") == 1

@@ -1,6 +1,5 @@
 """Flow versions and aliases on the wire, and the executions started through them."""
 
-import asyncio
 import json
 
 import pytest
@@ -39,171 +38,150 @@ async def word_of(bench, qualifier, name=None):
     return json.loads((await bench.describe(started["Name"]))["Output"])["word"]
 
 
-def test_versions_count_up_and_are_never_given_twice(workflow):
+async def test_versions_count_up_and_are_never_given_twice(workflow):
     """Newest first in the list, by pages; a number that has been deleted does not come back."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            third = await bench.call("PublishFlowVersion", FlowName="f")
-            deleted = await bench.call("DeleteFlowVersion", FlowName="f", FlowVersion="3")
-            fourth = await bench.call("PublishFlowVersion", FlowName="f", Description="d")
-            first_page = await bench.call("ListFlowVersions", FlowName="f", Limit="2")
-            last_page = await bench.call("ListFlowVersions", FlowName="f", NextToken=first_page["NextToken"])
+    async with workflow() as bench:
+        await two_versions(bench)
+        third = await bench.call("PublishFlowVersion", FlowName="f")
+        deleted = await bench.call("DeleteFlowVersion", FlowName="f", FlowVersion="3")
+        fourth = await bench.call("PublishFlowVersion", FlowName="f", Description="d")
+        first_page = await bench.call("ListFlowVersions", FlowName="f", Limit="2")
+        last_page = await bench.call("ListFlowVersions", FlowName="f", NextToken=first_page["NextToken"])
 
-            assert (third["Version"], third["Description"], list(deleted)) == ("3", "", ["RequestId"])
-            del fourth["RequestId"]
-            assert fourth == {
-                "FlowName": "f",
-                "Version": "4",
-                "Description": "d",
-                "CreatedTime": "2023-11-14T22:13:22.000Z",
-            }
-            assert [each["Version"] for each in first_page["FlowVersions"]] == ["4", "2"]
-            assert last_page["FlowVersions"] == [
-                {"Version": "1", "Description": "before two", "CreatedTime": "2023-11-14T22:13:20.000Z"}
-            ]
-            assert "NextToken" not in last_page
-
-    asyncio.run(main())
+        assert (third["Version"], third["Description"], list(deleted)) == ("3", "", ["RequestId"])
+        del fourth["RequestId"]
+        assert fourth == {
+            "FlowName": "f",
+            "Version": "4",
+            "Description": "d",
+            "CreatedTime": "2023-11-14T22:13:22.000Z",
+        }
+        assert [each["Version"] for each in first_page["FlowVersions"]] == ["4", "2"]
+        assert last_page["FlowVersions"] == [
+            {"Version": "1", "Description": "before two", "CreatedTime": "2023-11-14T22:13:20.000Z"}
+        ]
+        assert "NextToken" not in last_page
 
 
-def test_a_version_is_the_flow_as_it_was(workflow):
+async def test_a_version_is_the_flow_as_it_was(workflow):
     """Definition, role and instants; LATEST is the flow itself."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
+    async with workflow() as bench:
+        await two_versions(bench)
 
-            told = [
-                (flow["Definition"], flow["RoleArn"], flow["LastModifiedTime"])
-                for version in ("1", "2", "LATEST", "")
-                for flow in [await bench.call("DescribeFlow", Name="f", FlowVersion=version)]
-            ]
+        told = [
+            (flow["Definition"], flow["RoleArn"], flow["LastModifiedTime"])
+            for version in ("1", "2", "LATEST", "")
+            for flow in [await bench.call("DescribeFlow", Name="f", FlowVersion=version)]
+        ]
 
-            latest = (definition("three"), "role-three", "2023-11-14T22:13:22.000Z")
-            assert told == [
-                (definition("one"), "", "2023-11-14T22:13:20.000Z"),
-                (definition("two"), "role-two", "2023-11-14T22:13:21.000Z"),
-                latest,
-                latest,
-            ]
-
-    asyncio.run(main())
+        latest = (definition("three"), "role-three", "2023-11-14T22:13:22.000Z")
+        assert told == [
+            (definition("one"), "", "2023-11-14T22:13:20.000Z"),
+            (definition("two"), "role-two", "2023-11-14T22:13:21.000Z"),
+            latest,
+            latest,
+        ]
 
 
-def test_an_execution_runs_the_version_it_is_started_for(workflow):
+async def test_an_execution_runs_the_version_it_is_started_for(workflow):
     """By number, by alias, or without either."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("2", 100)))
+    async with workflow() as bench:
+        await two_versions(bench)
+        await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("2", 100)))
 
-            assert [await word_of(bench, qualifier) for qualifier in ("1", "a", "", "LATEST")] == [
-                "one",
-                "two",
-                "three",
-                "three",
-            ]
-
-    asyncio.run(main())
+        assert [await word_of(bench, qualifier) for qualifier in ("1", "a", "", "LATEST")] == [
+            "one",
+            "two",
+            "three",
+            "three",
+        ]
 
 
-def test_executions_are_listed_by_what_they_ran(workflow):
+async def test_executions_are_listed_by_what_they_ran(workflow):
     """A version lists what ran it, whichever way it was asked for; an alias what was started through it."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 100)))
-            for name, qualifier in (("by-number", "1"), ("by-alias", "a"), ("second", "2"), ("plain", "")):
-                await word_of(bench, qualifier, name)
+    async with workflow() as bench:
+        await two_versions(bench)
+        await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 100)))
+        for name, qualifier in (("by-number", "1"), ("by-alias", "a"), ("second", "2"), ("plain", "")):
+            await word_of(bench, qualifier, name)
 
-            listed = {
-                qualifier: sorted(
-                    each["Name"]
-                    for each in (await bench.call("ListExecutions", FlowName="f", Qualifier=qualifier))["Executions"]
-                )
-                for qualifier in ("1", "a", "2", "")
-            }
+        listed = {
+            qualifier: sorted(
+                each["Name"]
+                for each in (await bench.call("ListExecutions", FlowName="f", Qualifier=qualifier))["Executions"]
+            )
+            for qualifier in ("1", "a", "2", "")
+        }
 
-            assert listed == {
-                "1": ["by-alias", "by-number"],
-                "a": ["by-alias"],
-                "2": ["second"],
-                "": ["by-alias", "by-number", "plain", "second"],
-            }
-
-    asyncio.run(main())
+        assert listed == {
+            "1": ["by-alias", "by-number"],
+            "a": ["by-alias"],
+            "2": ["second"],
+            "": ["by-alias", "by-number", "plain", "second"],
+        }
 
 
-def test_a_running_execution_keeps_its_version_when_that_is_deleted(workflow, tmp_path):
+async def test_a_running_execution_keeps_its_version_when_that_is_deleted(workflow, tmp_path):
     """Also over a restart."""
 
-    async def main():
-        async with workflow(tmp_path / "state.db") as bench:
-            steps = definition("one").replace("steps:\n", "steps:\n  - {type: wait, name: w, duration: 60}\n")
-            await bench.flow(steps)
-            await bench.call("PublishFlowVersion", FlowName="f")
-            await bench.call("UpdateFlow", Name="f", Definition=definition("two"))
-            await bench.call("StartExecution", FlowName="f", ExecutionName="e", Qualifier="1")
-            await bench.settle()
-            await bench.call("DeleteFlowVersion", FlowName="f", FlowVersion="1")
-            await bench.restart()
+    async with workflow(tmp_path / "state.db") as bench:
+        steps = definition("one").replace("steps:\n", "steps:\n  - {type: wait, name: w, duration: 60}\n")
+        await bench.flow(steps)
+        await bench.call("PublishFlowVersion", FlowName="f")
+        await bench.call("UpdateFlow", Name="f", Definition=definition("two"))
+        await bench.call("StartExecution", FlowName="f", ExecutionName="e", Qualifier="1")
+        await bench.settle()
+        await bench.call("DeleteFlowVersion", FlowName="f", FlowVersion="1")
+        await bench.restart()
 
-            await bench.advance(60)
+        await bench.advance(60)
 
-            described = await bench.describe()
-            assert (described["Output"], described["FlowDefinition"]) == ('{"word":"one"}', steps)
-
-    asyncio.run(main())
+        described = await bench.describe()
+        assert (described["Output"], described["FlowDefinition"]) == ('{"word":"one"}', steps)
 
 
-def test_the_shapes_of_alias_replies(workflow):
+async def test_the_shapes_of_alias_replies(workflow):
     """Flat when made, nested when changed or described, weights as text in the list."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            made = await bench.call(
-                "CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 20), ("2", 30)), Description="d"
-            )
-            changed = await bench.call("UpdateFlowAlias", **ALIAS, RoutingConfigurations=routes(("2", "7")))
-            described = await bench.call("DescribeFlowAlias", **ALIAS)
-            listed = await bench.call("ListFlowAliases", FlowName="f")
-            deleted = await bench.call("DeleteFlowAlias", **ALIAS)
+    async with workflow() as bench:
+        await two_versions(bench)
+        made = await bench.call(
+            "CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 20), ("2", 30)), Description="d"
+        )
+        changed = await bench.call("UpdateFlowAlias", **ALIAS, RoutingConfigurations=routes(("2", "7")))
+        described = await bench.call("DescribeFlowAlias", **ALIAS)
+        listed = await bench.call("ListFlowAliases", FlowName="f")
+        deleted = await bench.call("DeleteFlowAlias", **ALIAS)
 
-            for reply in (made, changed, described, listed, deleted):
-                assert reply.pop("RequestId")
-            one = {"Name": "a", "Description": "d", "CreatedTime": "2023-11-14T22:13:22.000Z"}
-            both = [{"Version": "1", "Weight": 20}, {"Version": "2", "Weight": 30}]
-            assert made == {"FlowName": "f", **one, "RoutingConfigurations": both}
-            assert changed == described == {"Alias": {**one, "RoutingConfigurations": [{"Version": "2", "Weight": 7}]}}
-            assert listed == {"Aliases": [{**one, "RoutingConfigurations": [{"Version": "2", "Weight": "7"}]}]}
-            assert deleted == {}
-            assert (await bench.call("ListFlowAliases", FlowName="f"))["Aliases"] == []
-
-    asyncio.run(main())
+        for reply in (made, changed, described, listed, deleted):
+            assert reply.pop("RequestId")
+        one = {"Name": "a", "Description": "d", "CreatedTime": "2023-11-14T22:13:22.000Z"}
+        both = [{"Version": "1", "Weight": 20}, {"Version": "2", "Weight": 30}]
+        assert made == {"FlowName": "f", **one, "RoutingConfigurations": both}
+        assert changed == described == {"Alias": {**one, "RoutingConfigurations": [{"Version": "2", "Weight": 7}]}}
+        assert listed == {"Aliases": [{**one, "RoutingConfigurations": [{"Version": "2", "Weight": "7"}]}]}
+        assert deleted == {}
+        assert (await bench.call("ListFlowAliases", FlowName="f"))["Aliases"] == []
 
 
-def test_aliases_are_listed_by_name_in_pages(workflow):
+async def test_aliases_are_listed_by_name_in_pages(workflow):
     """NextToken is the next name."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            for name in ("c", "a", "b"):
-                await bench.call("CreateFlowAlias", FlowName="f", Name=name, RoutingConfigurations=routes(("1", 100)))
+    async with workflow() as bench:
+        await two_versions(bench)
+        for name in ("c", "a", "b"):
+            await bench.call("CreateFlowAlias", FlowName="f", Name=name, RoutingConfigurations=routes(("1", 100)))
 
-            first = await bench.call("ListFlowAliases", FlowName="f", Limit=2)
-            last = await bench.call("ListFlowAliases", FlowName="f", Limit=2, NextToken=first["NextToken"])
+        first = await bench.call("ListFlowAliases", FlowName="f", Limit=2)
+        last = await bench.call("ListFlowAliases", FlowName="f", Limit=2, NextToken=first["NextToken"])
 
-            assert [each["Name"] for each in first["Aliases"]] == ["a", "b"]
-            assert [each["Name"] for each in last["Aliases"]] == ["c"]
-            assert "NextToken" not in last
-
-    asyncio.run(main())
+        assert [each["Name"] for each in first["Aliases"]] == ["a", "b"]
+        assert [each["Name"] for each in last["Aliases"]] == ["c"]
+        assert "NextToken" not in last
 
 
 @pytest.mark.parametrize(
@@ -256,38 +234,32 @@ def test_the_draw_falls_by_weight(weights, expected):
         ("StartExecution", {"Qualifier": "n"}, 404, "FlowAliasNotExists"),
     ],
 )  # fmt: skip
-def test_a_bad_request_has_its_error(workflow, action, parameters, status, code):
+async def test_a_bad_request_has_its_error(workflow, action, parameters, status, code):
     """Versions and aliases stay as they were."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            await bench.call("CreateFlowAlias", FlowName="f", Name="there", RoutingConfigurations=routes(("1", 1)))
+    async with workflow() as bench:
+        await two_versions(bench)
+        await bench.call("CreateFlowAlias", FlowName="f", Name="there", RoutingConfigurations=routes(("1", 1)))
 
-            given = {"FlowName": "f", **parameters}
-            reply = await bench.call(action, **{name: value for name, value in given.items() if value is not None})
+        given = {"FlowName": "f", **parameters}
+        reply = await bench.call(action, **{name: value for name, value in given.items() if value is not None})
 
-            assert (reply["HTTP"], reply["Code"]) == (status, code)
-            versions = (await bench.call("ListFlowVersions", FlowName="f"))["FlowVersions"]
-            aliases = (await bench.call("ListFlowAliases", FlowName="f"))["Aliases"]
-            assert [each["Version"] for each in versions] == ["2", "1"]
-            assert [each["Name"] for each in aliases] == ["there"]
-
-    asyncio.run(main())
+        assert (reply["HTTP"], reply["Code"]) == (status, code)
+        versions = (await bench.call("ListFlowVersions", FlowName="f"))["FlowVersions"]
+        aliases = (await bench.call("ListFlowAliases", FlowName="f"))["Aliases"]
+        assert [each["Version"] for each in versions] == ["2", "1"]
+        assert [each["Name"] for each in aliases] == ["there"]
 
 
-def test_versions_and_aliases_go_with_their_flow(workflow):
+async def test_versions_and_aliases_go_with_their_flow(workflow):
     """A new flow of the same name begins at version 1 and has no alias."""
 
-    async def main():
-        async with workflow() as bench:
-            await two_versions(bench)
-            await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 1)))
-            await bench.call("DeleteFlow", Name="f")
-            await bench.flow(definition("new"))
+    async with workflow() as bench:
+        await two_versions(bench)
+        await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 1)))
+        await bench.call("DeleteFlow", Name="f")
+        await bench.flow(definition("new"))
 
-            assert (await bench.call("ListFlowVersions", FlowName="f"))["FlowVersions"] == []
-            assert (await bench.call("DescribeFlowAlias", **ALIAS))["Code"] == "FlowAliasNotExists"
-            assert (await bench.call("PublishFlowVersion", FlowName="f"))["Version"] == "1"
-
-    asyncio.run(main())
+        assert (await bench.call("ListFlowVersions", FlowName="f"))["FlowVersions"] == []
+        assert (await bench.call("DescribeFlowAlias", **ALIAS))["Code"] == "FlowAliasNotExists"
+        assert (await bench.call("PublishFlowVersion", FlowName="f"))["Version"] == "1"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.paths import ExpressionError
 from emulator.services.workflow.languages.fields import Part
@@ -19,9 +20,10 @@ SUFFIX: Final = ".$"
 
 @frozen(kw_only=False)
 class Constant:
-    """A JSON value without expressions inside."""
+    """A JSON value without expressions inside; ``text`` is its JSON when it is the whole of a constructor."""
 
     value: Any
+    text: str | None = None
 
     def build(self, evaluation: Evaluation) -> Any:
         """Return the value."""
@@ -116,7 +118,8 @@ def read_constructor(part: Part, roots: Collection[str]) -> Template:
     """
     if not isinstance(part.node, Table):
         raise part.failure("must be a map")
-    return _map(part, part.node, roots)
+    made = _map(part, part.node, roots)
+    return Constant(made.value, canonical(made.value)) if isinstance(made, Constant) else made
 
 
 def _map(part: Part, node: Table, roots: Collection[str]) -> Template:

@@ -13,7 +13,7 @@ from emulator.services.workflow.engine.language import Facts
 from emulator.services.workflow.engine.model import Entry
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.languages.statemachine.constructors import Expression, Template
+from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
 from emulator.services.workflow.languages.statemachine.data import Data
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
@@ -54,8 +54,11 @@ def built(facts: Facts, template: Template, data: Data, number: int) -> tuple[An
 
     Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
     """
-    value = template.build(data.evaluation(number))
-    text = canonical(value)
+    if type(template) is Constant and template.text is not None:
+        value, text = template.value, template.text
+    else:
+        value = template.build(data.evaluation(number))
+        text = canonical(value)
     if len(text) > SURELY_FITS:
         check_size(facts, text)
     return value, text

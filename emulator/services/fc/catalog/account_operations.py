@@ -1,0 +1,289 @@
+"""Operations on the account, and on tags and resource groups, which stand beside the resources they are about.
+
+Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; fc-nodejs-sdk test/client.test.js.
+"""
+
+from typing import Any
+
+from emulator.http.message import Response
+from emulator.kernel.paging import cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import read
+from emulator.services.fc.catalog import fields
+from emulator.services.fc.codec import (
+    V2016,
+    V2021,
+    V2023,
+    WITH_SERVICES,
+    json_answer,
+    json_body,
+    json_list,
+    next_token,
+    page_answer,
+    page_marker,
+    page_size,
+    query,
+    slice_of,
+    tag_filter,
+    tag_pairs,
+    truth,
+    writable_service,
+)
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import function_arn, service_arn
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+
+@operation("GetAccountSettings", "GET /account-settings", api=WITH_SERVICES)
+def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return the availability zones.
+
+    Raises: nothing. Source: aliyun-fc2 client.py; the zone is assumed.
+    """
+    del fc
+    return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
+
+
+_ACCOUNT_CONFIGS = {
+    "CodeSizeLimit": str(limits.CODE_PACKAGE_BYTES),
+    "EnhancedCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "GPUCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "Concurrency": "300",
+}
+"""Source: fc-nodejs-sdk test/client.test.js for the names and the first value; that of Concurrency is assumed."""
+
+
+@operation("GetAccountConfigs", "GET /accountConfigs", api=V2016)
+def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return limits of the account as texts, those that ``config`` names or all.
+
+    Raises: nothing. Source: fc-nodejs-sdk test/client.test.js.
+    """
+    del fc
+    wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
+    return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
+
+
+@operation("GetTempBucketToken", "GET /tempBucketToken", api=V2016)
+@operation("GetTempBucketToken", "POST /tempBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "GET /services/{service}/tempCodeBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "POST /services/{service}/tempCodeBucketToken", api=V2016)
+async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Lend a bucket for a package that is too large for a request, with keys that write to it for an hour.
+
+    Raises: ServiceNotFound, InvalidArgument when there is no object storage.
+    Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
+    """
+    if service := writable_service(call):
+        fc.catalog.require(call.tenant, service)
+    place = await fc.packages.upload_place(call.tenant)
+    return json_answer(
+        {
+            "credentials": {
+                "AccessKeyId": place.credentials.access_key_id,
+                "AccessKeySecret": place.credentials.access_key_secret,
+                "SecurityToken": place.credentials.security_token,
+                "Expiration": iso_seconds(place.expires_at),
+            },
+            "ossRegion": place.region,
+            "ossBucket": place.bucket,
+            "objectName": call.request_id,
+            "codeSizeLimit": limits.CODE_OBJECT_BYTES,
+        }
+    )
+
+
+@operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)
+@operation("ListReservedCapacities", "GET /reserved-capacities", api=V2021)
+def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List reserved capacities: there are none.
+
+    Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
+    del fc, call
+    return page_answer("reservedCapacities", [], None)
+
+
+@operation("DescribeRegions", "GET /regions", api=V2023)
+def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return the region of the emulator, the only one.
+
+    Raises: nothing. Source: alibabacloud_fc20230330, DescribeRegions.
+    """
+    del fc
+    region = call.tenant.region
+    return json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
+
+
+@operation("TagResource", "POST /tag", api=WITH_SERVICES)
+def tag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Set tags on a service.
+
+    Raises: ServiceNotFound, InvalidArgument.
+    Source: API reference, TagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
+    body = json_body(call)
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
+    tagging.tag(call.tenant, resource, body.get("tags"))
+    return json_answer({"requestId": call.request_id})
+
+
+@operation("UntagResource", "DELETE /tag", api=V2016)
+@operation("UntagResource", "PUT /tag", api=V2021)
+def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove tags from a service. The answer has a body although it is a DELETE: the official client parses it.
+
+    Raises: ServiceNotFound, InvalidArgument.
+    Source: API reference, UntagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
+    body = json_body(call)
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
+    keys = body.get("tagKeys") or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise InvalidArgument("tagKeys must be a list of strings")
+    tagging.untag(call.tenant, resource, keys, everything=truth(body.get("all")))
+    return json_answer({"requestId": call.request_id})
+
+
+@operation("GetResourceTags", "GET /tag", api=WITH_SERVICES)
+def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show the tags of a service.
+
+    Raises: ServiceNotFound, InvalidArgument.
+    Source: API reference, GetResourceTags; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    """
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, query(call, "resourceArn"), "services")
+    return json_answer(
+        {
+            "requestId": call.request_id,
+            "resourceArn": service_arn(call.tenant, resource.partition("/")[2]),
+            "tags": tagging.tags(call.tenant, resource),
+        }
+    )
+
+
+@operation("ListTaggedResources", "GET /tags", api=V2021)
+def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the services that carry tags.
+
+    Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
+    """
+    page = fc.tagging.page(call.tenant, "services", slice_of(call))
+    rows = [
+        {"resourceArn": service_arn(call.tenant, resource.partition("/")[2]), "tags": tags}
+        for resource, tags in page.items
+    ]
+    return page_answer("resources", rows, page.next_marker)
+
+
+@operation("TagResources", "POST /tags-v2", api=V2023)
+def tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Set tags on some functions.
+
+    Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
+    """
+    body = json_body(call)
+    named = body.get("ResourceId") or []
+    if not isinstance(named, list):
+        raise InvalidArgument("ResourceId must be a list")
+    resources = _resources(fc, call, str(body.get("ResourceType") or ""), named)
+    tags = tag_pairs(body.get("Tag"), "Tag")
+    for resource in resources:
+        fc.tagging.tag(call.tenant, resource, tags)
+    return json_answer({"RequestId": call.request_id})
+
+
+@operation("UntagResources", "DELETE /tags-v2", api=V2023)
+def untag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove tags from some functions.
+
+    Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
+    """
+    resources = _resources(fc, call, query(call, "ResourceType"), json_list(query(call, "ResourceId"), "ResourceId"))
+    keys = [str(key) for key in json_list(query(call, "TagKey"), "TagKey")]
+    everything = truth(query(call, "All"))
+    for resource in resources:
+        fc.tagging.untag(call.tenant, resource, keys, everything=everything)
+    return json_answer({"RequestId": call.request_id})
+
+
+@operation("ListTagResources", "GET /tags-v2", api=V2023)
+def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List tags, of the functions named or of all; a wanted tag without a value is wanted with any.
+
+    Pages count tags.
+
+    Raises: FunctionNotFound, InvalidArgument.
+    Source: the cloud-wide form of this operation; that pages count tags is assumed.
+    """
+    wanted = tag_filter(json_list(query(call, "Tag"), "Tag"), "Tag")
+    kind = query(call, "ResourceType") or "function"
+    _check_kind(kind)
+    limit, start = page_size(call, "Limit"), page_marker(call, "NextToken")
+    tagging = fc.tagging
+    if named := json_list(query(call, "ResourceId"), "ResourceId"):
+        tagged = {resource: tagging.tags(call.tenant, resource) for resource in _resources(fc, call, kind, named)}
+    else:
+        tagged = dict(tagging.every(call.tenant, "functions"))
+    rows = [
+        (resource, key, value)
+        for resource, tags in sorted(tagged.items())
+        if all(key in tags and value in {None, tags[key]} for key, value in wanted.items())
+        for key, value in sorted(tags.items())
+    ]
+    page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
+    shown = [
+        {
+            "ResourceId": function_arn(call.tenant, "", resource.partition("/")[2]),
+            "ResourceType": kind,
+            "TagKey": key,
+            "TagValue": value,
+        }
+        for resource, key, value in page.items
+    ]
+    body = {"RequestId": call.request_id, "NextToken": next_token(page.next_marker), "TagResources": shown}
+    return json_answer(body)
+
+
+def _place_of(row: tuple[str, str, str]) -> str:
+    """Return where a tag stands in the list; the names of functions hold nothing that sorts below a line feed."""
+    return f"{row[0]}\n{row[1]}"
+
+
+def _check_kind(kind: str) -> None:
+    if kind.lower() not in {"function", "functions", "acs:fc:function"}:
+        raise InvalidArgument(f"ResourceType '{kind[:40]}' is invalid: it must be function")
+
+
+def _resources(fc: FunctionCompute, call: OperationRequest, kind: str, named: list[Any]) -> list[str]:
+    _check_kind(kind)
+    if not limits.TAGS_PER_CALL.contains(len(named)):
+        raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
+    return [fc.tagging.resource(call.tenant, str(name), "functions") for name in named]
+
+
+@operation("ChangeResourceGroup", "PUT /resource-groups", api=V2023)
+async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Move a function to another resource group.
+
+    Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
+    """
+    body = json_body(call)
+    [resource] = _resources(fc, call, str(body.get("ResourceType") or "function"), [body.get("ResourceId")])
+    group = body.get("NewResourceGroupId")
+    values = read(fields.FUNCTION_3, {"resourceGroupId": group})
+    if not group or not values:
+        raise InvalidArgument("NewResourceGroupId is required")
+    name = resource.partition("/")[2]
+    functions = fc.functions
+    before = functions.get(call.tenant, "", name, None).config.resource_group_id
+    await functions.update(call.tenant, "", name, values, None, "", call.now)
+    return json_answer(
+        {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
+    )
