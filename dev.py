@@ -30,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 MINIMUM = (3, 11)
@@ -235,7 +236,7 @@ def release(arguments: list[str]) -> int:
     return (
         run("-m", "build", "--outdir", str(DIST))
         or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
-        or try_wheel(next(DIST.glob("*.whl")))
+        or next((code for python in pythons() if (code := try_wheel(next(DIST.glob("*.whl")), python))), 0)
         or run("sbom.py", str(DIST / "localyun.cdx.json"))
     )
 
@@ -265,29 +266,41 @@ def write_changelog(version: str) -> int:
     return 0
 
 
-def try_wheel(wheel: Path) -> int:
-    """Install *wheel* into an empty environment and run a tutorial from it, away from this folder."""
-    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
-        import venv  # missing on some systems; `make_environment` has said so
+def pythons() -> list[str]:
+    """Return the interpreters of this machine that localyun is for, one of each version, the running one among them."""
+    found = {sys.version_info[:2]: sys.executable}
+    for minor in range(MINIMUM[1], MINIMUM[1] + 10):
+        program = shutil.which(f"python{MINIMUM[0]}.{minor}")
+        if program and subprocess.run([program, "-c", "import venv"], check=False, capture_output=True).returncode == 0:
+            found.setdefault((MINIMUM[0], minor), program)
+    return list(found.values())
 
-        venv.create(folder, with_pip=True, symlinks=os.name != "nt")
+
+def try_wheel(wheel: Path, interpreter: str) -> int:
+    """Install *wheel* into an empty environment without a compiler and run a tutorial from it, elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
         python, localyun = str(scripts / "python"), str(scripts / "localyun")
-        constraints = str(ROOT / "constraints.txt")
+        install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
         state = ["--state", str(Path(folder) / "state")]
         commands = (
-            [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
+            [interpreter, "-m", "venv", folder],
+            [*install, "--only-binary", ":all:", str(wheel)],
+            [*install, f"{wheel}[sdk]"],
             [localyun, "--version"],
             [localyun, "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
             [localyun, "tutorial", "run", "callback", *state],
         )
+        without_compiler = os.environ | {"CC": "false", "CXX": "false"}
         try:
             for command in commands:
-                if subprocess.run(command, cwd=folder, check=False).returncode:
+                if subprocess.run(command, cwd=folder, env=without_compiler, check=False).returncode:
                     return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
         finally:
             subprocess.run([localyun, "stop", *state], cwd=folder, check=False)
-    print(f"{wheel.name} works in an empty environment")
+    with zipfile.ZipFile(wheel) as archive:
+        size = sum(each.file_size for each in archive.infolist())
+    print(f"{wheel.name} works with {interpreter}; {wheel.stat().st_size:,} bytes, {size:,} unpacked")
     return 0
 
 

@@ -15,6 +15,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).resolve().parent
 VENDORED = ROOT / "emulator" / "console" / "static" / "vendor"
 LICENCES = {"htmx.min.js": "0BSD", "sse.min.js": "0BSD"}
@@ -29,9 +31,11 @@ def needed(name: str = "localyun") -> dict[str, list[str]]:
         current = waiting.pop()
         if current in found:
             continue
-        requirements = metadata.requires(current) or []
-        direct = {plain(each) for each in requirements if "extra ==" not in each}
-        found[current] = sorted(each for each in direct if is_installed(each))
+        requirements = [Requirement(each) for each in metadata.requires(current) or []]
+        direct = {
+            plain(each.name) for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})
+        }
+        found[current] = sorted(direct)
         waiting += found[current]
     return found
 
@@ -41,15 +45,6 @@ def plain(requirement: str) -> str:
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert name is not None
     return re.sub(r"[-_.]+", "-", name[0]).lower()
-
-
-def is_installed(name: str) -> bool:
-    """Whether a distribution is here; markers may have left it out."""
-    try:
-        metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def licence(name: str) -> str:
@@ -66,7 +61,7 @@ def bill() -> dict[str, object]:
     """Return the whole document."""
     graph = needed()
     components = [component(name) for name in sorted(graph) if name != "localyun"]
-    components += [vendored(path) for path in sorted(VENDORED.glob("*.js"))]
+    components += [vendored(path) for path in vendored_files()]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -94,6 +89,11 @@ def component(name: str) -> dict[str, object]:
         "purl": reference(name),
         "licenses": [{"license": {"name": licence(name)}}],
     }
+
+
+def vendored_files() -> list[Path]:
+    """Return the files of others inside the package."""
+    return sorted(VENDORED.glob("*.js"))
 
 
 def vendored(path: Path) -> dict[str, object]:

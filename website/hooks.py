@@ -24,9 +24,18 @@ PAGES = {
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 
 
+def on_config(config: Any) -> Any:
+    """Give a page that the navigation does not name its place at the end, so that none is out of sight."""
+    named = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
+    others = sorted({path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - named)
+    if others:
+        config.nav.append({"More": others})
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the project's pages and everything outside docs/ that a page links, directly or through another."""
-    waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path) for page in files.documentation_pages()]
+    waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path or "") for page in files.documentation_pages()]
     seen = set()
     while waiting:
         path = waiting.pop()

@@ -9,15 +9,18 @@ served, the first line of its documentation, and what the behaviour is known fro
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from emulator.kernel.ids import CountingIds
 from emulator.wire.operation import Operation, operations_of
+from sbom import LICENCES, licence, needed, plain, vendored_files
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = tuple(DOCS / name for name in ("admin-api.md", "comparison.md", "fidelity.md"))
+PAGES = tuple(DOCS / name for name in ("admin-api.md", "comparison.md", "fidelity.md", "licences.md"))
 _TABLE = re.compile(r"(<!-- ([\w: ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SOURCE = re.compile(r"Source: (.*?)(?:\n\s*\n|\Z)", re.DOTALL)
 
@@ -173,9 +176,40 @@ def _token(operation: dict[str, Any]) -> str:
     return "yes" if security is None else "no"
 
 
+def vendored() -> str:
+    """Return the table of files of others inside the package."""
+    return _table(
+        ("file", "licence"), ((f"`{path.relative_to(DOCS.parent)}`", LICENCES[path.name]) for path in vendored_files())
+    )
+
+
+def dependencies() -> str:
+    """Return the table of what an installation without extras holds."""
+    return _table(("package", "licence"), ((name, licence(name)) for name in sorted(needed()) if name != "localyun"))
+
+
+def extras() -> str:
+    """Return the table of what each extra asks for."""
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    held = project["optional-dependencies"]["dev"][0]  # what the environment of this project has
+    found: dict[str, set[str]] = {}
+    for requirement in metadata.requires("localyun") or []:
+        name, (_, _, condition) = plain(requirement), requirement.partition("extra ==")
+        extra = condition.strip(" '\"")
+        if extra not in ("", "dev", "fuzz") and extra in held and name != "localyun":
+            found.setdefault(name, set()).add(extra)
+    return _table(
+        ("package", "extra", "licence"),
+        ((name, ", ".join(sorted(wanting)), licence(name)) for name, wanting in sorted(found.items())),
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "admin API": admin_api,
+    "dependencies": dependencies,
+    "extras": extras,
     "limits": limits,
+    "vendored files": vendored,
     "operations: Function Compute": functions,
     "operations: Object storage": _plain(_objects, "oss2, ali-oss"),
     "operations: Serverless Workflow": _plain(_flows, "aliyun-python-sdk-fnf, alibabacloud_fnf20190315"),

@@ -327,7 +327,7 @@ def _add_tutorial(commands: Commands) -> None:
     form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
     form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
     run.add_argument("--keep", action="store_true", help="leave flows, queues, topics and all else that was made")
-    run.add_argument("--open", action="store_true", help="open the graph in the browser at the end")
+    run.add_argument("--open", action="store_true", help="end on the execution's page in the browser; implies --keep")
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 

@@ -194,9 +194,13 @@ def add_role(
     return build.add(part, "ram.role", (name,), properties, type_name=type_name, logical=logical)
 
 
-def add_policy(build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str) -> Resource:
+def add_policy(
+    build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str, description: Any = None
+) -> Resource:
     """Add a policy of the account's own."""
     properties = {"PolicyDocument": _document(document)}
+    if description:
+        properties["Description"] = description
     return build.add(part, "ram.policy", (name,), properties, type_name=type_name, logical=logical)
 
 

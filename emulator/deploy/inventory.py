@@ -8,15 +8,20 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.deploy.fc_providers import path_of
-from emulator.deploy.model import Resource
+from emulator.deploy.model import Refused, Resource
 from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ApiClient, Attributes, Identity
 from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen
+from emulator.wire.xml import parse
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
 _PAGE = 100
 _LATEST = "LATEST"
+
+NO_OBJECT_STORAGE = "ExtraMissing"
+OF_THE_EMULATOR = "localyun-code-"
+"""How the name of the bucket begins that is lent for packages of code."""
 
 OF_THE_CLOUD = "Aliyun"
 """How the names of roles begin that the cloud makes by itself; every account has them."""
@@ -80,6 +85,7 @@ VERSIONS = frozenset({"fc.version", "fc3.version"})
 
 def _places(api: ApiClient) -> Iterator[Place]:
     yield from _access(api)
+    yield from _buckets(api)
     yield from _messages(api)
     yield from _layers(api)
     yield from _services(api)
@@ -241,6 +247,25 @@ def _access(api: ApiClient) -> Iterator[Place]:
         for each in _by_marker(api, "ListPoliciesForRole", ("Policies", "Policy"), {"RoleName": name}):
             identity = (str(each["PolicyType"]), str(each["PolicyName"]), name)
             yield Place("ram.attachment", identity, {}, each)
+
+
+def _buckets(api: ApiClient) -> Iterator[Place]:
+    """Yield the buckets, not those the emulator lends for packages; none where there is no object storage."""
+    marker = ""
+    while True:
+        try:
+            listing = parse(api.objects("GET", f"/?marker={quote(marker, safe='')}"))
+        except Refused as error:
+            if error.code == NO_OBJECT_STORAGE:
+                return
+            raise
+        for bucket in (listing.find("Buckets") or listing).all("Bucket"):
+            name = bucket.text_of("Name") or ""
+            if not name.startswith(OF_THE_EMULATOR):
+                yield Place("oss.bucket", (name,), {}, {})
+        marker = (listing.text_of("NextMarker") or "") if listing.text_of("IsTruncated") == "true" else ""
+        if not marker:
+            return
 
 
 def _by_marker(

@@ -181,16 +181,17 @@ _BUCKET_SETTINGS = (
 )  # fmt: skip
 
 
-def bucket(build: Build, part: Part, kind: str) -> None:
-    """Add a bucket."""
+def bucket(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+    """Add a bucket; *props* are its properties in an ``s.yaml``, whose names begin with a small letter."""
     table = (
+        *([Field("region", text)] if props is not None else []),
         Field("bucketName", text, required=True),
         Field("accessControl", text),
         Field("storageClass", text),
         Field("deletionForce", switch),
         *(Field(name, _NO_BUCKET_SETTING) for name in _BUCKET_SETTINGS),
     )
-    values = members(build.properties(part), table, capital=True)
+    values = members(props or build.properties(part), table, capital=props is None)
     properties = {
         "AccessControl": values.get("accessControl") or "private",
         "StorageClass": values.get("storageClass") or "Standard",
@@ -204,8 +205,8 @@ def bucket(build: Build, part: Part, kind: str) -> None:
 _POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
 
 
-def role(build: Build, part: Part, kind: str) -> None:
-    """Add a role, the policies written into it and those it only names."""
+def role(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+    """Add a role, the policies written into it and those it only names; *props* as for `bucket`."""
     table = (
         Field("roleName", text, required=True),
         Field("assumeRolePolicyDocument", anything, required=True),
@@ -217,8 +218,7 @@ def role(build: Build, part: Part, kind: str) -> None:
         Field("ignoreExisting", switch),
         Field("tags", noted("tags are set through the API")),
     )
-    place = build.properties(part)
-    values = members(place, table, capital=True)
+    values = members(props or build.properties(part), table, capital=props is None)
     name = values.get("roleName", "")
     document = values.get("assumeRolePolicyDocument", {})
     add_role(build, part, name, document, type_name=kind, description=values.get("description"))
@@ -234,8 +234,8 @@ def role(build: Build, part: Part, kind: str) -> None:
             attach(build, part, name, policy_kind, policy_name, type_name=attachment)
 
 
-def policy(build: Build, part: Part, kind: str) -> None:
-    """Add a policy and the roles that have it."""
+def policy(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+    """Add a policy and the roles that have it; *props* as for `bucket`."""
     table = (
         Field("policyName", text, required=True),
         Field("policyDocument", anything, required=True),
@@ -246,10 +246,11 @@ def policy(build: Build, part: Part, kind: str) -> None:
         Field("deletionForce", switch),
         Field("ignoreExisting", switch),
     )
-    values = members(build.properties(part), table, capital=True)
+    values = members(props or build.properties(part), table, capital=props is None)
     name = values.get("policyName", "")
     document = values.get("policyDocument", {})
-    add_policy(build, part, name, document, type_name=kind, logical=part.name)
+    description = values.get("description")
+    add_policy(build, part, name, document, type_name=kind, logical=part.name, description=description)
     for each in values.get("roles") or []:
         attachment = "ALIYUN::RAM::AttachPolicyToRole"
         build.add(part, "ram.attachment", (CUSTOM, name, each), {}, type_name=attachment,

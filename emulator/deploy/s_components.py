@@ -373,3 +373,18 @@ def messages(build: Build, part: Part, props: Part) -> None:
         queue(build, place, place, part.name)
     for place in props.member("topics").items():
         topic(build, place, place, part.name)
+
+
+def bucket(build: Build, part: Part, props: Part) -> None:
+    """Add a bucket."""
+    ros_services.bucket(build, part, "oss-bucket", props)
+
+
+def role(build: Build, part: Part, props: Part) -> None:
+    """Add a role with what is attached to it."""
+    ros_services.role(build, part, "ram-role", props)
+
+
+def policy(build: Build, part: Part, props: Part) -> None:
+    """Add a policy."""
+    ros_services.policy(build, part, "ram-policy", props)

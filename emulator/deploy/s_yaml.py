@@ -366,4 +366,7 @@ COMPONENTS: Mapping[str, Component] = {
     "mns": s_components.messages,
     "mns-queue": s_components.queue,
     "mns-topic": s_components.topic,
+    "oss-bucket": s_components.bucket,
+    "ram-policy": s_components.policy,
+    "ram-role": s_components.role,
 }

@@ -12,6 +12,7 @@ FC3 = "/2023-03-30"
 RAM = "2015-05-01"
 STS = "2015-04-01"
 FNF = "2019-03-15"
+OPEN = "2022-01-19"
 
 FLOW = """version: v1
 type: flow
@@ -37,6 +38,11 @@ TRUST = json.dumps(
         "Version": "1",
     }
 )
+TEMPLATE = """ROSTemplateFormatVersion: '2015-09-01'
+Resources:
+  Letters: {Type: 'ALIYUN::MNS::Queue', Properties: {QueueName: letters, DelaySeconds: 3}}
+"""
+"""What `make` deploys, so that there is the record of a deployment."""
 POLICY = json.dumps({"Statement": [{"Action": "mns:*", "Effect": "Allow", "Resource": "*"}], "Version": "1"})
 
 
@@ -70,10 +76,12 @@ class World:
 
     def fill(self):
         """Make at least one of everything that is stored."""
+        self.client.admin("POST", "clock", {"advance": "1h"})
         self._functions()
         self._messages()
         self._flows()
         self._people()
+        self._objects()
 
     def _functions(self):
         fc = self.fc
@@ -102,6 +110,7 @@ class World:
         fc("POST", f"{FC2}/custom-domains", {"domainName": "shop.example.com", "protocol": "HTTP"})
         fc("POST", f"{FC2}/services/shop/functions/order/invocations", {"n": 1}, **{
             "x-fc-invocation-type": "Async", "x-fc-stateful-async-invocation-id": "job-1"})  # fmt: skip
+        fc("POST", f"{FC2}/services/shop/bindings", {"vpcId": "vpc-1"})
         fc("POST", f"{FC3}/functions", {**function, "functionName": "alone"})
         fc("PUT", f"{FC3}/functions/alone/concurrency", {"reservedConcurrency": 3})
 
@@ -116,6 +125,10 @@ class World:
         endpoint = "<Endpoint>http://127.0.0.1:9/</Endpoint>"
         self.mns("PUT", "/topics/news/subscriptions/app", f"<Subscription>{endpoint}</Subscription>")
         self.mns("POST", "/topics/news/messages", "<Message><MessageBody>pushed</MessageBody></Message>")
+        self.client.rpc(OPEN, "EnableEndpoint", {"EndpointType": "public"})
+        for kind in ("queues", "topics"):
+            self.mns("PUT", f"/{kind}/gone", f"<{kind[:-1].title()}/>")
+            self.mns("DELETE", f"/{kind}/gone")
 
     def _flows(self):
         call = self.client.workflow
@@ -123,6 +136,8 @@ class World:
             call("CreateFlow", Name=name, Description="kept", Type="FDL", Definition=text)
             call("StartExecution", FlowName=name, ExecutionName="first", Input='{"n": 1}')
         call("PublishFlowVersion", FlowName="ends", Description="first")
+        routes = json.dumps([{"Version": "1", "Weight": 100}])
+        call("CreateFlowAlias", FlowName="ends", Name="live", RoutingConfigurations=routes, Description="kept")
         call("CreateSchedule", FlowName="waits", ScheduleName="nightly", CronExpression="0 0 3 * * *", Payload="{}",
              Enable="true")  # fmt: skip
 
@@ -136,18 +151,41 @@ class World:
                 '"Service": ["fc.aliyuncs.com"]', f'"RAM": ["acs:ram::{self.account}:root"]')}),
             ("CreatePolicy", {"PolicyName": "queues", "PolicyDocument": POLICY}),
             ("AttachPolicyToUser", {"PolicyType": "Custom", "PolicyName": "queues", "UserName": "ann"}),
+            ("TagResources", {"ResourceType": "role", "ResourceNames.1": "worker", "Tag.1.Key": "team",
+                              "Tag.1.Value": "a"}),
         ):  # fmt: skip
             self.client.rpc(RAM, action, parameters)
         role = f"acs:ram::{self.account}:role/worker"
         self.client.rpc(STS, "AssumeRole", {"RoleArn": role, "RoleSessionName": "kept", "DurationSeconds": "3600"})
 
+        self.client.admin("POST", "accounts", {"accountId": "1111222233334444"})
+
+    def _objects(self):
+        self.objects("PUT", "/kept-bucket")
+        self.objects("PUT", "/kept-bucket/letter.txt", b"hello", **{"Content-Type": "text/plain", "x-oss-meta-a": "1"})
+        self.objects("PUT", "/kept-bucket?tagging", b"<Tagging><TagSet><Tag><Key>team</Key><Value>a</Value></Tag>"
+                     b"</TagSet></Tagging>")  # fmt: skip
+        begun = self.objects("POST", "/kept-bucket/large?uploads")
+        upload = begun.partition("<UploadId>")[2].partition("<")[0]
+        self.objects("PUT", f"/kept-bucket/large?partNumber=1&uploadId={upload}", b"part")
+
+    def objects(self, method, target, body=b"", **headers):
+        reply = self.client.objects(method, target, body, headers)
+        if reply.status >= 400:
+            raise CallRefused(reply.status, "", reply.body.decode())
+        return reply.body.decode()
+
     def answers(self):
-        """Return what the read operations answer, without what differs from call to call."""
+        """Return what the read operations answer, without what differs from call to call.
+
+        What came later than the first version is left out where it is refused, because it was not made.
+        """
         fc = {path: self.fc("GET", path) for path in (
             f"{FC2}/services", f"{FC2}/services/shop/functions", f"{FC2}/services/shop/versions",
             f"{FC2}/services/shop/aliases", f"{FC2}/services/shop/functions/order/triggers",
             f"{FC2}/services/shop/functions/order/async-invoke-config", f"{FC2}/layers/lib/versions",
             f"{FC2}/custom-domains", f"{FC3}/functions", f"{FC3}/functions/alone/concurrency",
+            f"{FC2}/services/shop/bindings",
         )}  # fmt: skip
         mns = {path: self.mns("GET", path) for path in (
             "/queues/orders", "/topics/news", "/topics/news/subscriptions/app", "/queues/orders/messages?peekonly=true",
@@ -160,11 +198,31 @@ class World:
               for name in ("waits", "ends", "calls")),
             self.client.workflow("GetExecutionHistory", FlowName="ends", ExecutionName="first"),
         ]  # fmt: skip
+        later = {
+            "letters": lambda: self.mns("GET", "/queues/letters"),
+            "alias": lambda: self.client.workflow("DescribeFlowAlias", FlowName="ends", Name="live"),
+            "endpoint": lambda: self.client.rpc(OPEN, "GetEndpointAttribute", {"EndpointType": "public"}),
+            "role tags": lambda: self.client.rpc(RAM, "ListTagResources", {
+                "ResourceType": "role", "ResourceNames.1": "worker"}),
+            "accounts": lambda: self.client.admin("GET", "accounts"),
+            "object": lambda: self.objects("GET", "/kept-bucket/letter.txt"),
+            "bucket tags": lambda: self.objects("GET", "/kept-bucket?tagging"),
+            "objects": lambda: self.objects("GET", "/kept-bucket?list-type=2").partition("<Contents>")[2],
+            "uploads": lambda: self.objects("GET", "/kept-bucket?uploads").partition("<Upload>")[2],
+        }  # fmt: skip
         ram = [self.client.rpc(RAM, *each) for each in (
             ("GetUser", {"UserName": "ann"}), ("GetRole", {"RoleName": "worker"}),
             ("ListUsersForGroup", {"GroupName": "staff"}), ("ListPoliciesForUser", {"UserName": "ann"}),
         )]  # fmt: skip
-        return _steady({"fc": fc, "mns": mns, "flows": flows, "ram": ram})
+        kept = {name: answer for name, read in later.items() if (answer := _answer(read)) is not None}
+        return _steady({"fc": fc, "mns": mns, "flows": flows, "ram": ram, "later": kept})
+
+
+def _answer(read):
+    try:
+        return read()
+    except CallRefused:
+        return None
 
 
 def _steady(content):

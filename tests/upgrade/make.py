@@ -16,7 +16,7 @@ from pathlib import Path
 
 from emulator.cli.client import connect, until
 from emulator.config import load
-from tests.upgrade.content import World
+from tests.upgrade.content import TEMPLATE, World
 
 STATES = Path(__file__).parent / "states"
 PACKED = ("state.db", "keys.json", "code", "objects")
@@ -31,6 +31,7 @@ def main(name, python=sys.executable):
         try:
             world = World(client)
             world.fill()
+            deploy(python, state)
             settled = until(lambda: world.client.workflow("DescribeExecution", FlowName="ends", ExecutionName="first")[
                 "Status"] == "Succeeded", DEADLINE_S)  # fmt: skip
             assert settled
@@ -46,6 +47,14 @@ def main(name, python=sys.executable):
                     if path.is_file():
                         archive.write(path, path.relative_to(state).as_posix())
     print(f"made {name}.zip")
+
+
+def deploy(python, state):
+    """Deploy a file, which leaves its record."""
+    template = state.parent / "template.yml"
+    template.write_text(TEMPLATE)
+    command = [python, "-m", "emulator", "deploy", str(template), "--state", str(state)]
+    subprocess.run(command, cwd=state.parent, check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_S)
 
 
 def start(python, state):

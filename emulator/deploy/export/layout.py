@@ -26,6 +26,7 @@ GROUPS: Mapping[str, frozenset[str]] = {
     "queues": frozenset({"mns.queue"}),
     "topics": frozenset({"mns.topic"}),
     "subscriptions": frozenset({"mns.subscription"}),
+    "buckets": frozenset({"oss.bucket"}),
     "roles": frozenset({"ram.role", "ram.policy", "ram.attachment"}),
 }  # fmt: skip
 """What may be asked for, and the kinds of resources that are meant."""

@@ -10,7 +10,8 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
 from emulator.deploy.export import packages
 from emulator.deploy.export.layout import Job, Names, Written, owned, plain, yaml_text
-from emulator.deploy.export.portable import changed, parts
+from emulator.deploy.export.portable import changed, document, parts
+from emulator.deploy.export.template import BUCKET
 from emulator.deploy.model import Resource, key_of
 from emulator.deploy.shapes import written_members
 from emulator.services.mns.queues.model import QUEUE
@@ -19,7 +20,7 @@ from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 FILE = "s.yaml"
 _LATEST = "LATEST"
 _NO_PLACE = {
-    "ram.role": "roles", "ram.policy": "policies", "ram.attachment": "policies of roles", "fc.version": "versions",
+    "fc.version": "versions",
     "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services", "fc3.version": "versions",
     "fc3.alias": "aliases",
 }  # fmt: skip
@@ -61,11 +62,8 @@ class _Project:
                     self._module(each, "fc3-domain", {"region": self._region, **values})
                 case "fnf.flow":
                     self._module(each, "fnf", self._flow(each))
-                case "mns.queue":
-                    values = ros_services.file_values(QUEUE, each.properties, capital=False)
-                    self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
-                case "mns.topic":
-                    self._module(each, "mns-topic", self._topic(each))
+                case _:
+                    self._simple(each)
         self._note_others()
         file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
         file["vars"] = {"region": self._job.region}
@@ -79,6 +77,24 @@ class _Project:
     def _module(self, each: Resource, component: str, props: dict[str, Any]) -> None:
         self._modules[self._names.of(each)] = {"component": component, "props": props}
         self._done.append(each)
+
+    def _simple(self, each: Resource) -> None:
+        """Add the module of what has one by itself."""
+        match each.kind:
+            case "ram.policy":
+                values = {"policyDocument": document(each.properties["PolicyDocument"])}
+                values["description"] = each.properties.get("Description")
+                self._module(each, "ram-policy", {"policyName": each.identity[0], **values})
+            case "ram.role":
+                self._module(each, "ram-role", self._role(each))
+            case "oss.bucket":
+                values = {name[:1].lower() + name[1:]: each.properties.get(name) for name in BUCKET}
+                self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
+            case "mns.queue":
+                values = ros_services.file_values(QUEUE, each.properties, capital=False)
+                self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
+            case "mns.topic":
+                self._module(each, "mns-topic", self._topic(each))
 
     def _note_others(self) -> None:
         done = {each.key for each in self._done}
@@ -206,6 +222,18 @@ class _Project:
         if subscriptions:
             props["subscriptions"] = subscriptions
         return props
+
+    # --- roles --------------------------------------------------------------------------------------------------------
+
+    def _role(self, each: Resource) -> dict[str, Any]:
+        props = {"roleName": each.identity[0], "description": each.properties.get("Description")}
+        props["assumeRolePolicyDocument"] = document(each.properties["AssumeRolePolicyDocument"])
+        attached: dict[str, list[str]] = {}
+        for own in self._resources:
+            if own.kind == "ram.attachment" and own.identity[2] == each.identity[0]:
+                self._done.append(own)
+                attached.setdefault(own.identity[0].lower(), []).append(own.identity[1])
+        return props | ({"policyAttachments": attached} if attached else {})
 
     # --- expressions --------------------------------------------------------------------------------------------------
 

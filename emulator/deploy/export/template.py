@@ -56,11 +56,15 @@ _TYPES: Mapping[str, tuple[str, tuple[str, ...], tuple[Field, ...]]] = {
     "mns.queue": ("ALIYUN::MNS::Queue", ("QueueName",), ()),
     "mns.topic": ("ALIYUN::MNS::Topic", ("TopicName",), ()),
     "mns.subscription": ("ALIYUN::MNS::Subscription", ("TopicName", "SubscriptionName"), ()),
+    "oss.bucket": ("ALIYUN::OSS::Bucket", ("BucketName",), ()),
     "ram.role": ("ALIYUN::RAM::Role", ("RoleName",), ()),
     "ram.policy": ("ALIYUN::RAM::ManagedPolicy", ("PolicyName",), ()),
     "ram.attachment": ("ALIYUN::RAM::AttachPolicyToRole", ("PolicyType", "PolicyName", "RoleName"), ()),
 }
 """By kind: the type, the properties that its identity is written in, and the table that it is read by."""
+
+BUCKET = ("AccessControl", "StorageClass")
+"""What files say of a bucket."""
 
 _MNS: Mapping[str, Table[Any]] = {"mns.queue": QUEUE, "mns.topic": TOPIC, "mns.subscription": SUBSCRIPTION}
 
@@ -129,6 +133,8 @@ class _Template:
         match each.kind:
             case "mns.queue" | "mns.topic" | "mns.subscription":
                 return ros_services.file_values(_MNS[each.kind], properties, capital=True)
+            case "oss.bucket":
+                return {name: properties.get(name) for name in BUCKET}
             case "ram.role":
                 trust = document(properties["AssumeRolePolicyDocument"])
                 return {"AssumeRolePolicyDocument": trust, "Description": properties.get("Description")}

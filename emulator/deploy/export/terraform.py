@@ -83,6 +83,7 @@ TYPES: Mapping[str, Type] = {
                       {"enable_logging": "logging_enabled"}),
     "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
                              _SUBSCRIPTION, {"message_tag": "filter_tag"}),
+    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
     "ram.role": Type("alicloud_ram_role", ("name",), _words("document description"),
                      {"assume_role_policy_document": "document"}),
     "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
