@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.big_state import BigState
 from benchmarks.command import Commands
+from benchmarks.commits import Commits
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
@@ -20,7 +21,7 @@ from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
 
 PARTS: dict[str, Callable[[], Any]] = {
-    "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
+    "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues, "commits": Commits,
     "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
 }  # fmt: skip
 
@@ -32,8 +33,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     parser.add_argument("--big", action="store_true", help="measure a large state instead; it takes 1.5 GB for a while")
+    parser.add_argument("--growth", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     arguments = parser.parse_args()
+    if arguments.growth:
+        from benchmarks.growth import draw  # its own programs
+
+        print(draw(arguments.growth))
+        return
     if unknown := sorted(set(arguments.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)}")
     chosen = [PARTS[name] for name in arguments.parts or PARTS]

@@ -18,6 +18,7 @@ from benchmarks.server import (
     children_of,
     echo_p50_ms,
     private_mb,
+    python_pass_cpu_s,
     python_pass_s,
 )
 from emulator.services.workflow.tenants import SCHEMA
@@ -76,6 +77,13 @@ class Foundation:
                 reference_name="python -c pass",
                 goal=9,
             ),
+            Row(
+                name="the same: the server's processor time",
+                unit="ms",
+                measure=self._start_cpu_ms,
+                reference=lambda: python_pass_cpu_s() * 1000,
+                reference_name="python -c pass",
+            ),
             Row(name="idle memory, all services ready", unit="MB", measure=self._idle_memory_mb, goal=35),
             Row(
                 name="private memory of a warm Python instance",
@@ -132,6 +140,10 @@ class Foundation:
         """Start an emulator and ask until it answers."""
         with Server(self._folder, ask=request) as server:
             return server.start_s * 1000
+
+    def _start_cpu_ms(self) -> float:
+        with Server(self._folder, ask=SERVICE) as server:
+            return server.cpu_s() * 1000
 
     def _idle_memory_mb(self) -> float:
         with Server(self._folder) as server:

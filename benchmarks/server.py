@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import statistics
@@ -257,6 +258,19 @@ def python_pass_s() -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return time.perf_counter() - began
+
+
+def child_cpu_s(command: list[str], environment: dict[str, str] | None = None) -> float:
+    """Run a command to its end and return the processor time it used, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def python_pass_cpu_s() -> float:
+    """Return the processor time the interpreter takes to start and do nothing, in seconds; median of five."""
+    return statistics.median(child_cpu_s([sys.executable, "-c", "pass"], ordinary_environment()) for _ in range(5))
 
 
 def echo_p50_ms(calls: int = 500) -> float:

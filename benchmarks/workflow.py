@@ -297,7 +297,7 @@ class Workflows:
     async def _parked(self, definition: str) -> float:
         """Park executions and return their bytes each; keep how long a start takes that wakes them all."""
         folder = Path(tempfile.mkdtemp(prefix="localyun-bench-workflow-"))
-        first = Engine(folder)
+        first = Engine(folder, SystemClock())
         await first.service.start()
         await first.service.flows.create(WORLD, "f", definition, FlowSettings())
         empty = _size(first)
@@ -315,7 +315,7 @@ class Workflows:
         first.timers.close()
         first.database.close()
         began = time.perf_counter()
-        second = Engine(folder)
+        second = Engine(folder, SystemClock())
         await second.service.start()
         while second.service.open_executions:
             await asyncio.sleep(0.001)

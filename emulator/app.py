@@ -48,6 +48,7 @@ from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
 from emulator.lab.effects import EffectLog
 from emulator.lab.service import Lab
+from emulator.lab.standstill import Standstill
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database, Schema, migrate
@@ -168,7 +169,8 @@ class Emulator:
             fronts["console"] = front
             console = [(front, console_front)]
         self._tend_file(database, work)
-        kept = self._checkpoints(lab, services, work)
+        self._standstill = Standstill(services, lab.time, timers)
+        self._kept = kept = self._checkpoints(lab, services, work)
         parts = [
             (lab, lab_admin),
             (self._bench, bench_admin),
@@ -202,9 +204,9 @@ class Emulator:
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
             self._database,
             self._clock,
-            self._timers,
             lab.time,
             services,
+            self._standstill,
             self.tenant,
             memory=self._bench,
             resumed=self._journal.mark,
@@ -233,15 +235,20 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port)
 
+        def about() -> dict[str, Any]:
+            return self.health() | {"http": self.http_url, "commits": self._database.commits}
+
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
             return make_application(
-                services.view(lab, lambda: self.health() | {"http": self.http_url}, self._admin.perform, bridge),
+                services.view(lab, about, self._admin.perform, bridge),
                 sessions,
             )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch, services.function_log)
+        front = ConsoleFront(
+            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+        )
         self._closing.callback(front.close)
         return front
 
@@ -442,19 +449,24 @@ class Emulator:
         The clock goes back to the machine's with everything.
         """
         if not any(scope.values()) and self._clock.is_adjusted:
-            await self._turn_clock_back()
+            async with self._standstill():
+                self._lab.time.reset()
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
             self.services.arm_faults()
         return done
 
-    async def _turn_clock_back(self) -> None:
-        async with self._lab.time.held():
-            await self.services.suspend()
-            self._timers.clear()  # they are set anew, by the time it is then
-            self._lab.time.reset()
-            await self.services.resume()
+    async def remove_account(self, account: str) -> bool:
+        """Forget an account, its key and all that it has made; return whether there was one."""
+        if not self.services.accounts.remove(account):
+            return False
+        from emulator.lab.departures import remove_rows  # seldom needed
+
+        async with self._standstill() as gone:
+            remove_rows(self._database, AccountId(account))
+        await self._kept.release(gone)
+        return True
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

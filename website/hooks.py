@@ -35,7 +35,7 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the project's pages and everything outside docs/ that a page links, directly or through another."""
-    waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path) for page in files.documentation_pages()]
+    waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path or "") for page in files.documentation_pages()]
     seen = set()
     while waiting:
         path = waiting.pop()

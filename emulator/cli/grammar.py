@@ -302,8 +302,14 @@ def _add_console(commands: Commands) -> None:
 def _add_exec(commands: Commands) -> None:
     summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
     execute = command(commands, "exec", "exec:run", summary, prints_data=False)
-    execute.usage = f"{execute.prog} [--state DIR] [--start] [--keep-proxy] [--] COMMAND ..."
+    execute.usage = f"{execute.prog} [--state DIR] [--start] [--keep-proxy] [--preload] [--network] [--] COMMAND ..."
     execute.add_argument("--start", action="store_true", help="start an emulator for the command only, on free ports")
+    execute.add_argument(
+        "--network", action="store_true", help="give the command a network in which the cloud is the emulator (Linux)"
+    )
+    execute.add_argument(
+        "--preload", action="store_true", help="lead programs with a C library to the emulator by LD_PRELOAD (Linux)"
+    )
     execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
     execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
@@ -321,7 +327,7 @@ def _add_tutorial(commands: Commands) -> None:
     form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
     form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
     run.add_argument("--keep", action="store_true", help="leave flows, queues, topics and all else that was made")
-    run.add_argument("--open", action="store_true", help="open the graph in the browser at the end")
+    run.add_argument("--open", action="store_true", help="end on the execution's page in the browser; implies --keep")
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 

@@ -112,7 +112,7 @@ def _add_account(commands: Commands) -> None:
     add = command(actions, "add", "server:add_account", "add an account and print its key")
     add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
     command(actions, "list", "server:list_accounts", "list the accounts with their keys")
-    remove = command(actions, "remove", "server:remove_account", "forget an account and its key")
+    remove = command(actions, "remove", "server:remove_account", "forget an account, its key and what it has made")
     remove.add_argument("account", metavar="ID", help="the account")
 
 

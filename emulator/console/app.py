@@ -92,11 +92,14 @@ def _begin() -> None:
     theme = request.cookies.get(THEME_COOKIE, "")
     g.theme = theme if theme in {"light", "dark"} else ""
     g.session = request.environ.get(SESSION, "")
+    if g.session and "HX-Request" not in request.headers:
+        g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
 
 
 def _common() -> dict[str, Any]:
     sessions: Sessions = current_app.extensions["sessions"]
     return {
+        "commits": g.get("commits", 0),
         "csrf": sessions.form_token(g.session) if g.session else "",
         "language": g.language,
         "languages": LANGUAGES,

@@ -72,7 +72,8 @@ class ConsoleFront:
     """Serves ``/_localyun/console/``.
 
     *load* makes the WSGI application, in the console's thread, when the first page is asked for; *watch* takes a
-    function to call after each change of the state, and returns one that stops that; *log* yields the end of a
+    function to call after each change of the state, and returns one that stops that; *commits*
+    counts these changes; *log* yields the end of a
     function's log and what it writes from now on.
     """
 
@@ -85,12 +86,14 @@ class ConsoleFront:
         sessions: Sessions,
         load: Callable[[Bridge], WsgiApplication],
         watch: Callable[[Callable[[], None]], Callable[[], None]],
+        commits: Callable[[], int],
         log: Callable[[str], AsyncIterator[bytes]],
     ) -> None:
         self._ids = ids
         self.sessions = sessions
         self._load = load
         self._watch = watch
+        self._commits = commits
         self._log = log
         self._application: WsgiApplication | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -156,7 +159,10 @@ class ConsoleFront:
                 return _page(403, "Refused", "This form is not one of this session; load the page again.")
         if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
-            events = self._changes() if path == "/changes" else self._lines(self._log(call.query.get("function", "")))
+            if path == "/changes":
+                events = self._changes(call.query.get("since", ""))
+            else:
+                events = self._lines(self._log(call.query.get("function", "")))
             call.parked = True
             return Response(200, events, headers)
         return self._from_application(request, session)
@@ -189,9 +195,12 @@ class ConsoleFront:
 
         return run(self._application, request, session, PREFIX, _HEADERS)
 
-    async def _changes(self) -> AsyncIterator[bytes]:
+    async def _changes(self, since: str) -> AsyncIterator[bytes]:
+        """Yield an event for changes after the one with the number *since*, which the page has seen."""
         changed = asyncio.Event()
         stop = self._watch(changed.set)
+        if since != str(self._commits()):
+            changed.set()  # between the making of the page and its asking for changes
         try:
             yield b"retry: 1000\n\n"
             while True:

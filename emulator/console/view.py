@@ -37,7 +37,10 @@ Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 
 
 class View:
-    """The services, reached by *bridge*. *about* returns version, addresses and the like."""
+    """The services, reached by *bridge*.
+
+    *about* returns version, addresses and the like, and ``commits``: how many changes there have been.
+    """
 
     def __init__(
         self,

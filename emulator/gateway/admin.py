@@ -258,6 +258,8 @@ class RunningEmulator(Protocol):
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
+    async def remove_account(self, account: str) -> bool: ...  # noqa: D102
+
     def stop_soon(self) -> None: ...  # noqa: D102
 
 
@@ -335,6 +337,13 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
     Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
     """
     return await emulator.reset(call.arguments)
+
+
+@operation("remove-account", "DELETE /accounts/{account}")
+async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
+    """Forget an account, its key and all that it has made."""
+    account = call.path["account"]
+    return {"accountId": account} if await emulator.remove_account(account) else None
 
 
 @operation("stop", "POST /stop")

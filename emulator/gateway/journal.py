@@ -44,9 +44,17 @@ class _Line:
         if isinstance(self.source, bytes):
             logger, message = "function", self.source.decode("utf-8", "replace").rstrip("\n")
         else:
-            logger, message = self.source.name, self.source.getMessage()
+            logger, message = self.source.name, _message_of(self.source)
         line = {**self.fields, "time": iso_millis(Millis(self.at)), "logger": logger, "message": message}
         return line | {"trace": self.trace} if self.trace else line
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    """Return the message, or its template when the values do not fit it, as other handlers do not fail either."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, LookupError):
+        return str(record.msg)
 
 
 _Kept = tuple[logging.LogRecord, str, str, Millis]

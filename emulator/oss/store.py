@@ -111,6 +111,23 @@ class ObjectStore:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
 
+    def remove_account(self, account: str) -> None:
+        """Remove the buckets of an account with all that is in them."""
+        buckets = "bucket IN (SELECT name FROM oss_buckets WHERE account = ?)"
+        read = self._database.read
+        for (pieces,) in read(f"SELECT pieces FROM oss_objects WHERE {buckets}", (account,)).fetchall():  # noqa: S608
+            self._drop(content for content, _ in json.loads(pieces))
+        parts = f"upload IN (SELECT id FROM oss_uploads WHERE {buckets})"  # noqa: S608 - constants
+        self._drop(
+            row[0]
+            for row in read(f"SELECT content FROM oss_parts WHERE {parts}", (account,)).fetchall()  # noqa: S608
+        )
+        for table, rows in (
+            ("oss_parts", parts), ("oss_uploads", buckets), ("oss_objects", buckets), ("oss_settings", buckets),
+            ("oss_buckets", "account = ?"),
+        ):  # fmt: skip
+            self._database.write(f"DELETE FROM {table} WHERE {rows}", (account,))  # noqa: S608 - constants
+
     # --- objects -------------------------------------------------------------------------------------------------
 
     def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:

@@ -96,8 +96,14 @@ def _secrets_of(key_id: str) -> list[str]:
 
 
 def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, str]:
-    """Return who to be, under the names that older official clients and the guide's scripts read."""
+    """Return who to be, under the names that older clients, Funcraft, Terraform and the guide's scripts read."""
     return {
+        "ACCESS_KEY_ID": key_id,
+        "ACCESS_KEY_SECRET": secret,
+        "ALICLOUD_ACCESS_KEY": key_id,
+        "ALICLOUD_SECRET_KEY": secret,
+        "ALICLOUD_ACCOUNT_ID": account,
+        "ALICLOUD_REGION": region,
         "ALIYUN_ACCESS_KEY_ID": key_id,
         "ALIYUN_ACCESS_KEY_SECRET": secret,
         "OSS_ACCESS_KEY_ID": key_id,

@@ -231,8 +231,7 @@ class Database:
         self._in_transaction = self._lost = False
         waiting, self._waiting = self._waiting, []
         if error is not None:
-            for forget in self._on_rollback:
-                forget()
+            self.forget()
         for done in waiting:
             try:
                 done(error)
@@ -261,10 +260,14 @@ class Database:
         self._commit_all()
         source.backup(self._connection)
         self.commits += 1
-        for forget in self._on_rollback:
-            forget()
+        self.forget()
         if self._on_commit is not None:
             self._on_commit()
+
+    def forget(self) -> None:
+        """Drop what memory holds of the tables."""
+        for forget in self._on_rollback:
+            forget()
 
     def _commit_all(self) -> None:
         failed = self._lost

@@ -1,6 +1,12 @@
 """Several accounts in one emulator: own keys, own resources, and roles that lead from one into another."""
 
+import base64
+import io
 import json
+import sqlite3
+import tarfile
+import zipfile
+from contextlib import closing
 
 import pytest
 
@@ -17,6 +23,13 @@ pytestmark = pytest.mark.sdk
 def localyun():
     with Emulator() as kit:
         yield kit
+
+
+def zipped(code):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("index.py", code)
+    return packed.getvalue()
 
 
 def rpc(kit, version, action, **parameters):
@@ -113,6 +126,76 @@ def test_accounts_are_kept_listed_and_removed(tmp_path):
             other.queue("q")
         with pytest.raises(ApiError, match=r"^404"):
             kit.api.admin("DELETE", "accounts/42")
+
+
+FLOW = """
+version: v1
+type: flow
+steps:
+  - {type: wait, name: w, duration: 60}
+  - type: task
+    name: send
+    resourceArn: acs:mns:::/queues/mine/messages
+    serviceParams: {MessageBody: hello}
+"""
+
+
+def test_a_removed_account_leaves_nothing(localyun, tmp_path):
+    """Not a row, file, timer or instance; other accounts have what they had, and one of that id begins anew."""
+    import oss2
+
+    for kit in (localyun, localyun.account("42")):
+        kit.queue("mine").send("kept", delay_s=30)
+        topic = kit.topic("news")
+        topic.subscribe(f"acs:mns:{kit.region}:{kit.account_id}:queues/mine", name="to-queue")
+        topic.subscribe("http://127.0.0.1:9/closed", name="to-nobody")
+        topic.publish("extra")
+        kit.flow("waiting", FLOW).start({}, name="one")
+        schedule = {"FlowName": "waiting", "ScheduleName": "s", "CronExpression": "@every 60m", "Enable": True}
+        kit.api.fnf("CreateSchedule", **schedule)
+        code = base64.b64encode(zipped("def handler(event, context):\n    return 'here'\n" + f"# {kit.account_id}"))
+        body = {
+            "functionName": "say", "runtime": "python3.10", "handler": "index.handler",
+            "code": {"zipFile": code.decode()},
+        }  # fmt: skip
+        assert kit.api.fc("POST", "/2023-03-30/functions", json.dumps(body).encode()).status_code == 200
+        kit.api.fc("POST", "/2023-03-30/functions/say/invocations", b"1", **{"X-Fc-Invocation-Type": "Async"})
+        assert kit.invoke("say").text == "here"
+        bucket = oss2.Bucket(kit.oss.auth, kit.endpoint, f"bucket-of-{kit.account_id}")
+        bucket.create_bucket()
+        bucket.put_object("a.txt", f"content of {kit.account_id}")
+        upload = bucket.init_multipart_upload("b.txt").upload_id
+        bucket.upload_part("b.txt", upload, 1, b"part")
+        assert rpc(kit, "2015-05-01", "CreateUser", UserName="somebody")[0] == 200
+
+    localyun.settle()
+    localyun.api.admin("DELETE", "accounts/42")
+
+    archive = tmp_path / "state.tar"
+    localyun.command("checkpoint", "export", str(archive))
+    with tarfile.open(archive) as tar:
+        members = tar.getnames()
+        tar.extract("state.db", tmp_path, filter="data")
+    with closing(sqlite3.connect(tmp_path / "state.db")) as tables:
+        owners = {
+            name: {str(row[0]) for row in tables.execute(f'SELECT account FROM "{name}"')}
+            for (name,) in tables.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            if "account" in {row[1] for row in tables.execute(f'PRAGMA table_info("{name}")')}
+        }
+        worlds = [row[0] for row in tables.execute("SELECT DISTINCT world FROM workflow_flows")]
+        messages = tables.execute("SELECT count(*) FROM mns_messages").fetchone()[0]
+        deliveries = tables.execute("SELECT count(*) FROM mns_deliveries").fetchone()[0]
+    assert set().union(*owners.values()) == {localyun.account_id}
+    assert (len(worlds), messages, deliveries) == (1, 2, 1)
+    assert sum(name.startswith("files/code/") for name in members) == 1
+    assert sum(name.startswith("files/objects/") for name in members) == 2
+
+    localyun.clock.advance("61s")
+    assert localyun.api.fnf("DescribeExecution", FlowName="waiting", ExecutionName="one")["Status"] == "Succeeded"
+    assert localyun.invoke("say").text == "here"
+    again = localyun.account("42")
+    assert again.api.fnf("ListFlows")["Flows"] == []
+    assert again.queue("mine").counters == {"active": 0, "inactive": 0, "delayed": 0}
 
 
 @pytest.mark.parametrize("wrong", ["abc", "1" * 21, "\uff11"])

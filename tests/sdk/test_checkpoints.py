@@ -76,6 +76,30 @@ def test_history_after_a_restore_is_that_of_the_first_time(localyun):
     assert run.history == first
 
 
+@pytest.mark.parametrize("saved", ["real", "ahead", "frozen"])
+@pytest.mark.parametrize("then", ["moved", "frozen"])
+def test_a_restore_puts_the_clock_back_as_it_was(localyun, saved, then):
+    """Standing still it stands where it stood; otherwise it goes on with the offset that it had, as over a restart."""
+    if saved != "real":
+        localyun.clock.advance("30d")
+    if saved == "frozen":
+        localyun.clock.freeze()
+    before = localyun.api.admin("GET", "clock")
+    checkpoint = localyun.checkpoint("time")
+
+    localyun.clock.advance("1d")
+    if then == "frozen":
+        localyun.clock.freeze()
+    checkpoint.restore()
+
+    after = localyun.api.admin("GET", "clock")
+    assert after["frozen"] == before["frozen"] == (saved == "frozen")
+    if saved == "frozen":
+        assert after["now_ms"] == before["now_ms"]
+    else:
+        assert abs(after["offset_ms"] - before["offset_ms"]) <= 1  # two readings of the system's clock
+
+
 def test_code_and_objects_come_back(localyun, tmp_path):
     """A function deleted after the save is called again, with its code."""
     package = tmp_path / "code.zip"

@@ -193,7 +193,8 @@ def go_program(tmp_path_factory):
             done = subprocess.run(
                 ["go", "build", "-o", str(program), "." if is_module else source],
                 cwd=SCRIPTS / source if is_module else SCRIPTS,
-                env=os.environ | {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
+                env=os.environ
+                | {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"},
                 capture_output=True, text=True, timeout=300, check=False,
             )  # fmt: skip
             if done.returncode and "GOPROXY=off" in done.stderr:
@@ -232,6 +233,71 @@ def test_go_client_at_the_cloud_s_address_reaches_the_emulator(emulator, go_prog
 
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
+
+
+def _has_networks():
+    """Whether this user may have a network namespace."""
+    words = ["unshare", "--net", "--mount", *([] if os.getuid() == 0 else ["--user"]), "true"]
+    return (
+        shutil.which("unshare") is not None and subprocess.run(words, check=False, capture_output=True).returncode == 0
+    )
+
+
+needs_networks = pytest.mark.skipif(not _has_networks(), reason="this system gives no network namespaces")
+WITHOUT_PROXY = ["env", "-u", "HTTP_PROXY", "-u", "HTTPS_PROXY", "-u", "http_proxy", "-u", "https_proxy"]
+
+
+@needs_networks
+@pytest.mark.timeout(300)
+def test_static_go_client_that_ignores_proxies_reaches_the_emulator_in_a_network(emulator, go_program):
+    """aliyun-mns-go-sdk knows no proxy."""
+    subprocess.run(
+        [sys.executable, "-m", "emulator", "queue", "create", "--state", emulator.state, "go-mns"],
+        env=environment(), check=True, capture_output=True,
+    )  # fmt: skip
+
+    done = execute(emulator.state, "--network", "--", go_program("go"), "mns-http")
+
+    assert done.returncode == 0, done.stderr
+    assert "MessageId " in done.stdout
+
+
+@needs_networks
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_static_program_without_a_proxy_reaches_the_emulator_in_a_network(emulator, go_program, scheme):
+    """By name and usual port, with a certificate it trusts."""
+    address = f"{scheme}://{FC_ADDRESS}"
+
+    done = execute(emulator.state, "--network", "--", *WITHOUT_PROXY, go_program("plain.go"), address)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
+
+
+@needs_networks
+def test_network_has_the_emulator_s_own_address_and_nothing_else_of_this_machine(emulator):
+    """Another port of this machine is closed in there."""
+    code = (
+        "import os, socket, urllib.request as u\n"
+        "print(u.urlopen(os.environ['LOCALYUN_ENDPOINT'] + '/_localyun/health').status)\n"
+        "print(socket.socket().connect_ex(('127.0.0.1', int(os.environ['OTHER']))) != 0)\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        done = execute(emulator.state, "--network", "--", sys.executable, "-c", code, OTHER=port)
+
+    assert (done.returncode, done.stdout.split()) == (0, ["200", "True"]), done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or shutil.which("curl") is None, reason="needs a C compiler and curl")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs LD_PRELOAD")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_program_with_a_c_library_that_ignores_proxies_reaches_the_emulator_by_preloading(emulator, scheme):
+    """The library resolves the name and connects to the emulator's port."""
+    done = execute(emulator.state, "--preload", "--", "curl", "-sS", "--noproxy", "*", f"{scheme}://{FC_ADDRESS}")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
 
 
 def test_programs_started_by_a_hooked_program_find_the_proxy(emulator, go_program):

@@ -30,8 +30,8 @@ VERSION = f"{TIMES} description:text versionId:text"
 ALIAS = f"{TIMES} additionalVersionWeight:null aliasName:text description:text versionId:text"
 TRIGGER = {
     "2016-08-15": (
-        f"{TIMES} description:text invocationRole:text qualifier:text sourceArn:null triggerConfig:object triggerId:text"
-        " triggerName:text triggerType:text"
+        f"{TIMES} description:text invocationRole:text qualifier:text sourceArn:null triggerConfig:object"
+        " triggerId:text triggerName:text triggerType:text"
     ),
     "2021-04-06": (
         f"{TIMES} description:text invocationRole:text qualifier:text sourceArn:null status:null targetArn:text"
@@ -47,8 +47,8 @@ ASYNC = (
     " statefulInvocation:flag"
 )
 LAYER = (
-    "acl:number arn:text arnV2:text code:object codeChecksum:text codeSize:number codesize:number compatibleRuntime:list"
-    " createTime:text description:text layerName:text license:text version:number"
+    "acl:number arn:text arnV2:text code:object codeChecksum:text codeSize:number codesize:number"
+    " compatibleRuntime:list createTime:text description:text layerName:text license:text version:number"
 )
 KINDS = {str: "text", bool: "flag", int: "number", float: "number", dict: "object", list: "list", type(None): "null"}
 

@@ -1,21 +1,71 @@
 """The description of the admin API is valid and names what is served."""
 
 import json
+from importlib import import_module
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
+import emulator
 from emulator.schemas import FOLDER
 from emulator.testing import Emulator
+from emulator.wire.operation import operations_of
+
+ROOT = Path(emulator.__file__).parent
+MODULES = [
+    *ROOT.rglob("*admin.py"),
+    *(ROOT / each for each in ("gateway/refusals.py", "lab/checkpoints/operations.py", "console/front.py")),
+]
 
 
-def test_description_is_valid_and_complete():
+@pytest.fixture(scope="module")
+def kit():
+    with Emulator() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def document(kit):
+    with urlopen(f"{kit.endpoint}/_localyun/openapi.json") as answer:
+        return json.load(answer)
+
+
+def test_every_admin_operation_is_described(document):
+    """With each of its parameters: in the path, in the query or in the body."""
+    described = {}
+    for path, methods in document["paths"].items():
+        for method, about in methods.items():
+            names = {each["name"] for each in about.get("parameters", ())}
+            body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            described[f"{method.upper()} {path.removeprefix('/_localyun')}"] = names | set(body.get("properties", ()))
+
+    declared = {}
+    for file in MODULES:
+        module = import_module(".".join(("emulator", *file.relative_to(ROOT).with_suffix("").parts)))
+        for each in operations_of(module):
+            in_path = {part[1:-1] for part in each.route.split("/") if part.startswith("{")}
+            declared[each.route] = in_path | {parameter.name for parameter in each.parameters}
+
+    assert described == declared
+
+
+def test_every_described_path_is_served(kit, document):
+    """Without the token it is refused for that, and not because it is unknown."""
+    answers = {}
+    for path, methods in document["paths"].items():
+        for method in (each for each, about in methods.items() if "security" not in about):
+            target = path.replace("{", "").replace("}", "")
+            answers[method, path] = kit.api._send(method.upper(), target, {}, None).status_code
+
+    assert len(answers) > 50
+    assert set(answers.values()) == {403}
+
+
+def test_description_is_valid_and_has_the_contract(document):
     """A validator of OpenAPI 3.1 accepts it; the contract's calls are all there."""
-    with Emulator() as kit, urlopen(f"{kit.endpoint}/_localyun/openapi.json") as answer:
-        document = json.load(answer)
-
     validate(document, cls=OpenAPIV31SpecValidator)
     calls = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert calls >= {
@@ -31,13 +81,12 @@ def test_description_is_valid_and_complete():
     assert set(body["properties"]) == {"advance", "to", "next", "freeze"}
 
 
-def test_schemas_for_editors_are_served():
+def test_schemas_for_editors_are_served(kit):
     """As they are in the package, without a token; a name that is none is not found."""
-    with Emulator() as kit:
-        page = f"{kit.endpoint}/_localyun/schemas"
-        for name in ("fdl", "statemachine.json", "localyun", "function", "service"):
-            with urlopen(f"{page}/{name}") as answer:
-                assert answer.headers["Content-Type"] == "application/schema+json"
-                assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
-        with pytest.raises(HTTPError, match="404"):
-            urlopen(f"{page}/other")
+    page = f"{kit.endpoint}/_localyun/schemas"
+    for name in ("fdl", "statemachine.json", "localyun", "function", "service"):
+        with urlopen(f"{page}/{name}") as answer:
+            assert answer.headers["Content-Type"] == "application/schema+json"
+            assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(f"{page}/other")

@@ -1,6 +1,8 @@
 """Random programs of calls, then save, more calls, restore: every table is as it was."""
 
+import io
 import sqlite3
+import tarfile
 from contextlib import closing
 
 import pytest
@@ -36,10 +38,10 @@ STEPS = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
+@pytest.fixture(scope="module", params=["kept", "ephemeral"])
+def world(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
-    with Emulator(state=folder) as kit:
+    with Emulator(state=folder if request.param == "kept" else None) as kit:
         for name in ("red", "green"):
             kit.queue(name)
         kit.flow("rest", FLOW)
@@ -49,7 +51,7 @@ def world(tmp_path_factory):
         kit.clock.freeze()
         kit.settle()
         kit.checkpoint("empty")
-        yield kit, folder / "state.db"
+        yield kit, folder
 
 
 def run(kit, steps):
@@ -68,8 +70,14 @@ def run(kit, steps):
     kit.settle()
 
 
-def tables(path):
-    with closing(sqlite3.connect(path)) as database:
+def tables(kit, folder):
+    """Return the rows of all tables, out of the archive of a checkpoint."""
+    kit.checkpoint("seen")
+    target = "/_localyun/checkpoints/seen/archive"
+    piece = kit.api._send("GET", target, {"X-Localyun-Token": kit.token}, None).content
+    with tarfile.open(fileobj=io.BytesIO(piece)) as tar:
+        tar.extract("state.db", folder / "seen", filter="data")
+    with closing(sqlite3.connect(folder / "seen" / "state.db")) as database:
         names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         names = [name for name in names if name not in LOGS]
         return {name: sorted(map(repr, database.execute(f'SELECT * FROM "{name}"'))) for name in names}
@@ -79,13 +87,13 @@ def tables(path):
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_table_is_as_it_was(world, before, after):
     """Whatever happened before the save is there after the restore, and nothing of what happened since."""
-    kit, path = world
+    kit, folder = world
     kit.api.admin("POST", "checkpoints/empty/restore")
     run(kit, before)
-    saved = tables(path)
+    saved = tables(kit, folder)
     checkpoint = kit.checkpoint("now")
 
     run(kit, after)
     checkpoint.restore()
 
-    assert tables(path) == saved
+    assert tables(kit, folder) == saved

@@ -1,10 +1,12 @@
 """State folders of earlier versions are opened by this one with everything still there."""
 
+import io
 import json
 import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from emulator.storage.database import Database, Schema, StateTooNew, migrate
+from emulator.testing import Emulator, TestingError
 from tests.upgrade.content import World
 from tests.upgrade.make import DEADLINE_S, STATES, start
 
@@ -59,6 +62,69 @@ def test_api_answers_as_the_earlier_version_did(earlier):
         process.wait(DEADLINE_S)
 
     assert [each for each in missing(before, after) if not each[0].endswith(NO_LONGER_SHOWN)] == []
+
+
+def archive_of(state, keys, **changes):
+    """Return the archive that the earlier version would have exported, with *changes* to its description."""
+    with closing(sqlite3.connect(state / "state.db")) as tables:
+        schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
+    about = {
+        "form": 1, "name": "earlier", "created_at": 0, "now": 0, "version": "0.1", "account": keys["accountId"],
+        "region": keys["region"], "size": (state / "state.db").stat().st_size, "schema": schema, **changes,
+    }  # fmt: skip
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        described = tarfile.TarInfo("checkpoint.json")
+        described.size = len(json.dumps(about))
+        tar.addfile(described, io.BytesIO(json.dumps(about).encode()))
+        tar.add(state / "state.db", "state.db")
+        for package in (state / "code").glob("*.zip"):
+            tar.add(package, f"files/code/{package.name}")
+    return packed.getvalue()
+
+
+def test_a_checkpoint_of_the_earlier_version_is_restored(earlier, tmp_path):
+    """Its tables are brought to this version's form; the API answers as the earlier one did."""
+    state, before = earlier
+    keys = json.loads((state / "keys.json").read_text())
+    new = tmp_path / "new"
+    new.mkdir(mode=0o700)
+    shutil.copy(state / "keys.json", new)
+
+    process, client = start(sys.executable, new)
+    try:
+        client.admin_put("checkpoints/earlier/archive", archive_of(state, keys), offset="0", last="true")
+        client.admin("POST", "checkpoints/earlier/restore")
+        after = World(client).answers()
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+    assert [each for each in missing(before, after) if not each[0].endswith(NO_LONGER_SHOWN)] == []
+
+
+@pytest.mark.parametrize("newer", ["tables", "form"])
+def test_a_checkpoint_of_a_newer_version_is_refused(newer, tmp_path):
+    """It says of which; what there is stays."""
+    with Emulator(state=tmp_path) as kit:
+        kit.queue("stays")
+        kit.checkpoint("now")
+        archive = tmp_path / "now.tar"
+        kit.command("checkpoint", "export", "now", str(archive))
+        with tarfile.open(archive) as tar:
+            tar.extractall(tmp_path / "parts", filter="data")
+        about = json.loads((tmp_path / "parts" / "checkpoint.json").read_text())
+        with closing(sqlite3.connect(tmp_path / "parts" / "state.db", isolation_level=None)) as tables:
+            tables.execute("UPDATE schema_versions SET version = version + (? = 'tables')", (newer,))
+        changes = {"version": "99.0"} if newer == "tables" else {"version": "99.0", "form": 2}
+        (tmp_path / "later.tar").write_bytes(
+            archive_of(tmp_path / "parts", {"accountId": about["account"], "region": about["region"]}, **changes)
+        )
+
+        with pytest.raises(TestingError, match=r"localyun 99\.0|newer version, 99\.0"):
+            kit.command("checkpoint", "import", str(tmp_path / "later.tar"))
+
+        assert kit.queue("stays").counters["active"] == 0
 
 
 def missing(before, after, path=""):

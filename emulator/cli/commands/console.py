@@ -14,14 +14,22 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.print_only:
         say(address)
         return 0
-    import webbrowser  # only here: it looks for every browser there is
-
-    if not webbrowser.open(address):
-        raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
+    open_address(address)
     text = _(
         "opened {page}; the link worked once, within {seconds} s", page=address.partition("/login")[0], seconds=seconds
     )
     return tell(arguments, text, {"opened": address.partition("/login")[0]})
+
+
+def open_address(address: str) -> None:
+    """Open an address in the user's browser.
+
+    Raises: CommandFailed when there is none.
+    """
+    import webbrowser  # only here: it looks for every browser there is
+
+    if not webbrowser.open(address):
+        raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
 
 
 def link(client: Client, page: str = "") -> tuple[str, int]:

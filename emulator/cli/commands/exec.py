@@ -43,6 +43,8 @@ _OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")
 AUTHORITY_TIMEOUT_S = 10.0
 """An emulator that has just started makes its certificate authority a moment after its first answers."""
 
+_PORT_VARIABLES = ((80, "LOCALYUN_HTTP_PORT"), (443, "LOCALYUN_HTTPS_PORT"))
+
 _REACHABLE = ("127.0.0.1", "localhost")
 
 
@@ -55,9 +57,41 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if not words:
         raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
     if not arguments.start:
-        return become(words, _environment(connect(settings), settings.config.state, arguments.keep_proxy))
+        return become(words, _prepared(arguments, connect(settings), settings.config.state))
     with ended_by_signals(), _started(settings) as (client, state):
-        return run_child(words, _environment(client, state, arguments.keep_proxy))
+        return run_child(words, _prepared(arguments, client, state))
+
+
+def _prepared(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
+    """Return the command's environment, with the library or the network that was asked for.
+
+    Raises: CommandFailed.
+    """
+    environ = _environment(client, state, arguments.keep_proxy)
+    if arguments.preload:
+        from emulator.redirect import preload  # needed with this option only
+
+        try:
+            environ = preload.with_preload(environ)
+        except preload.CannotBuild as error:
+            raise CommandFailed(str(error)) from error
+    if arguments.network:
+        _enter_network(environ, state)
+    return environ
+
+
+def _enter_network(environ: Mapping[str, str], state: Path) -> None:
+    """Give this process a network in which the cloud's names lead to the emulator that *environ* names.
+
+    Raises: CommandFailed.
+    """
+    from emulator.redirect import network  # needed with this option only, and not there on Windows
+
+    own = {usual: int(environ[name]) for usual, name in _PORT_VARIABLES if name in environ}
+    try:
+        network.enter(own, state)
+    except network.NoNetwork as error:
+        raise CommandFailed(str(error)) from error
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
-from emulator.cli.commands.console import link
+from emulator.cli.commands.console import link, open_address
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
@@ -70,6 +70,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     With ``--json`` progress goes to the error stream, and the executions are printed at the end.
     """
     tutorial = named(arguments.name)
+    kept = arguments.keep or arguments.open
     chosen = arguments.input if arguments.input is not None else tutorial.default_input
     _check_input(chosen)
     picture = _place_of_picture(arguments.graph, settings, tutorial)
@@ -84,7 +85,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
         options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
-        options += ["--keep"] if arguments.keep else []
+        options += ["--keep"] if kept else []
         output = sys.stderr if wants_json(arguments) else None
         if steps and output is None:
             succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
@@ -103,14 +104,26 @@ def run(arguments: Namespace, settings: Settings) -> int:
                 _("graph of the last execution: {file}") if len(executions) > 1 else _("graph of the execution: {file}")
             )
             say(last.format(file=picture))
-        keeps = arguments.keep or tutorial.keeps_flow
+        keeps = kept or tutorial.keeps_flow
         _say_what_next(tutorial, client, settings, keeps=keeps)
         if keeps and executions:
-            page = f"flows/{executions[-1]['FlowName']}/executions/{executions[-1]['Name']}"
-            _say_link(say, _("its page, for a minute: {link}"), client, page)
-    if drawn and arguments.open:
-        open_picture(picture)
+            _say_link(say, _("its page, for a minute: {link}"), client, _page(executions[-1]))
+    if arguments.open and executions:
+        _open(client, executions[-1], picture if drawn else None)
     return 0 if succeeded else 1
+
+
+def _page(execution: Mapping[str, Any]) -> str:
+    return f"flows/{execution['FlowName']}/executions/{execution['Name']}"
+
+
+def _open(client: Client, execution: Mapping[str, Any], picture: Path | None) -> None:
+    """Show the page of an execution in the browser; its picture when this emulator has no pages."""
+    try:
+        open_address(link(client, _page(execution))[0])
+    except CommandFailed:
+        if picture is not None:
+            open_picture(picture)
 
 
 def _say_link(tell: Callable[[str], None], text: str, client: Client, page: str) -> None:

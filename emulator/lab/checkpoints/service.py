@@ -1,25 +1,25 @@
 """Saving and restoring the whole state while the emulator runs.
 
-To save is to copy the tables of one moment and to keep the files they name. To restore is a restart without a restart:
-what runs is ended, tables and clock are replaced, and every service goes on from its tables as after a start. Processes
-that make function instances stay.
+To save is to copy the tables of one moment and to keep the files they name. To restore is to replace tables and clock
+while everything stands still (`emulator.lab.standstill`).
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
-from emulator.kernel.timers import LoopTimers
 from emulator.lab.checkpoints.model import About, check_name
 from emulator.lab.checkpoints.store import CheckpointStore, ContentGone
 from emulator.lab.clock import TimeControl
 from emulator.lab.errors import LabError
+from emulator.lab.standstill import Standstill, World
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -28,22 +28,6 @@ _COPIED_AT_ONCE = 64 * 1024 * 1024
 """Tables up to this size are copied on the loop, which takes milliseconds; larger ones beside it, from the file."""
 
 _ATTEMPTS = 5
-
-
-class World(Protocol):
-    """The services, whose state is kept."""
-
-    def files(self) -> list[str]:
-        """Return the files the tables name: paths below the work folder."""
-        ...
-
-    async def suspend(self) -> None:
-        """End what runs: all tables are about to be replaced."""
-        ...
-
-    async def resume(self) -> None:
-        """Go on with what the tables hold now; every timer has been dropped."""
-        ...
 
 
 class Memory(Protocol):
@@ -66,9 +50,9 @@ class Checkpoints:
         store: CheckpointStore,
         database: Database,
         clock: AdjustableClock,
-        timers: LoopTimers,
         time: TimeControl,
         world: World,
+        standstill: Standstill,
         tenant: Tenant,
         memory: Memory,
         resumed: Callable[[], None],
@@ -76,9 +60,9 @@ class Checkpoints:
         self._store = store
         self._database = database
         self._clock = clock
-        self._timers = timers
         self._time = time
         self._world = world
+        self._standstill = standstill
         self._tenant = tenant
         self._memory = memory
         self._in_memory: dict[str, object] = {}
@@ -164,23 +148,21 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
         check_name(name)
-        async with self._lock, self._time.held():
+        async with self._lock:
             about, tables = await asyncio.to_thread(self._open, name)
-            try:
-                await self._world.suspend()
-                before = set(self._world.files())
-                self._replace(tables)
-            finally:
-                tables.close()
-                self._timers.clear()
-                self._time.take_up()
-                await self._world.resume()
-                self._memory.put_back(self._in_memory.get(name))
-                self._resumed()
-            gone = before.difference(self._world.files())
-            if gone:
-                await asyncio.to_thread(self._store.release, gone)
+            with closing(tables):
+                async with self._standstill() as gone:
+                    self._replace(tables)
+                    self._time.take_up()
+            self._memory.put_back(self._in_memory.get(name))
+            self._resumed()
+            await self.release(gone)
         return about
+
+    async def release(self, files: Collection[str]) -> None:
+        """Let *files* go, which no table names any more; checkpoints keep theirs."""
+        if files:
+            await asyncio.to_thread(self._store.release, files)
 
     def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
         about = self._store.about(name)

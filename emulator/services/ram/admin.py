@@ -74,7 +74,7 @@ class Accounts:
         return [Account(account=AccountId(row[0]), key_id=row[1], secret=row[2]) for row in rows]
 
     def remove(self, account: str) -> bool:
-        """Forget an account and its key; return whether there was one. What it has made stays."""
+        """Forget an account and its key; return whether there was one."""
         gone = self._database.write("DELETE FROM ram_accounts WHERE account = ?", (account,))
         self._forget()
         return gone.rowcount > 0
@@ -111,13 +111,6 @@ def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
 def add_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
     """Add an account and return its key; an account that is there already stays as it is."""
     return _shown(accounts.add(call.arguments["accountId"], call.now))
-
-
-@operation("remove-account", "DELETE /accounts/{account}")
-def remove_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any] | None:
-    """Forget an account and its key; what it has made stays."""
-    account = call.path["account"]
-    return {"accountId": account} if accounts.remove(account) else None
 
 
 def _shown(account: Account) -> dict[str, Any]:

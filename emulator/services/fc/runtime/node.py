@@ -40,6 +40,10 @@ _log = logging.getLogger(__name__)
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
 _SHOWN = 2000
 
+_END_ON_ERRORS = frozenset({"nodejs4.4", "nodejs6"})
+"""Runtimes in which an error that a handler throws ends the process. Source: fc-nodejs-sdk test/client.test.js for
+``nodejs6``; the older one is assumed to do the same."""
+
 _AHEAD_AFTER_S = 0.05
 """How long after a launch the next process is started: the call shall have the processor first."""
 
@@ -262,6 +266,7 @@ def _more(image: FunctionImage) -> Header:
     """Return the fields of the boot frame for Node.js only; without a level of the function's own all is logged."""
     return {
         "generation": image.generation,
+        "ends_on_errors": image.runtime in _END_ON_ERRORS,
         "initializer_timeout": image.initializer_timeout_s,
         "log_level": image.environment.get(LOG_LEVEL, ""),
     }

@@ -9,7 +9,9 @@ import pytest
 
 from emulator.cli.commands import tutorial
 from emulator.cli.commands.graph import open_picture
+from emulator.cli.commands.tutorial import _open
 from emulator.cli.endpoint import Endpoint
+from emulator.cli.output import CommandFailed
 from emulator.cli.render.tree_view import Style
 
 EVENTS = [
@@ -124,3 +126,39 @@ def test_missing_browser_is_reported(monkeypatch, capsys):
     open_picture(Path("a.svg"))
 
     assert "there is no browser" in capsys.readouterr().err
+
+
+class Emulator:
+    """An emulator that gives links to its console, or has none."""
+
+    endpoint = Namespace(http="http://127.0.0.1:8868")
+
+    def __init__(self, *, has_console):
+        self._has_console = has_console
+
+    def compare(self):
+        """Find the emulator of this installation."""
+
+    def admin(self, method, page):
+        """Answer with a link."""
+        if not self._has_console:
+            raise CommandFailed("there is no console")
+        return {"path": "/_localyun/console/login?key=k", "seconds": 60}
+
+
+@pytest.mark.parametrize(
+    ("has_console", "address"),
+    [
+        (True, "http://127.0.0.1:8868/_localyun/console/login?key=k&to=/flows/f/executions/e"),
+        (False, "file:///tmp/a.svg"),
+    ],
+    ids=["page", "picture"],
+)
+def test_run_ends_on_the_page_of_its_execution(monkeypatch, has_console, address):
+    """--open shows the page, and the picture where the emulator has no pages."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+
+    _open(Emulator(has_console=has_console), {"FlowName": "f", "Name": "e"}, Path("/tmp/a.svg"))
+
+    assert opened == [address]

@@ -655,6 +655,22 @@ def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monke
     assert "here: npm install --prefix ~/.localyun/nodejs ali-mns" in described["stackTrace"][-1]
 
 
+@needs_node
+@pytest.mark.parametrize(("runtime", "ends"), [("nodejs6", True), ("nodejs8", False)])
+def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runtime, ends):
+    """The caller sees that the process has gone, the log why; a callback's error is as ever."""
+    code = "exports.handler = (e, c, callback) => { if (`${e}`) { callback(new Error('told')); } c.toSting(); };"
+    made = image(functions, code, runtime=runtime)
+
+    thrown, told = functions.calls(made, b"", b"x")
+
+    message = json.loads(thrown.body)["errorMessage"]
+    assert message.startswith("Process exited unexpectedly") is ends
+    assert (b"TypeError: c.toSting is not a function" in thrown.log) is True
+    assert (thrown.error_type, told.error_type) == ("UnhandledInvocationError", "HandledInvocationError")
+    assert told.cold is ends
+
+
 # --- processes that are started ahead -------------------------------------------------------------------------------
 
 ABOUT = """

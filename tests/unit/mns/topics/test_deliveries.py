@@ -615,3 +615,47 @@ def test_message_in_a_queue_keeps_both_kinds_of_properties(run):
         assert [name for name, _, _ in json.loads(message.user_properties)] == ["a"]
 
     run(scenario)
+
+
+def test_a_waiting_delivery_is_made_at_once_when_asked_for(run):
+    """The attempts so far are kept with what was sent and answered."""
+
+    async def scenario(site):
+        receiver = await site.receiver(500, 204)
+        site.topic()
+        site.subscribe(receiver.url)
+        receipt = site.publish("hello")
+        await site.settle()
+        assert [len(receiver.pushes), site.reports()[0].state] == [1, "pending"]
+
+        assert site.service.redeliver(site.tenant, "t", "s", receipt.message_id)
+        await site.settle()
+
+        (report,) = site.reports()
+        assert (report.state, report.attempts) == ("delivered", 2)
+        assert [(each.number, each.delivered, each.push.status, each.push.body) for each in report.tries] == [
+            (1, False, 500, "hello"),
+            (2, True, 204, "hello"),
+        ]
+
+    run(scenario)
+
+
+def test_an_ended_delivery_is_made_once_more(run):
+    """Also to a queue; a message nobody knows is refused."""
+
+    async def scenario(site):
+        site.queue()
+        site.topic()
+        site.to_queue(content_format=ContentFormat.SIMPLIFIED)
+        receipt = site.publish("hello")
+        await site.settle()
+
+        assert site.service.redeliver(site.tenant, "t", "s", receipt.message_id)
+        await site.settle()
+
+        assert site.bodies() == ["hello", "hello"]
+        assert not site.service.redeliver(site.tenant, "t", "s", "0" * 32)
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
+
+    run(scenario)

@@ -133,6 +133,9 @@ class Agent {
     const cause = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
     this.logs.line(call.rid, 'error', (cause && cause.stack) || described.errorMessage);
     const handled = failure instanceof Handled;
+    if (this.boot.ends_on_errors && !handled && !(failure instanceof LoadFailure)) {
+      exit(1);
+    }
     this.answer(call, { ok: false, handled }, Buffer.from(JSON.stringify(described), 'utf8'), done);
   }
 

@@ -1,0 +1,256 @@
+"""What can be done on the pages: forks, breakpoints, deliveries, dead letters, triggers, refusals, logs, the trainer's walk."""
+
+import http.client
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from tests.console.walking import ROOT, eventually, opened, speak, text
+
+FLOW = (
+    "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pass\n  name: two\n"
+    "- type: task\n  name: pay\n  resourceArn: acs:fc:::services//functions/payment%2Fcharge\n"
+)
+STEPS = "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pass\n  name: two\n"
+
+
+@pytest.fixture(autouse=True)
+def _english(console, localyun):
+    speak(console, localyun, "en")
+
+
+def press(console, selector):
+    """Press a button, or what else can be pressed; the page may be replaced meanwhile."""
+
+    def pressed():
+        found = console.find_element(By.CSS_SELECTOR, selector)
+        console.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+        return found.click() is None
+
+    eventually(console, pressed)
+
+
+def test_execution_is_debugged(console, localyun):
+    """It stops before its first step, goes on by one with other data, and then to its end."""
+    localyun.flow("debugged", STEPS)
+    opened(console, localyun, "/flows/debugged")
+
+    press(console, "button[name=debug]")
+    eventually(console, lambda: "Stopped: before one" in text(console))
+    press(console, "button[value=next]")
+    eventually(console, lambda: "Stopped: before two" in text(console))
+    data = console.find_element(By.CSS_SELECTOR, ".token textarea[name=data]")
+    data.clear()
+    data.send_keys('{"changed": true}')
+    press(console, "button[value=continue]")
+    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+
+
+def test_execution_is_forked_before_a_step(console, localyun):
+    """The fork gets the input that was typed, and is shown."""
+    localyun.flow("forked", STEPS).start({"a": 1}, name="first").wait()
+    opened(console, localyun, "/flows/forked/executions/first")
+
+    press(console, ".step[data-step=two]")
+    eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("two"))
+    press(console, "details[data-keep=fork] summary")
+    console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea").send_keys('{"forked": 1}')
+    press(console, "details[data-keep=fork] button")
+
+    eventually(console, lambda: "/executions/first" not in console.current_url)
+    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+
+
+def test_two_executions_are_compared(console, localyun):
+    """The first event in which they differ is marked."""
+    opened(console, localyun, "/flows/approve/executions/first/compare")
+
+    console.find_element(By.NAME, "with").send_keys("second")
+    press(console, "main form button.main")
+
+    eventually(console, lambda: "The first difference is event" in text(console))
+    assert console.find_elements(By.CSS_SELECTOR, "tr#first mark")
+
+
+def test_delivery_is_shown_and_made_again(console, localyun):
+    """Both attempts of a push stand on its page, with the text its signature covers."""
+    sink = localyun.sink([{"status": 500}, {"status": 204}])
+    topic = localyun.topic("again")
+    topic.subscribe(sink.url, name="flaky")
+    message = topic.publish("tea")
+    opened(console, localyun, "/topics/again")
+
+    eventually(console, lambda: "HTTP 500" in text(console))
+    press(console, "form[action$='/redeliver'] button")
+    eventually(console, lambda: "Delivered" in text(console))
+    opened(console, localyun, f"/topics/again/deliveries/flaky/{message}")
+
+    assert [each.text.split()[1] for each in console.find_elements(By.CSS_SELECTOR, "section.card h2")] == ["2", "1"]
+    assert text(console).count("It is that of this text") == 2
+
+
+def test_dead_letter_is_sent_back(console, localyun):
+    """From the dead-letter queue to where it comes from."""
+    policy = '{"Enabled": true, "MaxReceiveCount": 1, "DeadLetterTargetQueue": "graves"}'
+    localyun.queue("graves")
+    localyun.api.fnf("CreateQueue", Version="2022-01-19", QueueName="deadly", DlqPolicy=policy, VisibilityTimeout="30")
+    queue = localyun.queue("deadly")
+    queue.send("rise again")
+    queue.receive()
+    localyun.clock.advance("31s")
+    opened(console, localyun, "/queues/graves")
+
+    eventually(console, lambda: "Send back to deadly" in text(console))
+    press(console, "#content form[action$='/move'] button")
+    eventually(console, lambda: "No message is visible" in text(console))
+
+    assert [each.body for each in queue.peek()] == ["rise again"]
+
+
+def test_refusal_names_its_cause_and_marks_the_difference(console, localyun):
+    """An encoded path: both texts stand side by side."""
+    opened(console, localyun, "/requests/{refused}")
+
+    assert "The path was signed in another form" in text(console)
+    assert [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")] == ["%", ","]
+
+
+def test_refusal_is_compared_with_what_the_client_says(console, localyun):
+    """Where no guess is right, a person can paste what was signed."""
+    opened(console, localyun, "/requests/{refused}")
+
+    console.find_element(By.NAME, "client").send_keys("GET-")
+    press(console, "main form button")
+
+    eventually(console, lambda: "-" in [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")])
+
+
+def test_log_of_a_function_follows(console, localyun):
+    """What a call prints is on the page without loading it again."""
+    opened(console, localyun, "/functions/hello")
+    log = console.find_element(By.CSS_SELECTOR, "pre.log")
+    eventually(console, lambda: "<b>seen</b>" in log.text)
+    before = log.text.count("<b>seen</b>")
+
+    localyun.invoke("hello", {})
+
+    eventually(console, lambda: log.text.count("<b>seen</b>") > before)
+
+
+def test_event_of_a_trigger_fills_the_form(console, localyun):
+    """The template is the event that the trigger would give."""
+    opened(console, localyun, "/functions/hello")
+
+    console.find_elements(By.CSS_SELECTOR, "select[data-fill] option")[1].click()
+
+    assert '"triggerName":"nightly"' in console.find_element(By.ID, "event").get_attribute("value")
+
+
+def test_errors_of_a_function_are_grouped(console, localyun):
+    """Two alike are one row."""
+    localyun.invoke("fragile")
+    opened(console, localyun, "/functions/fragile")
+
+    rows = [row.text for row in console.find_elements(By.CSS_SELECTOR, "tr") if "no tea left" in row.text]
+    assert len(rows) == 1
+
+
+def test_trigger_is_fired_and_schedule_run(console, localyun):
+    """As if their time had come."""
+    opened(console, localyun, "/triggers")
+    press(console, "form[action$='/fire'] button")
+    eventually(console, lambda: "triggerName" in text(console))
+
+    opened(console, localyun, "/schedules")
+    press(console, "form[action$='/run'] button")
+    eventually(console, lambda: "/flows/approve/executions/" in console.current_url)
+
+
+def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyun):
+    """Each of them by its form."""
+    opened(console, localyun, "/faults")
+    console.find_element(By.NAME, "operation").send_keys("NoSuchOperation")
+    console.find_element(By.NAME, "code").send_keys("Busy")
+    press(console, "main form[action$='/faults'] button")
+    eventually(console, lambda: "NoSuchOperation" in text(console))
+
+    opened(console, localyun, "/mocks")
+    console.find_element(By.NAME, "function").send_keys("made/here")
+    press(console, "main form[action$='/mocks'] button")
+    eventually(console, lambda: "made/here" in text(console))
+
+    opened(console, localyun, "/checkpoints")
+    console.find_element(By.CSS_SELECTOR, "input[name=name][required]").send_keys("by-hand")
+    press(console, "main form.row button.main")
+    eventually(console, lambda: "by-hand" in text(console))
+    rows = [row for row in console.find_elements(By.CSS_SELECTOR, "tbody tr") if "by-hand" in row.text]
+    rows[0].find_element(By.CSS_SELECTOR, "button.danger").click()
+    eventually(console, lambda: "by-hand" not in text(console))
+
+    opened(console, localyun, "/accounts")
+    console.find_element(By.NAME, "account").send_keys("1999999999999999")
+    press(console, "main form.row button.main")
+    eventually(console, lambda: "1999999999999999" in text(console))
+
+
+def test_the_trainers_walk(console, localyun):
+    """Start a flow, watch it retry, click the failed step, jump the clock, see it end."""
+    localyun.mock(
+        "shop/charge", answers=[{"error": {"errorType": "Busy", "errorMessage": "try later"}}, {"return": {}}]
+    )
+    localyun.flow(
+        "walk",
+        "version: v1\ntype: flow\nsteps:\n- type: task\n  name: charge\n"
+        "  resourceArn: acs:fc:::services/shop/functions/charge\n  retry:\n  - errors: [Busy]\n    intervalSeconds: 900\n"
+        "    maxAttempts: 3\n",
+    )
+    opened(console, localyun, "/flows/walk")
+
+    press(console, "form[action$='/start'] button.main")
+    eventually(console, lambda: "Next: retry" in text(console))
+    press(console, ".step[data-step=charge]")
+    eventually(console, lambda: "try later" in text(console) or "Busy" in text(console))
+    press(console, ".notice button")
+
+    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+
+
+def test_no_page_fails_while_everything_changes(console, localyun):
+    """Queues, topics and flows come and go; a page is there or says that it is not, never more."""
+    cookie = "; ".join(f"{each['name']}={each['value']}" for each in console.get_cookies())
+    stop = threading.Event()
+
+    def change():
+        while not stop.is_set():
+            localyun.queue("fleeting").send("x")
+            localyun.topic("fleeting")
+            localyun.api.mns("DELETE", "/queues/fleeting")
+            localyun.api.mns("DELETE", "/topics/fleeting")
+            localyun.flow("fleeting", STEPS).start(name="e").wait()
+            localyun.api.fnf("DeleteFlow", Name="fleeting")
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    pages = ["/", "/queues", "/queues/fleeting", "/topics/fleeting", "/flows/fleeting", "/flows/fleeting/executions/e"]
+    pages += ["/requests", "/clock", "/search?q=fleeting"]
+    try:
+        answers = {_status(localyun, page, cookie) for _ in range(15) for page in pages}
+    finally:
+        stop.set()
+        changing.join()
+
+    assert answers <= {200, 404}
+
+
+def _status(localyun, page, cookie):
+    address = urlsplit(localyun.endpoint)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+    try:
+        connection.request("GET", ROOT + page, headers={"Cookie": cookie, "HX-Request": "true"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()

@@ -1,0 +1,107 @@
+"""What people see of a queue beyond its visible messages, and moving them by hand."""
+
+import pytest
+
+from emulator.kernel.errors import ServiceError
+from emulator.services.mns import admin
+from emulator.services.mns.queues.model import DeadLetterPolicy
+from emulator.wire.operation import Routes, operations_of
+
+
+@pytest.fixture
+def perform(mns):
+    """Perform an admin operation."""
+    routes = Routes(operations_of(admin))
+
+    def run(route, **arguments):
+        found, path = routes.find(*route.split(" "), {})
+        call = _call(mns, path)
+        defaults = {each.name: each.default for each in found.parameters if each.default is not ...}
+        call.arguments = {**defaults, **arguments}
+        answer = found.perform(mns.service, call)
+        mns.database.commit()
+        return answer
+
+    return run
+
+
+def _call(mns, path):
+    mns.ask("GET", "/queues")
+    mns.database.commit()
+    mns.context.path = path
+    mns.context.now = mns.clock.now()
+    return mns.context
+
+
+def states(answer):
+    return [(each["MessageBody"], each["State"]) for each in answer["messages"]]
+
+
+def test_messages_of_all_states_are_listed_with_the_time_they_become_visible(mns, perform):
+    """Visible ones first, hidden ones by time; nothing is changed."""
+    mns.create(visibility_timeout_s=30)
+    mns.send("taken", Priority=1)
+    mns.send("free")
+    mns.send("later", DelaySeconds=60)
+    mns.receive()
+
+    answer = perform("GET /messages", queue="q")
+
+    assert states(answer) == [("free", "active"), ("taken", "inactive"), ("later", "delayed")]
+    now = mns.clock.now()
+    assert [each.get("NextVisibleTime") for each in answer["messages"]] == [None, now + 30_000, now + 60_000]
+    assert mns.counters() == (1, 1, 1)
+
+
+def test_the_handle_of_a_hidden_message_gives_it_back(mns, perform):
+    """What a person sees in flight can be made visible again without its receiver."""
+    mns.create()
+    mns.send("taken")
+    mns.receive()
+
+    (shown,) = perform("GET /messages", queue="q")["messages"]
+    mns.service.messages.change_visibility(mns.service.find(mns.tenant, "q"), shown["ReceiptHandle"], 1)
+    mns.advance(1)
+
+    assert mns.drain() == ["taken"]
+
+
+def test_dead_letters_go_back_where_they_come_from(mns, perform):
+    """Other messages of the dead-letter queue stay."""
+    mns.create("dead")
+    mns.create(dead_letter=DeadLetterPolicy(enabled=True, target="dead", max_receives=1), visibility_timeout_s=10)
+    mns.send("x")
+    mns.receive()
+    mns.advance(10)
+    mns.send("own", queue="dead")
+    assert {each["DeadLetterOf"] for each in perform("GET /messages", queue="dead")["messages"]} == {"q", ""}
+
+    assert perform("POST /move-messages", queue="dead") == {"moved": 1}
+
+    assert mns.drain() == ["x"]
+    assert mns.drain("dead") == ["own"]
+
+
+def test_one_message_is_moved_by_its_id_even_while_it_is_hidden(mns, perform):
+    """The counters of both queues follow."""
+    mns.create()
+    mns.create("other")
+    mns.send("a")
+    mns.send("b")
+    mns.receive()
+    taken = next(each for each in perform("GET /messages", queue="q")["messages"] if each["State"] == "inactive")
+
+    perform("POST /move-messages", queue="q", to="other", message=taken["MessageId"])
+
+    assert (mns.counters(), mns.counters("other")) == ((1, 0, 0), (1, 0, 0))
+
+
+def test_a_message_that_is_not_there_is_not_moved(mns, perform):
+    """The answer says so, and nothing changes."""
+    mns.create()
+    mns.send("a")
+
+    with pytest.raises(ServiceError, match="MessageNotExist"):
+        perform("POST /move-messages", queue="q", message="0" * 32)
+
+    assert mns.counters() == (1, 0, 0)
