@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 from urllib.parse import unquote
 
-from emulator.http.answer import Unsendable, field_name, join_head
+from emulator.http.heads import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Pairs, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
