@@ -32,7 +32,7 @@ from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
-from emulator.kernel.identity import Demand, Principal
+from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
