@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -13,6 +12,7 @@ from emulator.http.message import Application
 from emulator.http.protocol import HttpProtocol
 from emulator.http.proxy import ProxyDesk
 from emulator.http.tls_listener import TlsListener
+from emulator.kernel import system
 from emulator.kernel.clock import Clock
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
@@ -179,8 +179,7 @@ def _bind(family: socket.AddressFamily, address: str, port: int) -> socket.socke
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that say they are TCP.
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if sys.platform != "win32":  # there the option would let two servers share the port
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        system.take_over(sock)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((address, port))

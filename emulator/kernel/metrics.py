@@ -8,13 +8,13 @@ Source: Prometheus, text-based exposition format 0.0.4.
 
 import asyncio
 import os
-import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from emulator.kernel import system
 from emulator.kernel.clock import Clock
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -158,10 +158,9 @@ def process_figures() -> Iterator[Family]:
     files = _open_files()
     if files is not None:
         yield gauge("process_open_fds", "Open file handles.", files)
-    if sys.platform != "win32":
-        import resource  # Unix has it, and nothing else needs it
-
-        yield gauge("process_max_fds", "Most file handles.", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    most = system.most_files()
+    if most is not None:
+        yield gauge("process_max_fds", "Most file handles.", most)
     children = _children()
     if children is not None:
         yield gauge(

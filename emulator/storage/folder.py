@@ -11,15 +11,14 @@
 
 import logging
 import os
+import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-try:
-    import fcntl
-except ImportError:  # Windows: SQLite's own lock still refuses a second writer
-    fcntl = None  # type: ignore[assignment]
-
+from emulator.kernel import system
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +50,7 @@ class StateFolder:
         ignore = path / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="ascii")
+        self._holder: sqlite3.Connection | None = None
         self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take_lock()
@@ -64,6 +64,9 @@ class StateFolder:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+        if self._holder is not None:
+            self._holder.close()
+            self._holder = None
 
     def __enter__(self) -> "StateFolder":
         return self
@@ -80,7 +83,7 @@ class StateFolder:
             if path.exists() and path.stat().st_mode & _OTHERS:
                 path.chmod(path.stat().st_mode & ~_OTHERS)
         mode = stat.S_IMODE(self.path.stat().st_mode)
-        if mode & _OTHERS and os.name != "nt":
+        if mode & _OTHERS and system.MODES:
             _log.warning(
                 "the state folder %s is open to other users of this machine (mode %o); its files are not, but "
                 "chmod 700 is safer",
@@ -89,14 +92,34 @@ class StateFolder:
             )
 
     def _take_lock(self) -> None:
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                text = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
-                raise FolderInUse(self.path, int(text) if text.isdigit() else None) from None
+        taken = system.lock(self._lock)
+        if taken is None:
+            taken = self._hold_database()
+        if not taken:
+            text = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+            raise FolderInUse(self.path, int(text) if text.isdigit() else None)
         os.ftruncate(self._lock, 0)
         os.write(self._lock, str(os.getpid()).encode("ascii"))
+
+    def _hold_database(self) -> bool:
+        """Keep a transaction open in a database made for that, which every system lets one process do only."""
+        holder = sqlite3.connect(self.path / "lock.db", timeout=0, isolation_level=None)
+        try:
+            holder.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            holder.close()
+            return False
+        self._holder = holder
+        return True
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder for a run that keeps nothing, and remove it at the end."""
+    import tempfile  # such runs only
+
+    with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
+        yield Path(folder)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -83,7 +83,12 @@ def test_declared_attributes_are_those_that_are_read():
 
 def test_every_documented_variable_exists():
     """No page names a LOCALYUN_ variable that nothing reads."""
-    known = {option.variable for option in OPTIONS} | {"LOCALYUN_ENDPOINT", "LOCALYUN_PROXY_URL", "LOCALYUN_TOKEN"}
+    known = {option.variable for option in OPTIONS} | {
+        "LOCALYUN_ENDPOINT",
+        "LOCALYUN_PROXY_URL",
+        "LOCALYUN_TOKEN",
+        "LOCALYUN_WITHOUT",
+    }
 
     for path in PAGES:
         named = set(re.findall(r"LOCALYUN_[A-Z_]+[A-Z]", path.read_text(encoding="utf-8")))

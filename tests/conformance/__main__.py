@@ -1,4 +1,7 @@
-"""Run the tests with official clients and write docs/conformance.md: ``python3 dev.py conformance [PATH ...]``."""
+"""Run the tests with official clients and write docs/conformance.md: ``python3 dev.py conformance [PATH ...]``.
+
+With paths, what they show is added to what the page has.
+"""
 
 import json
 import platform
@@ -22,18 +25,22 @@ SDKS = (
 
 def main(paths):
     """Run *paths*, or all, and write page and cases; the exit code is pytest's."""
+    known = json.loads(CASES.read_text(encoding="utf-8"))["cases"] if paths else {}
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "tests.conformance.plugin"]
         done = subprocess.run([*command, "--conformance", folder, *(paths or TESTS)], cwd=ROOT, check=False)
-        matrix = gathered(Path(folder))
+        matrix = gathered(Path(folder), known)
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "localyun": __version__,
+        "cases": len(
+            {case for rows in matrix.values() for row in rows.values() for cell in row.values() for case in cell}
+        ),
         "Python": platform.python_version(),
         "SDKs for Python": ", ".join(f"{name} {metadata.version(name)}" for name in SDKS),
     }
     PAGE.write_text(rendered(matrix, facts), encoding="utf-8")
-    CASES.write_text(json.dumps(facts | {"cases": matrix}, indent=1) + "\n", encoding="utf-8")
+    CASES.write_text(json.dumps({"facts": facts, "cases": matrix}, indent=1) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)} and {CASES.relative_to(ROOT)} are written")
     return done.returncode
 

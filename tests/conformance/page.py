@@ -18,7 +18,7 @@ SERVICES = {
 HEAD = """# Conformance
 
 Which official client has performed which operation in how many passing test cases, counted from the requests that the
-emulators of one full run have received. The names of the cases behind each cell are in
+emulators of the tests have received. The names of the cases behind each cell are in
 [conformance.json](conformance.json). An empty cell is no refusal: no case of that client calls the operation here.
 `python3 dev.py conformance` makes this page; what a client is told by is its `User-Agent`.
 
@@ -27,9 +27,13 @@ emulators of one full run have received. The names of the cases behind each cell
 """
 
 
-def gathered(folder):
-    """Return cases by service, operation and client from the rows that workers have left in *folder*."""
+def gathered(folder, known=()):
+    """Return cases by service, operation and client: of *known*, and of the rows that workers have left in *folder*."""
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    for service, operations in dict(known).items():
+        for operation, clients in operations.items():
+            for client, cases in clients.items():
+                found[service][operation][client] |= set(cases)
     for path in sorted(Path(folder).glob("*.rows")):
         for line in path.read_text(encoding="utf-8").splitlines():
             service, operation, client, case = json.loads(line)

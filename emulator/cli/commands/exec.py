@@ -20,6 +20,7 @@ from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain
 from emulator.config import Settings
+from emulator.kernel import system
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import (
@@ -185,7 +186,7 @@ def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
 
     Raises: CannotRun.
     """
-    if os.name == "nt":  # exec starts another process there and ends this one at once
+    if not system.EXEC:
         return run_child(command, environ)
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the new program
         if hasattr(signal, name):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from emulator import __version__, keyfile
 from emulator.cli.output import _
 from emulator.config import Config
+from emulator.kernel import system
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.storage.database import CHECKED_BYTES
@@ -127,7 +128,7 @@ def _not_writable(folder: Path) -> Finding:
 
 
 def _rights(folder: Path) -> Findings:
-    if os.name == "nt":  # rights are not in the mode there
+    if not system.MODES:
         return
     if folder.stat().st_mode & _OTHERS:
         yield remark("state", _("{path} is open to other users", path=folder), f"chmod 700 '{folder}'")

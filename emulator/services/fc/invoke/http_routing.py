@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from emulator.http.message import Request
+from emulator.kernel import system
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.catalog.domains import Domain, DomainStore
@@ -44,7 +45,7 @@ def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARC
 
     Raises: SearchTooLong after *longest_s* seconds.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if not system.ALARMS or threading.current_thread() is not threading.main_thread():
         return pattern.search(text)
     searching = True
 

@@ -5,6 +5,7 @@ import logging
 import os
 from dataclasses import replace
 
+from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher
@@ -35,7 +36,7 @@ class Launchers:
         self._scratch = Scratch()
         self._scratch.sweep()
         settings = replace(settings, scratch=self._scratch.folder)
-        forks = settings.start_method == "fork" or (settings.start_method == "auto" and hasattr(os, "fork"))
+        forks = settings.start_method == "fork" or (settings.start_method == "auto" and system.FORK)
         forker = ZygoteLauncher(settings, ids) if forks else None
         self._spawner = ProgramSpawner()
         programs = forker or self._spawner

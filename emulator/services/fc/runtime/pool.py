@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from emulator.kernel import system
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
@@ -165,10 +166,9 @@ class InstancePool:
             raise InstanceStartFailed("the instance has ended")
         if instance.image.container is not None:
             raise RuntimeUnavailable(instance.image.runtime, "use docker exec for a container")
-        try:
-            from emulator.services.fc.runtime.shell import Shell  # rarely needed, and not there on Windows
-        except ImportError:
-            raise RuntimeUnavailable(instance.image.runtime, "this system has no terminals for it") from None
+        if not system.TERMINALS:
+            raise RuntimeUnavailable(instance.image.runtime, "this system has no terminals for it")
+        from emulator.services.fc.runtime.shell import Shell  # rarely needed, and needs them
 
         def ended() -> None:
             instance.on_exit.discard(shell.end)

@@ -12,23 +12,20 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-if sys.platform != "win32":
-    import fcntl
-
+from emulator.kernel import system
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
 
-_PREFIX = "localyun-instances-"
+_PREFIX = "localyun-instances-" if system.LOCKS else "localyun-unlocked-"
 _LOCK = "lock"
 _NEW_S = 60
 """A folder this young may not have its lock yet."""
@@ -40,7 +37,7 @@ class Scratch:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
         self._lock = (self.folder / _LOCK).open("wb")
-        _try_lock(self._lock)
+        system.lock(self._lock.fileno())
         self._removals: set[asyncio.Future[None]] = set()
 
     def create(self, instance_id: str) -> Path:
@@ -98,19 +95,9 @@ def _is_left_behind(folder: Path) -> bool:
         if not (folder / _LOCK).exists():
             return time.time() - about.st_mtime > _NEW_S  # noqa: TID251 - compared with the file system's time
         with (folder / _LOCK).open("rb") as lock:
-            return _try_lock(lock)
+            return system.lock(lock.fileno()) is True  # without locks nothing shows whether its owner lives
     except OSError:
         return False
-
-
-def _try_lock(lock: BinaryIO | Any) -> bool:
-    if sys.platform == "win32":
-        return False  # nothing shows whether its owner lives
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _remove(folder: Path) -> None:

@@ -8,15 +8,14 @@ import errno
 import fcntl
 import os
 import shutil
-import signal
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from emulator.kernel import system
 from emulator.services.fc.runtime.agent import bootstrap_command
 from emulator.services.fc.runtime.model import ShellCommand
 
@@ -183,8 +182,7 @@ class Shell:
         self._readers.clear()
         self._input = -1
         if self._process.poll() is None:
-            with suppress(ProcessLookupError):  # its session has no process left but itself, which is not reaped yet
-                os.killpg(self._process.pid, signal.SIGKILL)
+            system.end_session(self._process.pid)
             self._loop.run_in_executor(None, self._process.wait)
         self._on_end()
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
@@ -204,14 +205,14 @@ class _Spawned(asyncio.SubprocessProtocol):
 
     def terminate(self) -> None:
         """Ask the process to end; on Windows that ends it."""
-        if os.name == "posix":
+        if system.SESSIONS:
             self._send(signal.SIGTERM, os.kill)
         else:
             self.kill()
 
     def kill(self) -> None:
         """End the process and its session."""
-        if os.name == "posix":
+        if system.SESSIONS:
             self._send(signal.SIGKILL, os.killpg)
             self._send(signal.SIGKILL, os.kill)  # before it has a session of its own
         elif self._transport is not None and self._transport.get_returncode() is None:
@@ -284,7 +285,7 @@ class SpawnedProgram(_Spawned):
 
     def process_exited(self) -> None:
         """End what is left of the session; report the end when the last output has been read."""
-        if os.name == "posix":
+        if system.SESSIONS:
             self._send(signal.SIGKILL, os.killpg)
         self._reaped = True
         asyncio.get_running_loop().call_later(_SETTLE_S, self._report)

@@ -1,0 +1,76 @@
+"""What systems differ in, and what stands in where it is missing; docs/systems.md tells users.
+
+Everything that is not on every system is asked for here, so that what another system gets can be tried on this one:
+``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without.
+"""
+
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
+    import resource
+
+VARIABLE: Final = "LOCALYUN_WITHOUT"
+NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec")
+
+_without = os.environ.get(VARIABLE, "").split(",")
+
+
+def _has(name: str, there: bool) -> bool:
+    return there and name not in _without and "all" not in _without
+
+
+FORK: Final = _has("fork", hasattr(os, "fork"))
+"""Processes can be copied: function instances come from a warm zygote; else each starts its interpreter."""
+
+SESSIONS: Final = _has("sessions", hasattr(os, "killpg"))
+"""Processes have sessions that end as one; else what a function starts outlives it, and nobody is asked to end."""
+
+LOCKS: Final = _has("locks", sys.platform != "win32")
+"""Files can be locked until their owner ends; else a transaction that is kept open refuses a second emulator."""
+
+MODES: Final = _has("modes", os.name != "nt")
+"""A file's mode says who may read it; else its folder's rights do, which are the user's."""
+
+ALARMS: Final = _has("alarms", hasattr(signal, "setitimer"))
+"""A computation can be interrupted; else patterns of rewrite rules are searched for as long as that takes."""
+
+TERMINALS: Final = _has("terminals", sys.platform != "win32")
+"""A command can have a terminal; else InstanceExec is refused."""
+
+EXEC: Final = _has("exec", os.name != "nt")
+"""A program can take the place of this one; else it runs as a child, whose exit code is handed on."""
+
+
+def lock(descriptor: int) -> bool | None:
+    """Lock a file until this process ends; False when another has it, None where `LOCKS` are missing."""
+    if sys.platform == "win32" or not LOCKS:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def end_session(pid: int) -> None:
+    """Kill the session a process leads, where there are `SESSIONS`."""
+    if sys.platform != "win32" and SESSIONS:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def take_over(sock: socket.socket) -> None:
+    """Let a socket have the port of one that has just closed; on Windows the option would let two share it."""
+    if sys.platform != "win32":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+
+def most_files() -> int | None:
+    """Return how many files this process may have open, None where the system does not say."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] if sys.platform != "win32" else None

@@ -1,0 +1,45 @@
+"""The matrix of clients and operations: which request counts for whom, and the page agrees with its cases."""
+
+import json
+
+import pytest
+
+from tests.conformance.clients import client_of
+from tests.conformance.page import CASES, PAGE, gathered, rendered
+
+
+@pytest.mark.parametrize(
+    ("service", "agent", "client"),
+    [
+        ("mns", "aliyun-sdk-python/1.3.0(Linux/6.18/x86_64;3.11.7)", "Python aliyun-mns-sdk"),
+        ("oss", "aliyun-sdk-python/2.19.1(Linux/6.18/x86_64;3.11.7)", "Python oss2"),
+        ("fc", "aliyun-fc-sdk-v2.5.2.python-3.11.7.Linux-6.18-x86_64", "Python aliyun-fc2"),
+        ("fnf", "AlibabaCloud (Linux 6.18;x86_64) Python/3.11.7 Core/2.16.1", "Python aliyun-python-sdk-*"),
+        ("fnf", "AlibabaCloud (Linux; x86_64) Python/3.11.7 Core/0.4.3 TeaDSL/2", "Python alibabacloud_*"),
+        ("fc", "AlibabaCloud (linux; x64) Node.js/v20.20.2 Core/1.0.1 TeaDSL/2", "Node.js @alicloud/* (models)"),
+        ("fnf", "AlibabaCloud (linux; amd64) Golang/1.26.8 Core/1.63.22", "Go alibaba-cloud-sdk-go"),
+        ("fc", "AlibabaCloud (Linux; amd64) Java/17 tea-util/0.2.21 TeaDSL/1", "Java com.aliyun:* (models)"),
+        ("fc", "curl/8.5", ""),
+    ],
+)
+def test_client_is_told_by_what_it_says_of_itself(service, agent, client):
+    """As recorded from the clients."""
+    assert client_of(service, agent) == client
+
+
+def test_rows_of_workers_become_cases_in_cells(tmp_path):
+    """A case counts once for each operation and client; what was known before stays."""
+    rows = [["fc", "GetService", "c", "tests/a.py::one"]] * 2 + [["other", "X", "c", "tests/a.py::one"]]
+    (tmp_path / "gw0.rows").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = gathered(tmp_path, {"fc": {"GetService": {"c": ["tests/b.py::two"]}}})
+
+    assert found == {"fc": {"GetService": {"c": ["tests/a.py::one", "tests/b.py::two"]}}}
+
+
+def test_page_is_what_the_cases_say():
+    """Neither is changed by hand."""
+    kept = json.loads(CASES.read_text(encoding="utf-8"))
+
+    assert PAGE.read_text(encoding="utf-8") == rendered(kept["cases"], kept["facts"])
+    assert {"fc", "mns", "fnf", "oss", "ram", "sts"} <= kept["cases"].keys()

@@ -1,0 +1,65 @@
+"""What is asked of the system, and what a system without it gets."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.kernel import system
+
+ROOT = Path(__file__).parents[3]
+
+
+def constants(without):
+    """Return the constants of the module in a process that is told to do without something."""
+    program = (
+        "import json; from emulator.kernel import system; "
+        "print(json.dumps({name: getattr(system, name.upper()) for name in system.NAMES}))"
+    )
+    environment = os.environ | {system.VARIABLE: without, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has none of it")
+def test_named_abilities_are_missing_when_told_so():
+    """One, all, or none."""
+    assert set(constants("").values()) == {True}
+    assert {name for name, there in constants("fork,locks").items() if not there} == {"fork", "locks"}
+    assert set(constants("all").values()) == {False}
+
+
+def test_lock_is_taken_once(tmp_path):
+    """A second opening of the file does not get it."""
+    path = tmp_path / "lock"
+    with path.open("wb") as first, path.open("wb") as second:
+        assert system.lock(first.fileno()) is True
+        assert system.lock(second.fileno()) is False
+
+
+def test_nothing_else_asks_what_system_it_is():
+    """Fork, sessions, locks and the like are asked for in one module; what runs inside functions stands alone."""
+    asking = re.compile(r'os\.name\b|sys\.platform\b|hasattr\(os, "(?:fork|killpg)"\)|import fcntl')
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "emulator").rglob("*.py")
+        if "bootstrap" not in path.parts and asking.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert found == {
+        "emulator/kernel/system.py",
+        "emulator/kernel/tasks.py",  # how asyncio ends a child, not what there is
+        "emulator/cli/commands/exec.py",  # which program a console sends Ctrl-C to
+        "emulator/services/fc/runtime/shell.py",  # imported where there are terminals only
+    }
+
+
+def test_every_ability_is_on_the_page_about_systems():
+    """With what stands in for it."""
+    text = (ROOT / "docs" / "systems.md").read_text(encoding="utf-8")
+
+    assert [name for name in system.NAMES if f"| `{name}` |" not in text] == []
