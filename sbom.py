@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent
 VENDORED = ROOT / "emulator" / "console" / "static" / "vendor"
-LICENCES = {"htmx.min.js": "0BSD", "sse.min.js": "0BSD"}
+LICENCES = {"htmx.min.js": "0BSD"}
 """The licences of the vendored files; each file's own text stands beside it."""
 
 

@@ -21,8 +21,8 @@ from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
 
 PARTS: dict[str, Callable[[], Any]] = {
-    "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues, "commits": Commits,
-    "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
+    "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
+    "commits": Commits, "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
 }  # fmt: skip
 
 

@@ -11,14 +11,13 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.permissions.conditions import Facts
-from emulator.auth.signed_request import AccessKey
 from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
@@ -33,12 +32,12 @@ from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
-from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
+from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.keyfile import InstallationKeys, load_or_create
+from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
 from emulator.lab import bench_admin, effect_admin
 from emulator.lab.bench import Bench
@@ -52,7 +51,7 @@ from emulator.lab.standstill import Standstill
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database, Schema, migrate
-from emulator.storage.folder import StateFolder
+from emulator.storage.folder import StateFolder, scratch_folder
 from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
 from emulator.wire.request import Front
 
@@ -130,14 +129,14 @@ class Emulator:
         self._watch()
         folder = self._closing.enter_context(StateFolder(self.config.state)).path
         self.keys = load_or_create(self.config, self._ids)
-        self.tenant = Tenant(AccountId(self.keys.account_id), Region(self.keys.region))
-        work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
+        self.tenant = self.keys.tenant
+        work = folder if not self.config.ephemeral else self._closing.enter_context(scratch_folder())
         self._database = database = self._open_database(work)
         load_clock(database, self._clock)
         self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
 
-        keyring = Keyring(_own_key(self.keys))
+        keyring = Keyring(self.keys.root)
         self._admin = admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
         fronts: dict[str, Front] = {"admin": admin}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -299,8 +298,12 @@ class Emulator:
             region=self.tenant.region,
             traffic=self._traffic,
             open_requests=self._open_requests,
-            authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
+            allows=self._allows if self.config.enforce_ram else None,
         )
+
+    def _allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
+        """Whether a caller may do what *demand* says; no call is judged before the services are loaded."""
+        return self.services.authorizer.allows(principal, demand, facts)
 
     async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority, proxy: ProxyDesk) -> None:
         """Take the ports and serve: health at once, everything else once the services are loaded."""
@@ -473,17 +476,6 @@ class Emulator:
         self.stopped.set()
 
 
-class _LateAuthorizer:
-    """Asks the services, which are loaded after the front door has opened; no call is judged before that."""
-
-    def __init__(self, emulator: Emulator) -> None:
-        self._emulator = emulator
-
-    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Whether a caller may do what *demand* says."""
-        return self._emulator.services.authorizer.allows(principal, demand, facts)
-
-
 def _import_assembly() -> "type[Composition]":
     from emulator.composition import (
         Composition,  # most of the start's time; runs in a thread while the front door listens
@@ -494,20 +486,3 @@ def _import_assembly() -> "type[Composition]":
 
 def _bundle(folder: Path) -> Path:
     return (folder / "ca" / "bundle.pem").absolute()
-
-
-def _own_key(keys: InstallationKeys) -> AccessKey:
-    return AccessKey(
-        key_id=keys.access_key_id,
-        secret=keys.access_key_secret,
-        account=AccountId(keys.account_id),
-        arn=f"acs:ram::{keys.account_id}:root",
-    )
-
-
-@contextmanager
-def _scratch_folder() -> Iterator[Path]:
-    import tempfile  # an ephemeral run only
-
-    with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
-        yield Path(folder)

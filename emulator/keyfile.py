@@ -8,8 +8,10 @@ import hashlib
 import json
 from pathlib import Path
 
+from emulator.auth.signed_request import AccessKey
 from emulator.config import DEFAULT_REGION, Config
 from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.storage.folder import write_private
 
@@ -36,6 +38,18 @@ class InstallationKeys:
     account_id: str
     region: str
     admin_token: str
+
+    @property
+    def tenant(self) -> Tenant:
+        """The installation's own account in its own region."""
+        return Tenant(AccountId(self.account_id), Region(self.region))
+
+    @property
+    def root(self) -> AccessKey:
+        """The key of the account itself."""
+        account = self.tenant.account
+        arn = f"acs:ram::{account}:root"
+        return AccessKey(key_id=self.access_key_id, secret=self.access_key_secret, account=account, arn=arn)
 
     @property
     def installation(self) -> str:

@@ -141,13 +141,16 @@ def state_machine() -> Schema:
         "MaxBackoffSeconds": number(machine.RETRY_S),
     }  # fmt: skip
     catch = {"Errors": listing(TEXT, 1), "Description": TEXT, "OutputConstructor": OBJECT, "Next": TEXT}
-    at_once = number(machine.AT_ONCE)
+    at_once = number(machine.DISTRIBUTED_AT_ONCE)
     timeout = {"anyOf": [number(machine.TIMEOUT_S), {"type": "string", "pattern": "^[0-9]{1,9}$"}]}
     rule = _open(retry, ["Errors", "MaxAttempts", "IntervalSeconds"])
     parallel = listing({"$ref": "#/$defs/scope"}, machine.BRANCHES.low, machine.BRANCHES.high)
     branch = {"Condition": EXPRESSION, "Next": TEXT, "Description": TEXT}
     processor = _open(
-        {**scope["properties"], "ProcessorConfig": _open({"ExecutionMode": {"const": "Inline"}}, [])},
+        {
+            **scope["properties"],
+            "ProcessorConfig": _open({"ExecutionMode": choice(["Inline", "Standard", "Express"])}, []),
+        },
         ["StartAt", "States"],
     )
     forms: dict[str, Schema] = {
@@ -158,6 +161,8 @@ def state_machine() -> Schema:
         "Code": TEXT, "Code.$": EXPRESSION, "Detail": TEXT, "Detail.$": EXPRESSION, "Default": TEXT,
         "ItemsPath": EXPRESSION, "Processor": processor, "MaxConcurrency": at_once, "MaxConcuccency": at_once,
         "Action": {"type": "string", "pattern": "^[^:]+:[^:]+$", "examples": list(actions.ACTIONS)},
+        **dict.fromkeys(machine.TOLERANCES[:2], number(machine.DISTRIBUTED_FAILURES)),
+        **dict.fromkeys(machine.TOLERANCES[2:], number(Range(0, 100, 0), "number")),
         "TaskMode": choice(nodes.PATTERNS), "Timeout": timeout, "Timeout.$": EXPRESSION, "Branches": parallel,
     }  # fmt: skip
     needed = {

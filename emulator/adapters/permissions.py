@@ -19,6 +19,7 @@ from emulator.services.workflow.ports import (
     FlowResource,
     FunctionResource,
     HttpResource,
+    MapResource,
     ObjectResource,
     QueueResource,
     Refusal,
@@ -48,7 +49,7 @@ class FlowRights:
 
     def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
         """Return what the called service would answer when the role lacks the right."""
-        if isinstance(target, HttpResource):
+        if isinstance(target, HttpResource | MapResource):
             return None
         lacking = self._rights.lacking(tenant, role_arn, flow_rights.SERVICE, _demand(tenant, target))
         if lacking is None:

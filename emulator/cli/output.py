@@ -223,5 +223,5 @@ def readable(name: str, value: object) -> object:
     if isinstance(value, dict):
         return _json(value)
     if isinstance(value, list):
-        return ", ".join(f"{item['Name']}={item['Value']}" for item in value)
+        return ", ".join(f"{item['Name']}={item['Value']}" if "Name" in item else _json(item) for item in value)
     return value

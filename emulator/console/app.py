@@ -48,7 +48,20 @@ COMING = (
     ),
     *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
     *("before", "after", "failure", "next", "continue", "change", "skip"),
-    *("flow", "execution", "queue", "topic", "function", "request", "message", "push", "call", "step"),
+    *(
+        "flow",
+        "execution",
+        "queue",
+        "topic",
+        "function",
+        "bucket",
+        "trigger",
+        "request",
+        "message",
+        "push",
+        "call",
+        "step",
+    ),
 )
 """Kinds of what comes next, some with a name or number behind, and of what is found."""
 

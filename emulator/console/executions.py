@@ -217,6 +217,7 @@ def chosen(fold: Fold, look: Look) -> Row | None:
         "waits_for": visit.waits_for,
         "resource": visit.resource,
         "input": visit.input,
+        "mapped": visit.mapped if visit.mapped != visit.input else None,
         "reply": visit.reply,
         "output": visit.output,
         "attempts": [

@@ -217,10 +217,10 @@ class ConsoleFront:
             stop()
 
     async def _lines(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield an event ``log`` for each piece of a log, as text of a page; CR and LF cannot end an event."""
+        """Yield an event ``log`` for each piece of a log; no line of it can end an event."""
         yield b": begins\n\n"
         async for piece in pieces:
-            text = _escape(piece.decode("utf-8", "replace")).replace("\r", "")
+            text = piece.decode("utf-8", "replace").replace("\r", "")
             data = "".join(f"data: {line}\n" for line in text.removesuffix("\n").split("\n"))
             yield f"event: log\n{data}data:\n\n".encode()
 

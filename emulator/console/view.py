@@ -6,11 +6,13 @@ module of `emulator.console.pages`, as plain values, so that templates never tou
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 from emulator.console.executions import Folds
 from emulator.console.front import Bridge
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.lab.bench import Bench
 from emulator.lab.service import Lab
@@ -114,8 +116,17 @@ class View:
         }
 
     def search(self, text: str) -> list[Row]:
-        """Return what is called like *text*: ``kind``, ``name``, and what its page is called by."""
-        return list(self.call(lambda: list(self._search(text))))
+        """Return what is called like *text*, or has that id: ``kind``, ``name``, and what its page is called by."""
+        found = list(self.call(lambda: list(self._search(text))))
+        if not found and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
+            found.append({"kind": "request", "name": text})
+        return found
+
+    def _has_trace(self, id: str) -> bool:
+        try:
+            return bool(self.admin("GET", f"/trace/{quote(id, safe='')}"))
+        except ServiceError:
+            return False
 
     def _search(self, text: str) -> Iterator[Row]:
         wanted = text.lower()
@@ -131,5 +142,15 @@ class View:
         yield from ({"kind": "topic", "name": name} for name in topics if wanted in name.lower())
         for service, function in self.function_admin.page("", FOUND, text).items:
             yield {"kind": "function", "name": function, "service": service}
-        if len(text) >= _SHORTEST_ID and self.journal.find(text):
-            yield {"kind": "request", "name": text}
+        yield from self._search_further(wanted)
+
+    def _search_further(self, wanted: str) -> Iterator[Row]:
+        for flow, record, _ in self.workflow.schedules.all(self.tenant, 1000, "").items:
+            if wanted in record.name.lower():
+                yield {"kind": "schedule", "name": f"{flow}/{record.name}"}
+        for row in self.function_admin.triggers():
+            if wanted in str(row["trigger"]).lower():
+                yield {"kind": "trigger", "name": row["function"], "shown": f"{row['function']} {row['trigger']}"}
+        for bucket in self.objects.buckets(self.tenant):
+            if wanted in bucket.name:
+                yield {"kind": "bucket", "name": bucket.name}

@@ -93,6 +93,11 @@ class Visit:
         return self.entry.get("input")
 
     @property
+    def mapped(self) -> Any:
+        """What the mappings have made of the input, None when the step has not started."""
+        return None if self.start is None else self.start.get("input")
+
+    @property
     def output(self) -> Any:
         """What the step has left behind."""
         return None if self.exit is None else self.exit.get("output")

@@ -28,6 +28,7 @@ from emulator.services.workflow.languages.statemachine.constructors import Const
 from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,
     ChoiceState,
+    DistributedMapState,
     FailState,
     Guarded,
     MapState,
@@ -43,6 +44,7 @@ from emulator.services.workflow.ports import (
     FlowResource,
     FunctionResource,
     HttpResource,
+    MapResource,
     ObjectResource,
     QueueResource,
     Resource,
@@ -199,7 +201,9 @@ def _ways_of_state(state: State, node: Node) -> Iterator[Edge]:
             yield Edge(source=name, target=branch.next, labels=(branch.condition.text,))
         yield Edge(source=name, target=state.default, labels=("default",))
         return
-    if not isinstance(state, ParallelState | MapState) or all(scope.finishes for scope in node.scopes):
+    if not isinstance(state, ParallelState | MapState | DistributedMapState) or all(
+        scope.finishes for scope in node.scopes
+    ):
         yield Edge(source=name, target=END if state.next is None else state.next)
     for rule in state.catch if isinstance(state, Guarded) else ():
         yield Edge(source=name, target=rule.goto, labels=(", ".join(rule.errors),), caught=True)
@@ -209,6 +213,9 @@ def _state_node(state: AnyStep) -> Node:
     rules = state.retry if isinstance(state, Guarded) else ()
     retry, retries = _badge(rules), _policies(rules)
     match state:
+        case DistributedMapState():
+            scopes = (_scope(state.steps, "each element, as an execution"),)
+            return Node(name=state.name, kind="foreach", scopes=scopes, retry=retry, retries=retries)
         case TaskState():
             return Node(
                 name=state.name,
@@ -324,6 +331,8 @@ def _resource_name(resource: Resource) -> str:
             return f"object {resource.bucket}/{resource.name}"
         case ActionResource():
             return f"{resource.service}:{resource.operation}"
+        case MapResource():
+            return "a map run"
 
 
 def _badge(policies: tuple[RetryPolicy, ...]) -> str:

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
@@ -149,15 +149,11 @@ def authenticate(
     return stage
 
 
-class Authorizer(Protocol):
-    """Knows what callers may do."""
-
-    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Whether a caller may do what *demand* says; *facts* is what conditions can be about."""
-        ...
+Allows = Callable[[Principal, Demand, Facts], bool]
+"""Whether a caller may do what a demand says; the facts are what conditions can be about."""
 
 
-def authorize(authorizer: Authorizer) -> Stage:
+def authorize(allows: Allows) -> Stage:
     """Make the stage that refuses callers without the rights the request needs; it comes after authentication.
 
     Who needed no signature needs no right either, and the account itself has all of them.
@@ -171,7 +167,7 @@ def authorize(authorizer: Authorizer) -> Stage:
             raise GatewayError("Unguarded", service=front.name)
         facts = facts_of(call)
         for demand in front.demands(call):
-            if not authorizer.allows(principal, demand, facts):
+            if not allows(principal, demand, facts):
                 raise front.denied(demand, call)
 
     return stage
@@ -186,7 +182,7 @@ class Pipeline:
     """The application behind the listening sockets (`emulator.http.message.Application`).
 
     The admin front must be in *fronts* from the beginning; the others are added before *loaded* is done, and calls
-    that come earlier wait for that. Without *authorizer* every caller may do everything.
+    that come earlier wait for that. Without *allows* every caller may do everything.
     """
 
     def __init__(
@@ -201,7 +197,7 @@ class Pipeline:
         ids: Ids,
         account: AccountId,
         region: Region,
-        authorizer: Authorizer | None = None,
+        allows: Allows | None = None,
         traffic: Traffic | None = None,
         open_requests: OpenRequests | None = None,
     ) -> None:
@@ -222,7 +218,7 @@ class Pipeline:
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
             authenticate(authenticator, account, clock, self.refusals),  # who calls, in whose account
-            *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            *([authorize(allows)] if allows is not None else []),  # with --enforce-ram: may they
             # here stands what `interfere` is given
             dispatch,  # the operation itself
         )

@@ -5,51 +5,17 @@ The framing is decided here and nowhere else.
 
 import asyncio
 import logging
-import re
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from emulator.http.connections import Connections
+from emulator.http.heads import Unsendable, field_name, join_head
 from emulator.http.message import Response
 
 _log = logging.getLogger(__name__)
-
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
-class Unsendable(ValueError):
-    """A message whose first line or header fields cannot go on the wire."""
-
-
-@lru_cache(maxsize=1024)
-def field_name(name: str) -> str:
-    """Return *name* in lower case.
-
-    Raises: Unsendable when it is no name of a header field.
-    """
-    if not _TOKEN.fullmatch(name):
-        raise Unsendable(f"{name!r} is not the name of a header field")
-    return name.lower()
-
-
-def join_head(lines: list[str]) -> bytes:
-    """Return the bytes of a head made of *lines*, with the empty line that ends it.
-
-    Raises: Unsendable when a value would break out of its line.
-    """
-    text = "\r\n".join(lines)
-    breaks = len(lines) - 1
-    if text.count("\n") != breaks or text.count("\r") != breaks or "\0" in text:
-        raise Unsendable("a header field has a line break or NUL in its value")
-    try:
-        return text.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
-    except UnicodeEncodeError as error:
-        raise Unsendable(f"a header field cannot be encoded: {error.reason}") from None
-
 
 _HOP_BY_HOP: Final = frozenset({"transfer-encoding", "keep-alive", "te", "trailer"})
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}

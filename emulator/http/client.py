@@ -23,10 +23,8 @@ from emulator.http.client_connection import (
     ClientError,
     ConnectFailed,
     ConnectionLost,
-    Origin,
-    request_head,
-    split_url,
 )
+from emulator.http.heads import Origin, request_head, split_url
 from emulator.http.message import Headers
 
 Permit = Callable[[str], bool]

@@ -12,18 +12,14 @@ What can go wrong with an outgoing call::
 """
 
 import asyncio
-import re
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Final, cast
-from urllib.parse import quote, urlsplit
 
 import httptools
 
-from emulator.http.answer import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Pairs
-from emulator.kernel.frozen import frozen
 
 
 class ClientError(Exception):
@@ -336,75 +332,3 @@ class ClientConnection(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-
-_METHOD = re.compile(r"[A-Z0-9!#$%&'*+.^_`|~-]+")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-@frozen
-class Origin:
-    """Whom a request is for. ``host`` is in lower case and, for an IPv6 address, without brackets."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @property
-    def authority(self) -> str:
-        """What the Host field says."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
-
-
-def split_url(url: str) -> tuple[Origin, str]:
-    """Return (origin, request target) of an absolute http or https URL; what cannot stand in a target is escaped.
-
-    Raises: Unsendable.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-        host = (parts.hostname or "").encode("idna").decode("ascii") if not url.isascii() else parts.hostname or ""
-    except ValueError as error:
-        raise Unsendable(f"{url!r} is not a URL: {error}") from None
-    if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc:
-        raise Unsendable(f"{url!r} is not an http or https URL without a user name")
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    escaped = quote(target, safe="%/:=&?~+!$,;'@()*[]|\\^`{}<>\"")
-    origin = Origin(scheme=parts.scheme, host=host, port=port if port is not None else _DEFAULT_PORTS[parts.scheme])
-    return origin, escaped
-
-
-def request_head(
-    method: str, target: str, origin: Origin, headers: Iterable[tuple[str, str]], length: int | None
-) -> tuple[bytes, bool]:
-    """Return (head, whether the body has to be chunked). *length* is the body's, None when it is not known.
-
-    Only Host and the framing are added; a Host given by the caller is kept, as is a Content-Length for a body of
-    unknown length. Connections are the client's own business: of a Connection field only ``keep-alive`` is passed on.
-
-    Raises: Unsendable.
-    """
-    if not _METHOD.fullmatch(method):
-        raise Unsendable(f"{method!r} is not a method")
-    lines = [f"{method} {target} HTTP/1.1"]
-    host = origin.authority
-    promised = ""
-    for name, value in headers:
-        key = field_name(name)
-        if key == "host":
-            host = value
-        elif key == "content-length":
-            promised = value
-        elif key != "transfer-encoding" and (key != "connection" or value.lower() == "keep-alive"):
-            lines.append(f"{name}: {value}")
-    lines.insert(1, f"Host: {host}")
-    chunked = length is None and not promised
-    if chunked:
-        lines.append("Transfer-Encoding: chunked")
-    elif length is None:
-        lines.append(f"Content-Length: {promised}")
-    elif length or method in {"POST", "PUT", "PATCH"}:
-        lines.append(f"Content-Length: {length}")
-    return join_head(lines), chunked

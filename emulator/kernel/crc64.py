@@ -5,13 +5,14 @@ effect of a row's distance to the end is a linear map on 64-bit words, and eight
 apply it to all the words of a row at once. That is about seven times faster and needs no compiled extension.
 """
 
-from functools import cache
+from functools import cache, reduce
 
 _POLYNOMIAL = 0xC96C5795D7870F42
 _ONES = 0xFFFFFFFFFFFFFFFF
 _ROW = 32 * 1024
 _ROW_DOUBLINGS = 15  # 2**15 bytes are a row
 _WORDS = _ROW // 8
+_AT_ONCE = 4 * 1024 * 1024
 _LONG = 4 * _ROW
 """From this length on the rows pay for their tables."""
 
@@ -23,6 +24,9 @@ def crc64(data: bytes) -> int:
     """
     if len(data) < _LONG:
         return _by_bytes(data, _ONES) ^ _ONES
+    if len(data) > _AT_ONCE:  # so that no copy of it all keeps other threads waiting
+        pieces = (data[start : start + _AT_ONCE] for start in range(0, len(data), _AT_ONCE))
+        return reduce(lambda found, piece: combine(found, crc64(piece), len(piece)), pieces, 0)
     start = bytearray(data)
     for index in range(8):  # the initial register is the same as inverting the first eight bytes
         start[index] ^= 0xFF

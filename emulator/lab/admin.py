@@ -9,7 +9,7 @@ from emulator.kernel.clock import Millis
 from emulator.lab.clock import Moved
 from emulator.lab.errors import LabError
 from emulator.lab.service import Lab
-from emulator.lab.shown import shown_work
+from emulator.lab.shown import shown_waiting, shown_work
 from emulator.lab.skip import SkipEnded
 from emulator.wire.dates import parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
@@ -52,11 +52,14 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("settle", "POST /settle", Parameter("timeout", about="Real time to wait at the most.", default="5s"))
 async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
-    """Wait until nothing works any more; 409 with what still does when the time is over."""
+    """Wait until nothing works any more; 409 with what still does when the time is over.
+
+    What waits for someone outside, such as a step for the report of its token, is quiet: ``waiting`` names it.
+    """
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     busy = await lab.time.settle(timeout_s)
     if not busy:
-        return {"settled": True, "active": []}
+        return {"settled": True, "active": [], "waiting": [shown_waiting(each) for each in lab.time.waiting()]}
     active = [shown_work(each) for each in busy]
     return _conflict("NotSettled", f"something still works after {timeout_s:g} s", active, call, settled=False)
 

@@ -7,13 +7,13 @@ costs nothing while nobody waits.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from heapq import nsmallest
 from typing import Any
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.observing import Busy, Observed, Upcoming
+from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.lab.shown import shown_event
@@ -101,10 +101,13 @@ class TimeControl:
         """Return all that is not finished, due timers included."""
         now = self._clock.now()
         work = [each for source in self._observed for each in source.busy(now)]
-        due = self._timers.next_at()
-        if due is not None and due <= now:
-            work.append(Busy(kind="timer", resource="", since=due, detail="due now"))
+        if self._timers_are_due():
+            work.append(Busy(kind="timer", resource="", since=self._timers.next_at() or now, detail="due now"))
         return work
+
+    def waiting(self) -> list[Waiting]:
+        """Return what only the outside can bring on."""
+        return [each for source in self._observed for each in source.waiting()]
 
     # --- waiting -------------------------------------------------------------------------------------------------
 
@@ -115,8 +118,7 @@ class TimeControl:
         while True:
             if self._database.dirty:
                 await self._database.committed()
-            busy = self.busy()
-            if not busy:
+            if self._is_quiet():
                 quiet_turns += 1
                 if quiet_turns > _QUIET_TURNS:
                     return []
@@ -125,21 +127,39 @@ class TimeControl:
             quiet_turns = 0
             left_s = deadline - self._clock.monotonic()
             if left_s <= 0:
-                return busy
-            if any(each.kind == "timer" for each in busy):
+                return self.busy()
+            if self._timers_are_due():
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
                 await self._wait_for_change(left_s)
 
+    def _is_quiet(self) -> bool:
+        """Whether `busy` would return nothing; a move asks several times at every stop."""
+        now = self._clock.now()
+        for source in self._observed:
+            for _ in source.busy(now):
+                return False
+        return not self._timers_are_due()
+
+    def _timers_are_due(self) -> bool:
+        due = self._timers.next_at()
+        return due is not None and due <= self._clock.now()
+
     async def _wait_for_change(self, timeout_s: float) -> None:
-        changed = asyncio.Event()
-        stops = [watch(changed.set) for watch in self._watched]
+        loop = asyncio.get_running_loop()
+        changed: asyncio.Future[None] = loop.create_future()
+
+        def notice() -> None:
+            if not changed.done():
+                changed.set_result(None)
+
+        stops = [watch(notice) for watch in self._watched]
+        over = loop.call_later(timeout_s, notice)
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await changed.wait()
+            await changed
         finally:
+            over.cancel()
             for stop in stops:
                 stop()
 

@@ -41,5 +41,5 @@ class Lab:
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         self.time = TimeControl(database, clock, timers, watch, observed, moved)
-        self.skipper = Skipper(self.time, clock, observed)
+        self.skipper = Skipper(self.time, clock)
         self.conditions = conditions

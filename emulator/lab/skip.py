@@ -5,11 +5,11 @@ housekeeping are no reason to jump while quiet is waited for. When the condition
 waits for whom.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.observing import Observed, Upcoming
+from emulator.kernel.observing import Upcoming
 from emulator.lab.clock import Moved, TimeControl
 from emulator.lab.shown import shown_waiting, shown_work
 
@@ -27,12 +27,11 @@ class SkipEnded(Exception):
 
 
 class Skipper:
-    """Skips time with *control*, asking the *observed* services what comes and what waits."""
+    """Skips time with *control*, asking it what comes and what waits."""
 
-    def __init__(self, control: TimeControl, clock: Clock, observed: Sequence[Observed]) -> None:
+    def __init__(self, control: TimeControl, clock: Clock) -> None:
         self._control = control
         self._clock = clock
-        self._observed = observed
 
     async def skip(self, holds: Callable[[], bool] | None, *, limit_ms: int, timeout_s: float) -> Moved:
         """Move the clock until *holds* returns true, or with None until nothing is left to happen.
@@ -67,7 +66,7 @@ class Skipper:
         return next((event for event in events if not (quiet and event.recurring)), None)
 
     def _stuck(self) -> list[dict[str, Any]]:
-        waiting = [shown_waiting(each) for source in self._observed for each in source.waiting()]
+        waiting = [shown_waiting(each) for each in self._control.waiting()]
         forever = [
             {"kind": "recurring", "resource": event.resource, "since": None, "for": f"{event.what}, again and again"}
             for event in self._control.upcoming(_LOOK_AHEAD)

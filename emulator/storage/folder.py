@@ -13,6 +13,8 @@ import logging
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -109,6 +111,15 @@ class StateFolder:
             return False
         self._holder = holder
         return True
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder for a run that keeps nothing, and remove it at the end."""
+    import tempfile  # such runs only
+
+    with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
+        yield Path(folder)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -72,6 +72,7 @@ CODE = {
         "triggers:\n- triggerName: nightly\n  triggerType: timer\n"
         "  triggerConfig: {cronExpression: '0 0 2 * * *', enable: true, payload: tea}\n"
     ),
+    "loud/index.py": "import json\n\n\ndef handler(event, context):\n    print(json.loads(event)['text'])\n",
     "fragile/index.py": "def handler(event, context):\n    raise ValueError('no tea left')\n",
 }
 

@@ -1,4 +1,4 @@
-"""What can be done on the pages: forks, breakpoints, deliveries, dead letters, triggers, refusals, logs, the trainer's walk."""
+"""What can be done on the pages: debugging, deliveries, dead letters, triggers, refusals, logs, the trainer's walk."""
 
 import http.client
 import threading
@@ -153,8 +153,10 @@ def test_errors_of_a_function_are_grouped(console, localyun):
     localyun.invoke("fragile")
     opened(console, localyun, "/functions/fragile")
 
-    rows = [row.text for row in console.find_elements(By.CSS_SELECTOR, "tr") if "no tea left" in row.text]
-    assert len(rows) == 1
+    def rows():
+        return [row.text for row in console.find_elements(By.CSS_SELECTOR, "tr") if "no tea left" in row.text]
+
+    assert eventually(console, lambda: len(rows()) == 1)
 
 
 def test_trigger_is_fired_and_schedule_run(console, localyun):
@@ -203,8 +205,8 @@ def test_the_trainers_walk(console, localyun):
     localyun.flow(
         "walk",
         "version: v1\ntype: flow\nsteps:\n- type: task\n  name: charge\n"
-        "  resourceArn: acs:fc:::services/shop/functions/charge\n  retry:\n  - errors: [Busy]\n    intervalSeconds: 900\n"
-        "    maxAttempts: 3\n",
+        "  resourceArn: acs:fc:::services/shop/functions/charge\n  retry:\n  - errors: [Busy]\n"
+        "    intervalSeconds: 900\n    maxAttempts: 3\n",
     )
     opened(console, localyun, "/flows/walk")
 
@@ -254,3 +256,13 @@ def _status(localyun, page, cookie):
         return answer.status
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize(("asked", "kind"), [("nightly", "schedule approve/nightly"), ("{message}", "request")])
+def test_names_and_ids_of_all_kinds_are_found(console, localyun, asked, kind):
+    """A schedule by its name, a message by its id, which leads to cause and effect."""
+    opened(console, localyun, f"/search?q={asked}")
+    assert kind in text(console)
+
+    press(console, "#content li a")
+    eventually(console, lambda: console.current_url.endswith("/flows/approve") or "Cause and effect" in text(console))

@@ -136,6 +136,7 @@ def test_slash_leads_to_the_search(console, localyun):
 
 BAD = "<script>window.broken=1</script>\"><img src=x onerror='window.broken=1'>{{7*7}}\r\nX-Bad: 1 \u202eright\u2066"
 LARGE = BAD + "x" * 40_000
+MEGABYTE = BAD * (1_000_000 // len(BAD))
 
 
 @pytest.fixture(scope="module")
@@ -144,11 +145,14 @@ def hostile(localyun):
     queue = localyun.queue("bad")
     queue.send(LARGE)
     queue.send(base64.b64encode(BAD.encode()).decode())
-    sink = localyun.sink()
+    sink = localyun.sink([{"status": 500, "headers": {"X-Bad": BAD.partition("\r")[0]}, "body": BAD}])
     topic = localyun.topic("bad")
     topic.subscribe(sink.url, name="bad")
     topic.publish(LARGE)
-    localyun.invoke("hello", {"text": LARGE})
+    localyun.invoke("hello", {"text": MEGABYTE})
+    localyun.invoke("loud", {"text": MEGABYTE})
+    localyun.mock("<script>window.broken=1<", returns=BAD)
+    localyun.faults.add(service="oss", operation="<script>window.broken=1</script>", error="Busy")
     definition = (
         "version: v1\ntype: flow\nsteps:\n- type: choice\n  name: pick\n  choices:\n"
         '  - condition: $.a == "<script>window.broken=1</script>"\n'
@@ -178,7 +182,17 @@ def test_a_request_that_its_client_gave_up_is_listed(console, localyun):
 @pytest.mark.parametrize(
     "page",
     [
-        *("/queues/bad", "/topics/bad", "/functions/hello", "/flows/bad", "/flows/bad/executions/bad", "/requests"),
+        *(
+            "/queues/bad",
+            "/topics/bad",
+            "/functions/hello",
+            "/functions/loud",
+            "/mocks",
+            "/faults",
+            "/flows/bad",
+            "/flows/bad/executions/bad",
+            "/requests",
+        ),
         *("/search?q=%3Cscript%3Ewindow.broken=1%3C/script%3E", "/flows/%3Cscript%3E"),
         "/requests?q=%22%3E%3Cimg%20src=x%3E",
     ],
@@ -188,8 +202,31 @@ def test_markup_of_users_stays_text(console, localyun, page):
     """Nothing of a user's text becomes an element, a script or a template."""
     opened(console, localyun, page)
 
+    if page == "/functions/loud":
+        eventually(console, lambda: len(console.find_element(By.CSS_SELECTOR, "pre.log").text) > 10_000)
     assert console.execute_script("return window.broken") is None
     assert console.find_elements(By.CSS_SELECTOR, "main script, main img, main [onerror]") == []
     assert "49" not in console.find_element(By.TAG_NAME, "h1").text
     refused = [entry for entry in console.get_log("browser") if "404" not in entry["message"]]
     assert refused == []
+
+
+def test_eight_pages_at_once_are_all_alive(console, localyun):
+    """A browser keeps six connections to a server; pages that are not seen hold none."""
+    queue = localyun.queue("many-tabs")
+    first = console.current_window_handle
+    opened(console, localyun, "/queues/many-tabs")
+    try:
+        for _ in range(8):
+            console.switch_to.new_window("tab")
+            opened(console, localyun, "/queues/many-tabs")
+        queue.send("seen by the last")
+        eventually(console, lambda: "seen by the last" in text(console))
+        console.switch_to.window(first)
+        eventually(console, lambda: "seen by the last" in text(console))
+    finally:
+        for handle in console.window_handles:
+            if handle != first:
+                console.switch_to.window(handle)
+                console.close()
+        console.switch_to.window(first)

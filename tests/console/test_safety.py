@@ -5,6 +5,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from emulator.console.sessions import Sessions
+from emulator.kernel.clock import VirtualClock
+from emulator.kernel.ids import CountingIds
+
 ROOT = "/_localyun/console"
 
 
@@ -114,6 +118,22 @@ def test_posts_need_the_token_of_their_session(ask, cookie, localyun):
     assert answers == [403, 403, 403, 303]
 
 
+def test_link_works_for_a_minute_and_no_longer():
+    """By the clock of the machine, which the emulator's is not."""
+    clock = VirtualClock()
+    sessions = Sessions(clock, CountingIds(), 8868)
+    links = [sessions.new_link() for _ in range(2)]
+
+    clock.move_to(clock.now() + 59_999)
+    in_time = sessions.enter(links[0])
+    clock.move_to(clock.now() + 1)
+    too_late = sessions.enter(links[1])
+
+    assert in_time is not None
+    assert too_late is None
+    assert sessions.is_open(f"{sessions.cookie_name}={in_time}") == in_time
+
+
 def test_first_page_is_small(ask, cookie):
     """The first visit takes less than 150 kB, with scripts and styles."""
     _, _, page = ask("GET", f"{ROOT}/", None, Cookie=cookie)
@@ -121,5 +141,5 @@ def test_first_page_is_small(ask, cookie):
 
     total = len(page) + sum(len(ask("GET", name)[2]) for name in names)
 
-    assert len(names) == 4
+    assert len(names) == 3
     assert total < 150_000

@@ -14,7 +14,7 @@ def opened(console, localyun, page):
     return console.find_element(By.TAG_NAME, "main")
 
 
-def eventually(console, condition):
+def eventually(console, condition, seconds=DEADLINE_S):
     """Wait until *condition* holds; the page may be replaced meanwhile."""
 
     def holds(_):
@@ -25,7 +25,7 @@ def eventually(console, condition):
                 return False
             raise
 
-    return WebDriverWait(console, DEADLINE_S, poll_frequency=0.05).until(holds)
+    return WebDriverWait(console, seconds, poll_frequency=0.05).until(holds)
 
 
 def text(console):

@@ -1,5 +1,7 @@
 """Faults, mocks, sinks and recorded calls through a running emulator, with the official clients and the test kit."""
 
+import json
+
 import pytest
 from mns.mns_exception import MNSServerException
 from mns.queue import Message as MnsMessage
@@ -118,6 +120,36 @@ def test_a_fault_for_flows_leaves_the_tests_own_calls_alone(lab):
 
     assert run.status == "Failed"
     assert "MNS.QueueNotExist" in run.history[-1]["EventDetail"]
+
+
+WAITING = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: ask
+    resourceArn: acs:mns:::/queues/lab/messages
+    pattern: waitForCallback
+    serviceParams: {MessageBody: hello}
+"""
+
+
+def test_a_flow_that_waits_for_a_token_is_quiet_and_named(lab):
+    """By settle and by its command; a skip that cannot end names it too."""
+    lab.queue("lab")
+    run = lab.flow("asking", WAITING).start({}, name="one")
+    token = {
+        "kind": "waiting", "resource": "asking/one", "since": None, "for": "a report of the task token of step ask",
+    }  # fmt: skip
+
+    answer = lab.api.admin("POST", "settle", {})
+    shown = lab.command("settle", "--json")
+    with pytest.raises(ApiError) as stuck:
+        lab.skip_until(execution=run)
+
+    assert (answer["settled"], answer["active"], answer["waiting"]) == (True, [], [token])
+    assert json.loads(shown)["waiting"] == [token]
+    assert token in stuck.value.body["active"]
 
 
 def test_a_flow_runs_with_all_functions_mocked_and_none_deployed(lab):

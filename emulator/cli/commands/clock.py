@@ -1,6 +1,7 @@
 """``clock``, ``settle`` and ``skip``: the emulator's time, waiting until it is quiet, jumping to what comes."""
 
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from emulator.cli.client import connect
@@ -35,7 +36,7 @@ def clock(arguments: Namespace, settings: Settings) -> int:
     rows = [(each["at"], duration(each["in_ms"]), each["what"], each["resource"]) for each in answer["next"]]
     if rows:
         say_table(_EVENTS, rows)
-    _note_active(answer)
+    _note(answer.get("active", ()))
     return 0
 
 
@@ -65,7 +66,10 @@ def settle(arguments: Namespace, settings: Settings) -> int:
         answer = connect(settings).admin("POST", "settle", {"timeout": arguments.timeout})
     except CallRefused as refusal:
         return _not_done(arguments, refusal)
-    return tell(arguments, _("quiet"), answer)
+    done = tell(arguments, _("quiet"), answer)
+    if not wants_json(arguments):
+        _note(answer["waiting"])
+    return done
 
 
 def skip(arguments: Namespace, settings: Settings) -> int:
@@ -96,12 +100,12 @@ def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
         say_json(refusal.content)
     else:
         complain(str(refusal.content.get("Message", refusal)))
-        _note_active(refusal.content)
+        _note(refusal.content["active"])
     return FAILED
 
 
-def _note_active(answer: dict[str, Any]) -> None:
-    for each in answer.get("active", ()):
+def _note(work: Iterable[dict[str, Any]]) -> None:
+    for each in work:
         since = _(" since {time}", time=each["since"]) if each.get("since") else ""
         note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
 

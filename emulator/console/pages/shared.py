@@ -71,15 +71,13 @@ def link(kind: str, name: str) -> str:
             return url_for("queues.show", name=first)
         case "topic" | "push":
             return url_for("topics.show", name=first)
-        case "function" | "call" if slash:
+        case "function" | "call" | "trigger" if slash:
             return url_for("functions.show", service=first, name=rest)
-        case "function" | "call":
+        case "function" | "call" | "trigger":
             return url_for("functions.show", name=first)
         case "bucket":
             return url_for("buckets.show", name=first)
-        case "request":
-            return url_for("requests.show", id=name)
-        case "message":
+        case "request" | "message":
             return url_for("requests.show", id=name)
         case _:
             return ""

@@ -21,19 +21,40 @@
     content.asked = false;
     for (const each of content.querySelectorAll("details[data-keep]")) folded.set(each.dataset.keep, each.open);
   });
-  // A log that is followed keeps its latest pieces, and stays at its end unless somebody has scrolled up.
-  document.body.addEventListener("htmx:sseMessage", (event) => {
-    const log = event.target.closest("pre.log");
-    if (!log) return;
-    while (log.childNodes.length > 2000) log.firstChild.remove();
-    if (!log.matches(":hover")) log.scrollTop = log.scrollHeight;
+  // What changes is told by the server while the page can be seen: a browser has six connections to a server only, for
+  // all pages together.
+  const streams = [];
+  const follow = (address, name, then) => {
+    const source = new EventSource(address);
+    source.addEventListener(name, (event) => then(event.data));
+    streams.push(source);
+  };
+  const listen = (since) => {
+    const { changes } = document.body.dataset;
+    if (content.hasAttribute("hx-get")) {
+      follow(`${changes}?since=${since}`, "change", () => htmx.trigger(content, "look"));
+    }
+    for (const log of document.querySelectorAll("pre[data-follow]")) {
+      log.textContent = "";
+      follow(log.dataset.follow, "log", (text) => {
+        log.append(text);
+        while (log.childNodes.length > 2000) log.firstChild.remove();
+        if (!log.matches(":hover")) log.scrollTop = log.scrollHeight;
+      });
+    }
+  };
+  document.addEventListener("visibilitychange", () => {
+    while (streams.length) streams.pop().close();
+    if (!document.hidden) listen("");
   });
+  if (!document.hidden) listen(document.body.dataset.since);
+
   document.body.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target !== content) return;
     for (const each of content.querySelectorAll("details[data-keep]")) {
       if (folded.has(each.dataset.keep)) each.open = folded.get(each.dataset.keep);
     }
-    follow();
+    standAt();
   });
 
   const show = (address, keep) => {
@@ -42,7 +63,7 @@
     htmx.trigger(content, "look");
   };
   const slider = () => document.getElementById("scrub");
-  const follow = () => {
+  const standAt = () => {
     const form = document.getElementById("scrubber");
     if (!form || !slider()) return;
     slider().max = form.dataset.last;

@@ -410,7 +410,7 @@ def _shown(value: Any) -> str:
 
 
 def check_weights(value: Any, field: str) -> dict[str, float]:
-    """Kind an alias's additional versions: at most one, weight 0..1.
+    """Check an alias's additional versions: at most one, weight 0..1.
 
     Raises: InvalidArgument.
     Source: API reference; the limit of one is from the console.

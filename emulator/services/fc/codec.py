@@ -22,6 +22,9 @@ from emulator.wire.request import OperationRequest
 
 V2016, V2021, V2023 = "2016-08-15", "2021-04-06", "2023-03-30"
 WITH_SERVICES = (V2016, V2021)
+
+OF_SERVICE = "/services/{service}/functions/{function}"
+"""The path of a function in a service, as templates have it."""
 EVERY_API = (V2016, V2021, V2023)
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -102,6 +102,8 @@ class NewExecution:
     callback_token: str
     started_at: Millis
     qualifier: str = ""
+    map_run: int | None = None
+    map_index: int | None = None
 
 
 class Origin(NamedTuple):
@@ -118,7 +120,7 @@ class LiveExecution:
     """What the driver needs to go on with an execution.
 
     ``is_express`` bounds how long it may go; ``trace`` is the request that started it; ``watch`` is set while it is
-    being debugged.
+    being debugged; ``map_step`` is the number of the distributed map it is an element of.
     """
 
     id: ExecutionId
@@ -137,16 +139,22 @@ class LiveExecution:
     trace: str = ""
     role_arn: str = ""
     watch: str | None = None
+    map_step: int | None = None
+    is_express_child: bool | None = None
 
 
 @frozen
 class EndedExecution:
-    """An execution that has ended; ``deleted``: its flow is gone, and its rows go with it."""
+    """An execution that has ended; ``deleted``: its flow is gone, and its rows go with it.
+
+    ``is_element``: it belongs to a run of a distributed map.
+    """
 
     record: ExecutionRecord
     tenant: Tenant
     callback_token: str
     deleted: bool
+    is_element: bool = False
     trace: str = ""
 
 
@@ -166,7 +174,7 @@ class HistoryEvent:
 class ExecutionFilter:
     """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive.
 
-    ``qualifier`` is the version that ran or what the caller asked for.
+    ``qualifier`` is the version that ran or what the caller asked for; ``map_run`` the run whose executions they are.
     """
 
     status: Status | None = None
@@ -174,6 +182,7 @@ class ExecutionFilter:
     started_before: Millis | None = None
     name_prefix: str = ""
     qualifier: str = ""
+    map_run: int | None = None
 
 
 @frozen

@@ -60,7 +60,19 @@ class ObjectResource:
     name: str
 
 
-TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource | HttpResource | ObjectResource
+@frozen(kw_only=False)
+class MapResource:
+    """A run of a distributed map, by its bounds."""
+
+    at_once: int
+    is_express: bool
+    tolerated_count: int
+    tolerated_percentage: float
+
+
+TaskTarget = (
+    FunctionResource | QueueResource | TopicResource | FlowResource | HttpResource | ObjectResource | MapResource
+)
 """What the call of a task is made to."""
 
 Resource = TaskTarget | ActionResource

@@ -17,6 +17,8 @@ from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
+from emulator.services.workflow.maps.runs import MapRuns
+from emulator.services.workflow.maps.store import MapRunStore
 from emulator.services.workflow.model import FlowRecord
 from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
@@ -94,7 +96,11 @@ class Workflow:
             self.executions, self.flows, self._engine, (self._store, engine_store, self._flow_store), programs, clock,
             ids, self._effects.call_alone,
         )  # fmt: skip
-        self._effects.connect(self._engine, self.executions, self.reports, self._retention)
+        self._map_store = MapRunStore(database, tenants)
+        self.maps = MapRuns(
+            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.report
+        )
+        self._effects.connect(self._engine, self.executions, self.reports, self._retention, self.maps)
 
     async def start(self) -> None:
         """Resume every execution that was under way; must run in the loop that will run the service."""
@@ -174,6 +180,7 @@ class Workflow:
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
         self._store.clear()
+        self._map_store.clear()
         self._schedule_store.clear()
         self._flow_store.clear()
         self._firing.forget()

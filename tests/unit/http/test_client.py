@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from emulator.http.answer import Unsendable
 from emulator.http.client import HttpClient, is_loopback, permitted_addresses
 from emulator.http.client_connection import (
     AddressRefused,
@@ -15,8 +14,8 @@ from emulator.http.client_connection import (
     CallTimedOut,
     ConnectFailed,
     ConnectionLost,
-    split_url,
 )
+from emulator.http.heads import Unsendable, split_url
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

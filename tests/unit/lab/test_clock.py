@@ -41,7 +41,7 @@ class Bench:
         self.work = Work()
         self.database = database
         self.control = TimeControl(database, self.clock, self.timers, self._watch, [self.work])
-        self.skipper = Skipper(self.control, self.clock, [self.work])
+        self.skipper = Skipper(self.control, self.clock)
 
     def _watch(self, notify):
         self.ended = notify

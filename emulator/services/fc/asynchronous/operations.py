@@ -22,6 +22,7 @@ from emulator.services.fc.asynchronous.model import (
 )
 from emulator.services.fc.attributes import read, write
 from emulator.services.fc.codec import (
+    OF_SERVICE,
     V2023,
     WITH_SERVICES,
     api_of,
@@ -66,11 +67,7 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
     return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
 
 
-@operation(
-    "PutFunctionAsyncInvokeConfig",
-    "PUT /services/{service}/functions/{function}/async-invoke-config",
-    api=WITH_SERVICES,
-)
+@operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
 @operation("PutAsyncInvokeConfig", "PUT /functions/{function}/async-invoke-config", api=V2023)
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Configure asynchronous calls; what the body leaves out stays.
@@ -83,11 +80,7 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     return json_answer(render_config(stored, _generation(call)))
 
 
-@operation(
-    "GetFunctionAsyncInvokeConfig",
-    "GET /services/{service}/functions/{function}/async-invoke-config",
-    api=WITH_SERVICES,
-)
+@operation("GetFunctionAsyncInvokeConfig", f"GET {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
 @operation("GetAsyncInvokeConfig", "GET /functions/{function}/async-invoke-config", api=V2023)
 def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a configuration.
@@ -99,11 +92,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     return json_answer(render_config(stored, _generation(call)))
 
 
-@operation(
-    "DeleteFunctionAsyncInvokeConfig",
-    "DELETE /services/{service}/functions/{function}/async-invoke-config",
-    api=WITH_SERVICES,
-)
+@operation("DeleteFunctionAsyncInvokeConfig", f"DELETE {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
 @operation("DeleteAsyncInvokeConfig", "DELETE /functions/{function}/async-invoke-config", api=V2023)
 def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete a configuration.
@@ -115,11 +104,7 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     return no_content()
 
 
-@operation(
-    "ListFunctionAsyncInvokeConfigs",
-    "GET /services/{service}/functions/{function}/async-invoke-configs",
-    api=WITH_SERVICES,
-)
+@operation("ListFunctionAsyncInvokeConfigs", f"GET {OF_SERVICE}/async-invoke-configs", api=WITH_SERVICES)
 @operation("ListAsyncInvokeConfigs", "GET /async-invoke-configs", api=V2023)
 def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``.
@@ -216,11 +201,7 @@ def _error_message(call: AsyncCall) -> str:
     return str(body.get("errorMessage", text)) if isinstance(body, dict) else text
 
 
-@operation(
-    "ListStatefulAsyncInvocations",
-    "GET /services/{service}/functions/{function}/stateful-async-invocations",
-    api=WITH_SERVICES,
-)
+@operation("ListStatefulAsyncInvocations", f"GET {OF_SERVICE}/stateful-async-invocations", api=WITH_SERVICES)
 @operation("ListAsyncTasks", "GET /functions/{function}/async-tasks", api=V2023)
 def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``.
@@ -248,11 +229,7 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     return page_answer(names["list"], rows, page.next_marker)
 
 
-@operation(
-    "GetStatefulAsyncInvocation",
-    "GET /services/{service}/functions/{function}/stateful-async-invocations/{task}",
-    api=WITH_SERVICES,
-)
+@operation("GetStatefulAsyncInvocation", f"GET {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
 @operation("GetAsyncTask", "GET /functions/{function}/async-tasks/{task}", api=V2023)
 def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a task, its payload included unless ``includePayload`` says otherwise.
@@ -265,11 +242,7 @@ def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     return json_answer(render_task(task, fc.tasks.events(task), payload=payload))
 
 
-@operation(
-    "StopStatefulAsyncInvocation",
-    "PUT /services/{service}/functions/{function}/stateful-async-invocations/{task}",
-    api=WITH_SERVICES,
-)
+@operation("StopStatefulAsyncInvocation", f"PUT {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
 @operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
 def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     """End a task.

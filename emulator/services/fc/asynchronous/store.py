@@ -1,4 +1,4 @@
-"""What asynchronous invocation needs remembered; `emulator.services.fc.asynchronous.store` is the one implementation.
+"""The tables of asynchronous invocation: configurations, calls, and what has happened to tasks.
 
 Lists return one item more than asked for when there are more.
 """

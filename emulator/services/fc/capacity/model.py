@@ -274,50 +274,28 @@ SCALING = Shape(
 SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
-def on_demand(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind the body of PutFunctionOnDemandConfig.
+_BODIES: Mapping[Kind, tuple[Shape, str]] = {
+    Kind.ON_DEMAND: (ON_DEMAND, "maximumInstanceCount"),
+    Kind.CONCURRENCY: (CONCURRENCY, "reservedConcurrency"),
+    Kind.PROVISION: (PROVISION, "target"),
+    Kind.SCALING: (SCALING, ""),
+    Kind.SWITCH: (SWITCH, ""),
+}
+"""What a body may say, and the member that it must have."""
+
+
+def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the body that puts a configuration; ``defaultTarget`` of 3.0 goes before ``target`` and becomes it.
 
     Raises: InvalidArgument.
     """
-    return _with("maximumInstanceCount", ON_DEMAND(body, "body"))
-
-
-def concurrency(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind the body of PutConcurrencyConfig.
-
-    Raises: InvalidArgument.
-    """
-    return _with("reservedConcurrency", CONCURRENCY(body, "body"))
-
-
-def provision(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind the body of PutProvisionConfig; ``defaultTarget`` of 3.0 goes before ``target`` and becomes it.
-
-    Raises: InvalidArgument.
-    """
-    checked: dict[str, Any] = PROVISION(body, "body")
-    default = checked.pop("defaultTarget", None)
-    if default is not None:
-        checked["target"] = default
-    return _with("target", checked)
-
-
-def scaling(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind the body of PutScalingConfig.
-
-    Raises: InvalidArgument.
-    """
-    checked: dict[str, Any] = SCALING(body, "body")
-    return checked
-
-
-def switch(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind the body of DisableFunctionInvocation.
-
-    Raises: InvalidArgument.
-    """
-    checked: dict[str, Any] = SWITCH(body, "body")
-    return checked
+    shape, needed = _BODIES[kind]
+    config: dict[str, Any] = shape(body, "body")
+    if kind is Kind.PROVISION and (default := config.pop("defaultTarget", None)) is not None:
+        config["target"] = default
+    if needed and needed not in config:
+        raise InvalidArgument(f"{needed} is required")
+    return config
 
 
 def actions_of(config: Mapping[str, Any]) -> list[Action]:
@@ -330,9 +308,3 @@ def metric_of(config: Mapping[str, Any]) -> str:
     """Return a metric of instances by which a configuration scales, empty when there is none."""
     rows = config.get("targetTrackingPolicies") or config.get("horizontalScalingPolicies") or []
     return next((row["metricType"] for row in rows if row["metricType"] != "ProvisionedConcurrencyUtilization"), "")
-
-
-def _with(name: str, checked: dict[str, Any]) -> dict[str, Any]:
-    if name not in checked:
-        raise InvalidArgument(f"{name} is required")
-    return checked

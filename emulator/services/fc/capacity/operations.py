@@ -11,18 +11,9 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc import limits
-from emulator.services.fc.capacity.model import (
-    Kind,
-    Setting,
-    concurrency,
-    default_target,
-    on_demand,
-    provision,
-    resource_of,
-    scaling,
-    switch,
-)
+from emulator.services.fc.capacity.model import Kind, Setting, default_target, read_config, resource_of
 from emulator.services.fc.codec import (
+    OF_SERVICE,
     V2023,
     WITH_SERVICES,
     function_of,
@@ -65,41 +56,35 @@ def render_concurrency(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     return {"functionArn": function_arn(setting.place.tenant, "", setting.place.function), **setting.config}
 
 
+def _readiness(fc: FunctionCompute, setting: Setting, target: str, current: str) -> dict[str, Any]:
+    ready = fc.provisioner.readiness(setting)
+    return {target: ready.target, current: ready.current, "currentError": ready.error}
+
+
 def render_provision_2(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write how many instances are kept ready, of a function in a service; ``target`` is what holds now."""
-    place, ready = setting.place, fc.provisioner.readiness(setting)
-    return {
-        **setting.config,
-        "resource": f"{setting.place.tenant.account}#{place.service}#{place.qualifier}#{place.function}",
-        "target": ready.target,
-        "current": ready.current,
-        "currentError": ready.error,
-    }
+    tenant, service, function, qualifier = setting.place
+    resource = f"{tenant.account}#{service}#{qualifier}#{function}"
+    return {**setting.config, "resource": resource, **_readiness(fc, setting, "target", "current")}
 
 
 def render_provision_3(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write how many instances are kept ready: by default, by schedule now, and in fact."""
-    place, ready = setting.place, fc.provisioner.readiness(setting)
     return {
         **setting.config,
-        "functionArn": function_arn(setting.place.tenant, "", place.function, place.qualifier),
+        "functionArn": function_arn(*setting.place),
         "defaultTarget": default_target(setting),
-        "target": ready.target,
-        "current": ready.current,
-        "currentError": ready.error,
+        **_readiness(fc, setting, "target", "current"),
     }
 
 
 def render_scaling(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write a scaling configuration and how far it is fulfilled."""
-    place, ready = setting.place, fc.provisioner.readiness(setting)
     return {
         **setting.config,
-        "functionArn": function_arn(setting.place.tenant, "", place.function, place.qualifier),
+        "functionArn": function_arn(*setting.place),
         "minInstances": default_target(setting),
-        "targetInstances": ready.target,
-        "currentInstances": ready.current,
-        "currentError": ready.error,
+        **_readiness(fc, setting, "targetInstances", "currentInstances"),
     }
 
 
@@ -108,12 +93,6 @@ _RENDER_3: dict[Kind, Render] = {
     Kind.CONCURRENCY: render_concurrency,
     Kind.PROVISION: render_provision_3,
     Kind.SCALING: render_scaling,
-}
-_READ = {
-    Kind.ON_DEMAND: on_demand,
-    Kind.CONCURRENCY: concurrency,
-    Kind.PROVISION: provision,
-    Kind.SCALING: scaling,
 }
 
 
@@ -128,9 +107,7 @@ _KINDS = {
 """By the last segment of the path."""
 
 
-@operation(
-    "PutFunctionOnDemandConfig", "PUT /services/{service}/functions/{function}/on-demand-config", api=WITH_SERVICES
-)
+@operation("PutFunctionOnDemandConfig", f"PUT {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
 @operation("PutProvisionConfig", "PUT /services/{service}/functions/{function}/provision-config", api=WITH_SERVICES)
 @operation("PutProvisionConfig", "PUT /functions/{function}/provision-config", api=V2023)
 @operation("PutConcurrencyConfig", "PUT /functions/{function}/concurrency", api=V2023)
@@ -143,7 +120,7 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     kind = _kind(call)
-    config = _READ[kind](json_body(call))
+    config = read_config(kind, json_body(call))
     change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
     setting = change(kind, ref_of(call), config, call.now, if_match(call))
     if kind is Kind.PROVISION and setting.place.service:
@@ -152,9 +129,7 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     return _shown(fc, setting)
 
 
-@operation(
-    "GetFunctionOnDemandConfig", "GET /services/{service}/functions/{function}/on-demand-config", api=WITH_SERVICES
-)
+@operation("GetFunctionOnDemandConfig", f"GET {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
 @operation("GetProvisionConfig", "GET /services/{service}/functions/{function}/provision-config", api=WITH_SERVICES)
 @operation("GetProvisionConfig", "GET /functions/{function}/provision-config", api=V2023)
 @operation("GetConcurrencyConfig", "GET /functions/{function}/concurrency", api=V2023)
@@ -169,11 +144,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     return _shown(fc, fc.capacity.get(_kind(call), ref_of(call)))
 
 
-@operation(
-    "DeleteFunctionOnDemandConfig",
-    "DELETE /services/{service}/functions/{function}/on-demand-config",
-    api=WITH_SERVICES,
-)
+@operation("DeleteFunctionOnDemandConfig", f"DELETE {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
 @operation("DeleteProvisionConfig", "DELETE /functions/{function}/provision-config", api=V2023)
 @operation("DeleteConcurrencyConfig", "DELETE /functions/{function}/concurrency", api=V2023)
 @operation("DeleteScalingConfig", "DELETE /functions/{function}/scaling-config", api=V2023)
@@ -357,7 +328,7 @@ def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """
-    body = switch(json_body(call))
+    body = read_config(Kind.SWITCH, json_body(call))
     fc.capacity.disable(
         call.tenant,
         call.path["function"],

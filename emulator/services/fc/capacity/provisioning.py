@@ -13,10 +13,10 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
-from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.model import (
     Kind,
     Setting,
+    actions_of,
     default_target,
     next_change,
     resource_of,
@@ -149,7 +149,7 @@ class Provisioner:
         key = (setting.setting_id, setting.revision)
         known = self._targets.get(key)
         if known is None or (known[1] is not None and known[1] <= now):
-            actions = shapes.actions_of(setting.config)
+            actions = actions_of(setting.config)
             target = target_at(actions, default_target(setting), now)
             known = self._targets[key] = (target, next_change(actions, now))
         return known[0]

@@ -8,9 +8,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.admission import Admission
-from emulator.services.fc.capacity.model import Kind, Setting, default_target, place_of, resource_of
+from emulator.services.fc.capacity.model import Kind, Setting, default_target, metric_of, place_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver, is_version
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -148,7 +147,7 @@ class Settings:
         return setting
 
     def _check_metrics(self, function: Function, config: Mapping[str, Any]) -> None:
-        metric = shapes.metric_of(config)
+        metric = metric_of(config)
         log = function.config.log_config or {}
         if metric and not function.service and not log.get("enableInstanceMetrics"):
             raise FcError("InstanceMetricsRequired", metric=metric)

@@ -1,4 +1,4 @@
-"""What capacity needs remembered; `emulator.services.fc.capacity.store` is the one implementation."""
+"""The table of what is configured about the instances of functions."""
 
 import json
 from typing import Any

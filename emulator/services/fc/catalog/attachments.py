@@ -225,7 +225,7 @@ class Tagging:
 
 
 def check_tags(tags: object) -> Mapping[str, str]:
-    """Kind a map of tags: 1 to 20 a call, texts.
+    """Check a map of tags: 1 to 20 a call, texts.
 
     Raises: InvalidArgument.
     Source: the classic SDK's comments; lengths are the cloud-wide ones.

@@ -206,7 +206,7 @@ ALIAS_2021 = (
 
 
 def check_together(config: FunctionConfig) -> None:
-    """Kind what concerns more than one field of a function.
+    """Check what concerns more than one field of a function.
 
     Raises: InvalidArgument.
     """

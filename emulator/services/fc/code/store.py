@@ -43,7 +43,7 @@ _BASE64_PIECE = 256 * 1024
 class CodeSource:
     """Where a request says the code is: a base64 zip, or an object. ``checksum`` is what the caller computed, or empty.
 
-    Exactly one of the two is given; `emulator.services.fc.dialects` checks that.
+    Exactly one of the two is there; `code_source` checks that.
     """
 
     zip_base64: str = ""

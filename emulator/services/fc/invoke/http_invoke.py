@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 from urllib.parse import unquote
 
-from emulator.http.answer import Unsendable, field_name, join_head
+from emulator.http.heads import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Pairs, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
@@ -224,7 +224,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
 
 
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
-    """Kind who asks, and how.
+    """Check who asks, and how.
 
     Raises: AccessDenied.
     """
@@ -240,7 +240,7 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
 
 
 def check_size(request: Request, generation: str) -> None:
-    """Kind what the platform limits.
+    """Check what the platform limits.
 
     Raises: InvalidArgument.
     """

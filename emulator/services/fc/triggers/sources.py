@@ -192,7 +192,12 @@ class Firing:
         self._ids = ids
 
     async def fire(self, tenant: Tenant, trigger: Trigger, *, payload: str | None, event: bytes | None) -> Fired:
-        """Call the trigger's function and wait for the result; see `EventSources.fire`."""
+        """Call the trigger's function and wait for the result.
+
+        *payload* is what the source brings; *event* stands for the whole event and is given to the function as it is.
+
+        Raises: FcError, as a call of the function does.
+        """
         if trigger.kind == "http" and event is None:
             return await self._request(tenant, trigger, payload or "")
         request_id = self._ids.uuid()

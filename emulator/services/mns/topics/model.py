@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Literal, NewType, assert_never
 from urllib.parse import urlsplit
 
-from emulator.http.answer import Unsendable
-from emulator.http.client_connection import split_url
+from emulator.http.heads import Unsendable, split_url
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from emulator.auth.push import SigningFailed, string_to_sign
-from emulator.http.answer import Unsendable
 from emulator.http.client import HttpClient
-from emulator.http.client_connection import ClientError, Origin, split_url
+from emulator.http.client_connection import ClientError
+from emulator.http.heads import Origin, Unsendable, split_url
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.services.mns.codec import VERSION

@@ -161,7 +161,7 @@ def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry,
         return (_result(facts, state, strand, entry, result, state.last),)
     if entry.phase is Phase.CALLING:
         # a fast worker reports before the submission's own reply is in: that reply is no longer waited for
-        submitted = Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, step.name, "{}", None, None)
+        submitted = Event(state.last + 1, step.submitted_event, strand.id, strand.last, step.name, "{}", None, None)
         return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
     return ()
 
@@ -174,8 +174,9 @@ def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
         text = events.quote(result.output)
     check_size(facts, text)
     detail = f'{{"output":{text}}}'
-    name = entry.step.name
-    return Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, name, detail, None, None)
+    step = entry.step
+    assert isinstance(step, Task)
+    return Event(state.last + 1, step.submitted_event, strand.id, strand.last, step.name, detail, None, None)
 
 
 def _result(

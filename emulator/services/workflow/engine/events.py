@@ -36,6 +36,7 @@ ITERATION_EXITED: Final = "IterationExited"
 TASK_SCHEDULED: Final = "TaskScheduled"
 TASK_STARTED: Final = "TaskStarted"
 TASK_SUBMITTED: Final = "TaskSubmitted"
+MAP_RUN_STARTED: Final = "MapRunStarted"
 TASK_SUBMIT_FAILED: Final = "TaskSubmitFailed"
 TASK_SUCCEEDED: Final = "TaskSucceeded"
 TASK_FAILED: Final = "TaskFailed"
@@ -289,7 +290,7 @@ def decode(kind: str, detail: str) -> Any:
     have (input, text, elements to iterate over or None).
     """
     match kind:
-        case "StepStarted" | "TaskStarted" | "TaskSubmitted" | "BranchEntered" | "IterationEntered":
+        case "StepStarted" | "TaskStarted" | "TaskSubmitted" | "MapRunStarted" | "BranchEntered" | "IterationEntered":
             return None
         case "ExecutionStarted" | "StepEntered" | "TaskScheduled":
             return with_text(json.loads(detail)["input"])

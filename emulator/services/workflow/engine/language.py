@@ -176,6 +176,13 @@ class Program(Definition):
         """
         raise NotImplementedError
 
+    def processor(self, step: int) -> "Program":
+        """Return the program of the elements of a distributed map, step number *step* of `model.all_steps`.
+
+        Raises: LookupError for a language that has no such maps.
+        """
+        raise LookupError(f"step {step} is no distributed map")
+
     def again(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry) -> Events:
         """Return the events that open one more attempt of the task of *entry*, whose last one has failed.
 

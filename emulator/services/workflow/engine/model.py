@@ -121,6 +121,9 @@ class Task:
 
     __slots__ = ()
 
+    submitted_event: ClassVar[str] = events.TASK_SUBMITTED
+    """What is recorded when the service has taken an attempt whose end is waited for."""
+
     sends_parameters: ClassVar[bool] = False
     answers_in_full: ClassVar[bool] = False
 

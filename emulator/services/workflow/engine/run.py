@@ -68,7 +68,7 @@ class Run:
         self.trace = live.trace
         self.facts = facts
         self.state = state
-        longest_s = EXPRESS_S if live.is_express else EXECUTION_S
+        longest_s = EXPRESS_S if facts.is_express else EXECUTION_S
         timeout_s = facts.program.timeout_s if facts.program.timeout_s is not None else longest_s
         self.deadline = Millis(live.started_at + min(timeout_s, longest_s) * SECOND)
         self.has_rows = live.last_event > 0
@@ -94,6 +94,8 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
 
     Raises: NotAnObject, LookupError or ValueError when what is stored makes no sense.
     """
+    if live.map_step is not None:
+        program = program.processor(live.map_step)
 
     def token(entry: int, attempt: int) -> str:
         return mint.make(live.tenant, live.flow_name, live.name, live.started_at, entry, attempt)
@@ -111,7 +113,7 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
         bounds=bounds,
         chance=chance,
         role_arn=live.role_arn,
-        is_express=live.is_express,
+        is_express=live.is_express or bool(live.is_express_child),
     )
     state = load(program, live.snapshot) if live.snapshot is not None else None
     snapshot_at = state.last if state is not None else 0
@@ -230,13 +232,14 @@ wakes."""
 _ENDS_CALL = frozenset(
     {
         events.TASK_SUBMITTED,
+        events.MAP_RUN_STARTED,
         events.TASK_SUCCEEDED,
         events.TASK_FAILED,
         events.TASK_SUBMIT_FAILED,
         events.TASK_TIMED_OUT,
     }
 )
-_ENDS_ATTEMPT = _ENDS_CALL - {events.TASK_SUBMITTED}
+_ENDS_ATTEMPT = _ENDS_CALL - {events.TASK_SUBMITTED, events.MAP_RUN_STARTED}
 
 
 class Turns:

@@ -343,6 +343,7 @@ _ON_ENTRY: dict[str, Callable[[ExecutionState, Strand, Event, Millis], None]] = 
     "TaskScheduled": _task_scheduled,
     "TaskStarted": _task_started,
     "TaskSubmitted": _task_submitted,
+    "MapRunStarted": _task_submitted,
     "TaskSubmitFailed": _task_failed,
     "TaskSucceeded": _task_succeeded,
     "TaskFailed": _task_failed,

@@ -89,9 +89,9 @@ class EngineStore:
         """Return an execution that has not ended."""
         row = self._database.read(
             "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
-            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn, e.watch"
-            " FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
-            " WHERE e.id = ? AND e.stopped_at IS NULL",
+            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn, e.watch,"
+            " r.step, r.is_express FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " LEFT JOIN workflow_map_runs r ON r.id = e.map_run WHERE e.id = ? AND e.stopped_at IS NULL",
             (execution,),
         ).fetchone()
         if row is None:

@@ -23,6 +23,7 @@ from emulator.services.workflow.ports import (
     FunctionResource,
     HttpCaller,
     HttpResource,
+    MapResource,
     MessageReply,
     MessageSender,
     ObjectReader,
@@ -54,6 +55,10 @@ class FlowStarter(Protocol):
 
         Raises: WorkflowError.
         """
+        ...
+
+    def start_map_run(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
+        """Begin a run of a distributed map, whose end is reported to *token*."""
         ...
 
 
@@ -96,6 +101,10 @@ class TaskCaller:
                     return await self._request(target, call, parameters, token)
                 case ObjectResource() as target:
                     return await self._read(tenant, target, parameters)
+                case MapResource() as target:
+                    if self._flows is None:
+                        return Result(error="FnF.ActionNotSupported", cause="Maps cannot be run here.", refused=True)
+                    return self._flows.start_map_run(tenant, call, target, key, token)
                 case ActionResource() as action:
                     return self._act(tenant, action, call, parameters, key)
         except ParameterError as problem:
@@ -310,6 +319,8 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return Result(error=f"OSS.{refusal.code}", cause=refusal.message, refused=True)
         case HttpResource():
             return Result(error="HTTP.Unknown", cause=refusal.message, refused=True)
+        case MapResource():
+            return Result(error=f"FnF.{refusal.code}", cause=refusal.message, refused=True)
 
 
 def function_result(reply: FunctionReply) -> Result:

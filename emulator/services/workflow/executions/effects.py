@@ -16,9 +16,17 @@ from emulator.services.workflow.executions.codec import render_child
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.naming import DIALECT, subject
-from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
+from emulator.services.workflow.ports import (
+    FunctionInvoker,
+    HttpCaller,
+    MapResource,
+    MessageSender,
+    ObjectReader,
+    TaskGuard,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -49,17 +57,21 @@ class Effects:
         self._caller = TaskCaller(functions, messages, self, http, objects)
         self._guard = guard
 
-    def connect(self, engine: Driver, executions: Executions, reports: Reports, retention: Retention) -> None:
+    def connect(
+        self, engine: Driver, executions: Executions, reports: Reports, retention: Retention, maps: MapRuns
+    ) -> None:
         """Set what this stands between; called once, while the service is built."""
         self._engine = engine
         self._executions = executions
         self._reports = reports
         self._retention = retention
+        self._maps = maps
 
     def resume(self) -> None:
         """Report the ends that an earlier run of the emulator could not report."""
         for execution in self._store.pending_callbacks():
             self._call_back(execution)
+        self._maps.resume()
 
     # --- Outside -------------------------------------------------------------------------------------------------
 
@@ -94,7 +106,7 @@ class Effects:
     def _denied(self, run: Run, call: CallService) -> Result | None:
         """Return the result of a call that the role of the flow may not make."""
         target = target_of(call)
-        if target is None or self._guard is None:
+        if target is None or self._guard is None or isinstance(target, MapResource):
             return None
         try:
             role = self._executions.get(run.tenant, run.facts.flow_name, run.facts.execution_name).role_arn
@@ -117,6 +129,9 @@ class Effects:
     def task_abandoned(self, run: Run, call: CallService) -> None:
         """Stop the execution, or the asynchronous call, that an abandoned sync task has started."""
         key = run.key(call.entry, call.attempt)
+        if isinstance(target_of(call), MapResource):
+            self._maps.abandon(run.id, key)
+            return
         self._caller.abandon(run.tenant, call, key)
         child = child_of(call, key)
         if child is not None:
@@ -147,10 +162,18 @@ class Effects:
             record = self._executions.get(tenant, flow, execution)
         return render_child(record)
 
+    def start_map_run(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
+        """Begin a run of a distributed map."""
+        return self._maps.start(tenant, call, target, key, token)
+
     def _call_back(self, execution: ExecutionId) -> None:
-        """Report the end of an execution to the token it was started with."""
+        """Report the end of an execution to the token it was started with, or to its map run."""
         ended = self._store.ended(execution)
         if ended is None:
+            return
+        if ended.is_element:
+            if not self._maps.child_ended(ended):
+                self._engine.callback_done(execution)
             return
         record = ended.record
         if record.status is Status.SUCCEEDED:

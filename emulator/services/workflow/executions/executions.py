@@ -177,6 +177,15 @@ class Executions:
                 raise ExecutionAlreadyExists(execution=name, flow=flow.name)
         return self._add(tenant, flow, name or self._ids.uuid(), text, "", "", origin)
 
+    def start_element(
+        self, tenant: Tenant, flow: FlowRecord, name: str, text: str, map_run: int, index: int
+    ) -> ExecutionRecord:
+        """Start the execution of element *index* of a map run; its end goes to the run.
+
+        Raises: ResourceThrottled.
+        """
+        return self._add(tenant, flow, name, text, "map", "", None, (map_run, index))
+
     def _add(
         self,
         tenant: Tenant,
@@ -186,6 +195,7 @@ class Executions:
         callback_token: str,
         qualifier: str,
         origin: Origin | None = None,
+        element: tuple[int | None, int | None] = (None, None),
     ) -> ExecutionRecord:
         """Keep an execution that has been checked and let it begin in a later tick.
 
@@ -194,7 +204,14 @@ class Executions:
         self._make_room(tenant)
         now = self._clock.now()
         new = NewExecution(
-            flow=flow, name=name, input=text, callback_token=callback_token, started_at=now, qualifier=qualifier
+            flow=flow,
+            name=name,
+            input=text,
+            callback_token=callback_token,
+            started_at=now,
+            qualifier=qualifier,
+            map_run=element[0],
+            map_index=element[1],
         )
         execution = self._store.add(tenant, new)
         if origin is not None:
@@ -324,6 +341,13 @@ class Reports:
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
         """
         return self.accept(tenant, token, Result(error=error, cause=cause))
+
+    def report(self, tenant: Tenant, token: str, result: Result, reported: ExecutionId | None) -> None:
+        """Complete the attempt *token* was made for; *reported* is an ended execution whose end this is.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        self.accept(tenant, token, result, reported)
 
     def accept(self, tenant: Tenant, text: str, result: Result, reported: ExecutionId | None = None) -> int:
         """Complete the attempt the token *text* was made for and return the id of the event.

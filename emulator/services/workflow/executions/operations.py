@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from dataclasses import replace
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
@@ -18,8 +18,10 @@ from emulator.services.workflow.executions.codec import (
     render_finished_execution,
     render_listed_execution,
 )
+from emulator.services.workflow.maps.store import MapRun
 from emulator.services.workflow.model import ExecutionRecord
 from emulator.services.workflow.service import Workflow
+from emulator.wire.dates import iso_millis
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
@@ -106,9 +108,13 @@ def list_executions(service: Workflow, call: OperationRequest) -> Reply:
     flow = required(call, "FlowName")
     limit = whole(call, "Limit", limits.LIST_EXECUTIONS)
     metadata_only = flag(call, "MetadataOnly")
-    page = service.executions.page(call.tenant, flow, parse_filter(call), limit, optional(call, "NextToken"))
-    if optional(call, "MapRunName"):  # the executions of a map run: there are none in this language
-        return render_page("Executions", [], None)
+    criteria = parse_filter(call)
+    if name := optional(call, "MapRunName"):
+        run = service.maps.of_flow(call.tenant, flow, name)
+        if run is None:
+            return render_page("Executions", [], None)
+        criteria = replace(criteria, map_run=run)
+    page = service.executions.page(call.tenant, flow, criteria, limit, optional(call, "NextToken"))
     executions = [render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
     return render_page("Executions", executions, page.next_marker)
 
@@ -165,34 +171,67 @@ _MAP_TOLERATED = Range(0, 10_000, 0)
 
 
 @operation("DescribeMapRun")
-def describe_map_run(service: Workflow, call: OperationRequest) -> NoReturn:
-    """Refuse: the language v1 has no distributed maps, so no execution has a map run.
+def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
+    """Return a run of a distributed map: where it stands, its bounds, and how many of its elements stand where.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, ExecutionNotExists, MapRunNotExists.
     Source: alibabacloud_fnf20190315; the error is assumed.
     """
-    flow, execution, name = (required(call, each) for each in ("FlowName", "ExecutionName", "MapRunName"))
-    service.executions.get(call.tenant, flow, execution)
-    raise WorkflowError("MapRunNotExists", map_run=name, execution=execution, flow=flow)
+    run, counts = _map_run(service, call)
+    return {
+        "MapRunName": run.name,
+        "ExecutionName": required(call, "ExecutionName"),
+        "Status": run.status,
+        "StartedTime": iso_millis(run.started_at),
+        "StoppedTime": iso_millis(run.stopped_at) if run.stopped_at is not None else "",
+        **_bounds(run),
+        "ItemCounts": counts,
+    }
 
 
 @operation("UpdateMapRun")
-def update_map_run(service: Workflow, call: OperationRequest) -> NoReturn:
-    """Refuse as DescribeMapRun does, after looking at the values.
+def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
+    """Give an open run other bounds; what is not named stays.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists, MapRunNotExists.
     Source: alibabacloud_fnf20190315; the error is assumed.
     """
-    whole(call, "Concurrency", _MAP_CONCURRENCY)
-    whole(call, "ToleratedFailedCount", _MAP_TOLERATED)
+    at_once = whole(call, "Concurrency", _MAP_CONCURRENCY)
+    count = whole(call, "ToleratedFailedCount", _MAP_TOLERATED)
     text = optional(call, "ToleratedFailedPercentage")
     try:
-        fine = not text or 0 <= float(text) <= 100
+        percentage = float(text or 0)
     except ValueError:
-        fine = False
-    if not fine:
+        percentage = -1
+    if not 0 <= percentage <= 100:
         raise WorkflowError("InvalidArgument", reason="ToleratedFailedPercentage must be a number from 0 to 100.")
-    describe_map_run(service, call)
+    run, _counts = _map_run(service, call)
+    given = {name for name in ("Concurrency", "ToleratedFailedCount") if optional(call, name)}
+    service.maps.change(
+        run,
+        at_once if "Concurrency" in given else run.at_once,
+        count if "ToleratedFailedCount" in given else run.tolerated_count,
+        percentage if text else run.tolerated_percentage,
+    )
+    run, _counts = _map_run(service, call)
+    names = {name: required(call, name) for name in ("FlowName", "ExecutionName", "MapRunName")}
+    return {**names, **_bounds(run)}
+
+
+def _map_run(service: Workflow, call: OperationRequest) -> tuple[MapRun, dict[str, int]]:
+    flow, execution, name = (required(call, each) for each in ("FlowName", "ExecutionName", "MapRunName"))
+    found = service.maps.describe(service.executions.get(call.tenant, flow, execution).id, name)
+    if found is None:
+        raise WorkflowError("MapRunNotExists", map_run=name, execution=execution, flow=flow)
+    return found
+
+
+def _bounds(run: MapRun) -> Reply:
+    return {
+        "Concurrency": run.at_once,
+        "ToleratedFailedCount": run.tolerated_count,
+        "ToleratedFailedPercentage": run.tolerated_percentage,
+    }
 
 
 def _names(call: OperationRequest) -> tuple[str, str]:

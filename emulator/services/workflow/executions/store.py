@@ -43,12 +43,12 @@ class ExecutionStore:
         """Keep an accepted execution; it is ready to run."""
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
-            " callback_token, started_at, version, qualifier, trace, status, ready)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            " callback_token, started_at, version, qualifier, trace, map_run, map_index, status, ready)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
                 self._tenants.id_of(tenant), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
                 new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
-                new.qualifier, trace(),
+                new.qualifier, trace(), new.map_run, new.map_index,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
@@ -84,8 +84,8 @@ class ExecutionStore:
         self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int
     ) -> list[ExecutionRecord]:
         """Return up to *limit* executions, newest first, from *start* on (inclusive)."""
-        where = ["e.flow = ?"]
-        values: list[Any] = [flow]
+        where = ["e.flow = ?", "e.map_run IS ?"]
+        values: list[Any] = [flow, criteria.map_run]
         if criteria.status is not None:
             where.append("e.status = ?")
             values.append(criteria.status.value)
@@ -152,18 +152,20 @@ class ExecutionStore:
     def ended(self, execution: ExecutionId) -> EndedExecution | None:
         """Return an ended execution with what others need to know of its end."""
         row = self._database.read(
-            f"SELECT e.world, e.callback_token, e.trace, f.deleted, {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608
+            "SELECT e.world, e.callback_token, e.trace, f.deleted, e.map_run IS NOT NULL,"  # noqa: S608 - of the two texts above
+            f" {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"
             " WHERE e.id = ? AND e.stopped_at IS NOT NULL",
             (execution,),
         ).fetchone()
         if row is None:
             return None
-        tenant, token, trace_id, deleted, *columns = row
+        tenant, token, trace_id, deleted, is_element, *columns = row
         return EndedExecution(
             record=_execution(columns),
             tenant=self._tenants.by_id(tenant),
             callback_token=token,
             deleted=bool(deleted),
+            is_element=bool(is_element),
             trace=trace_id,
         )
 
@@ -248,6 +250,7 @@ class ExecutionStore:
     def _clear(self, execution: int) -> None:
         self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
         self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
+        self._database.write("DELETE FROM workflow_map_runs WHERE execution = ?", (execution,))
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.ports import FunctionReply
 from tests.unit.workflow.conftest import WORLD
 
@@ -313,3 +314,58 @@ async def test_nothing_is_done_where_nothing_has_stopped(workflow):
         await bench.begin({"n": 1})
         with pytest.raises(WorkflowError, match="has not stopped anywhere"):
             act(bench, "next")
+
+
+FICKLE = f"""
+Type: StateMachine
+Name: f
+SpecVersion: v1
+StartAt: call
+States:
+  - Type: Task
+    Name: call
+    Action: FC:InvokeFunction
+    Parameters:
+      resourceArn: '{FN}'
+      body: {{n.$: 'intAdd(1, get(toArray(1), $Context.Current.RetryCount))'}}
+    End: true
+"""
+
+
+async def test_an_attempt_whose_parameters_cannot_be_made_is_refused(workflow):
+    """The stop stays; the failure can still be continued or skipped."""
+
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing("Bad"))
+        await bench.flow(FICKLE)
+        debug(bench, {"when": "failure"})
+        assert await until_stop(bench) == ("failure", "call")
+
+        with pytest.raises(WorkflowError, match="cannot be tried again or left out"):
+            act(bench, "retry")
+
+        assert await until_stop(bench) == ("failure", "call")
+
+
+async def test_a_retry_takes_other_parameters(workflow):
+    """What is sent is what is given; the history has it."""
+
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing("Other") if given["n"] == 1 else answers(given))
+        await bench.flow(NEW)
+        debug(bench, {"when": "failure", "step": "call"})
+        await until_stop(bench)
+
+        act(bench, "retry", {"resourceArn": FN, "body": {"n": 3}})
+        await bench.settle()
+
+        assert [call[1] for call in bench.functions.calls] == [{"n": 1}, {"n": 3}]
+        with pytest.raises(WorkflowError, match="has not stopped"):
+            act(bench, "next")
+
+
+def test_only_a_distributed_map_has_a_program_of_its_own():
+    """Neither language makes one of another state."""
+    for definition in (OLD, NEW):
+        with pytest.raises(LookupError, match="no distributed map"):
+            read_program(definition).processor(0)

@@ -27,7 +27,7 @@ from emulator.services.workflow.engine.decide import (
 )
 from emulator.services.workflow.engine.events import Event, canonical
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand
+from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine import details
@@ -48,6 +48,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,
     Catch,
     ChoiceState,
+    DistributedMapState,
     FailState,
     Guarded,
     Machine,
@@ -94,6 +95,13 @@ class MachineProgram(Machine, Program):
             return _fault(facts, state, strand, entry, str(fault))
         return ()
 
+    def processor(self, step: int) -> "MachineProgram":
+        """Return the machine that the elements of a distributed map run through."""
+        state = list(all_steps(self.steps))[step]
+        if not isinstance(state, DistributedMapState):
+            raise LookupError(f"the state {state.name!r} is no distributed map")  # noqa: TRY004 - as for a language without
+        return MachineProgram(name=self.name, steps=state.steps)
+
     def again(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
         """Return the events that open one more attempt."""
         try:
@@ -129,7 +137,8 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     assert isinstance(step, State)
     number = state.last + 1
     value, text = scope.local, scope.local_text
-    detail = details.entered(text, step.action.name if isinstance(step, TaskState) else None)
+    called = isinstance(step, TaskState) and not isinstance(step, DistributedMapState)
+    detail = details.entered(text, step.action.name if called else None)  # type: ignore[attr-defined]  # a task
     entered = Event(number, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
     if isinstance(step, PassState | SucceedState):
         try:

@@ -18,6 +18,7 @@ from emulator.services.workflow.languages.statemachine.data import Data
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
     ChoiceState,
+    Elements,
     MapState,
     ParallelState,
     State,
@@ -49,7 +50,7 @@ def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
     return Data(facts, state, state_of(entry), entry.input, entry.id, entry.retries)
 
 
-def built(facts: Facts, template: Template, data: Data, number: int) -> tuple[Any, str]:
+def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> tuple[Any, str]:
     """Return what a constructor makes for event *number*, and its text.
 
     Raises: EvaluationError, ValueError, RecursionError, TooMuchData.

@@ -7,12 +7,13 @@ of a step (`engine.model.Step`). What is recorded when they run is decided in `l
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine import model
+from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.model import CatchPolicy, Definition, Entry, Fork, RetryPolicy, StepList, Task
+from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.actions import Action
 from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
 from emulator.services.workflow.languages.statemachine.details import decode
-from emulator.services.workflow.languages.statemachine.tree import Path
+from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
 from emulator.services.workflow.ports import ActionResource, Resource
 
 DATA_BYTES: Final = 64 * 1024
@@ -20,6 +21,9 @@ DATA_BYTES: Final = 64 * 1024
 
 EXPRESS_WAIT_S: Final = 20
 """Longest wait of an express flow."""
+
+MAP_ITEMS: Final = 10_000
+"""Elements of a distributed map."""
 
 Mode = Literal["RequestComplete", "WaitForSystemCallback", "WaitForCustomCallback"]
 
@@ -189,7 +193,7 @@ class TaskState(Guarded, Task):
     pattern: model.Pattern = "requestResponse"
     timeout_s: int | None = None
     timeout: Expression | None = None
-    arguments: Template = Constant({})
+    arguments: "Template | Elements" = Constant({})
     """The Parameters."""
 
     @property
@@ -233,6 +237,65 @@ class TaskState(Guarded, Task):
     def is_known(self) -> bool:
         """Whether the action is available here."""
         return not isinstance(self.resource, ActionResource)
+
+
+@frozen(kw_only=False)
+class Elements:
+    """The elements of a distributed map, as the parameters of its call: ``{"items": [...]}``."""
+
+    items: Expression
+    item: Template | None
+
+    def build(self, evaluation: Evaluation) -> dict[str, Any]:
+        """Return the inputs of the executions.
+
+        Raises: EvaluationError when ItemsPath gives no array.
+        """
+        found = self.items.build(evaluation)
+        if not isinstance(found, list):
+            raise EvaluationError(f"ItemsPath {self.items.text[:200]!r} gives no array")
+        if len(found) > MAP_ITEMS:
+            raise EvaluationError(f"a distributed map has at most {MAP_ITEMS} elements")
+        if self.item is None:
+            return {"items": [as_input(element) for element in found]}
+        return {"items": [self.item.build(_of_element(evaluation, element)) for element in found]}
+
+
+def _of_element(evaluation: Evaluation, element: Any) -> Evaluation:
+    def find(root: str) -> Any:
+        return element if root == "$Item" else evaluation.find(root)
+
+    return Evaluation(find, evaluation.chance, evaluation.budget)
+
+
+@frozen
+class DistributedMapState(TaskState):
+    """Runs its states in an execution of its own for each element of an array.
+
+    It is a task that starts the run and waits for its end.
+    """
+
+    submitted_event: ClassVar[str] = events.MAP_RUN_STARTED
+
+    steps: StepList
+
+    def target(self, value: Any) -> Resource:
+        """Return the bounds of the run."""
+        del value
+        return self.resource
+
+    def parameters(self, value: Any) -> dict[str, Any]:
+        """Return the elements."""
+        return {"items": value["items"]}
+
+    @property
+    def reply_is_result(self) -> bool:
+        """The end of a run is reported."""
+        return False
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the states of an element."""
+        return [self.steps]
 
 
 @frozen

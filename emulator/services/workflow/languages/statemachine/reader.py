@@ -14,7 +14,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import RetryPolicy, StepList
 from emulator.services.workflow.languages.fields import Fields, Part, whole
-from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, read_action
+from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.constructors import (
     SUFFIX,
     Constant,
@@ -27,10 +27,13 @@ from emulator.services.workflow.languages.statemachine.constructors import (
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
 from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
 from emulator.services.workflow.languages.statemachine.nodes import (
+    MAP_ITEMS,
     PATTERNS,
     Branch,
     Catch,
     ChoiceState,
+    DistributedMapState,
+    Elements,
     FailState,
     MapState,
     ParallelState,
@@ -42,6 +45,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
 )
 from emulator.services.workflow.languages.statemachine.ways import check_ways
 from emulator.services.workflow.limits import NAME_MAX
+from emulator.services.workflow.ports import ActionResource, MapResource
 from emulator.wire.yaml import Node, Table
 
 WAIT_S: Final = Range(1, 300, 1)
@@ -52,6 +56,12 @@ BRANCHES: Final = Range(1, 50, 1)
 
 AT_ONCE: Final = Range(1, 40, 40)
 """Iterations of a map that run side by side."""
+
+DISTRIBUTED_AT_ONCE: Final = Range(1, 100, 100)
+DISTRIBUTED_FAILURES: Final = Range(0, MAP_ITEMS, 0)
+"""Executions of a distributed map that run side by side, and that may fail."""
+
+MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind({}, ("sync",)))
 
 TIMEOUT_S: Final = Range(0, 604_800, 0)
 """Seconds of a task's attempt; 0 is without end."""
@@ -68,14 +78,22 @@ _ENDING: Final = frozenset({"OutputConstructor", "GlobalConstructor"})
 _GOING_ON: Final = frozenset({"Next", "End"})
 _GUARDED: Final = frozenset({"Retry", "Catch"})
 
-_DISTRIBUTED: Final = (
-    "ItemReader", "ItemBatcher", "ResultWriter", "MaxItems", "ToleratedFailurePercentage", "ToleratedFailureCount",
-    "ToleratedFailedPercentage", "ToleratedFailedCount",
+_DISTRIBUTED: Final = {
+    "ItemReader": "reading elements from object storage", "ItemBatcher": "putting elements together",
+    "ResultWriter": "writing results to object storage", "MaxItems": "a limit of elements",
+}  # fmt: skip
+
+TOLERANCES: Final = (
+    "ToleratedFailureCount", "ToleratedFailedCount", "ToleratedFailurePercentage", "ToleratedFailedPercentage",
 )  # fmt: skip
+"""How many executions of a distributed map may fail, in the vendor's two spellings."""
 
 _FOREIGN: Final[dict[str, str]] = {
     "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
-    **dict.fromkeys(_DISTRIBUTED, "the distributed mode of a map is not available here"),
+    **{
+        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented"
+        for name, what in _DISTRIBUTED.items()
+    },
     **{
         name: f"this field is of another language; here it is {own}"
         for name, own in (
@@ -206,6 +224,8 @@ def _state(part: Part, reading: Reading) -> State:
     fields.text("Description")
     ways = reading.ways.setdefault(name.text(), [])
     arguments = read(fields, reading, ways)
+    if isinstance(arguments.get("resource"), MapResource):
+        node = DistributedMapState
     if "Next" in own_fields:
         arguments["next"] = _next(fields, ways)
     elif fields.find("End") is not None:
@@ -306,21 +326,47 @@ def _parallel(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
 
 def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
     processor = _fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
-    config = processor.find("ProcessorConfig")
-    if config is not None:
-        mode = _fields(config, {"ExecutionMode"}, reading).find("ExecutionMode")
-        if mode is not None and mode.text() != "Inline":
-            raise mode.failure("the distributed mode of a map is not available here")
+    mode = _map_mode(processor, reading)
     spelt = [part for key in ("MaxConcurrency", "MaxConcuccency") if (part := fields.find(key)) is not None]
     if len(spelt) > 1:
         raise spelt[1].failure("MaxConcurrency stands here twice, in both spellings")
+    items = read_expression(fields.need("ItemsPath"), STATE_ROOTS)
+    item = _constructor(fields, "ItemConstructor", ITEM_ROOTS)
+    shared = {"steps": _scope(processor, reading.warnings), **_policies(fields, reading, ways)}
+    limit = DISTRIBUTED_AT_ONCE if mode else AT_ONCE
+    at_once = whole(spelt[0], limit) if spelt else limit.default
+    if not mode:
+        for key in TOLERANCES:
+            if (part := fields.find(key)) is not None:
+                raise part.failure("only a distributed map tolerates failures")
+        return {"items": items, "item": item, "at_once": at_once, **shared}
+    count = _tolerated(fields, TOLERANCES[:2], DISTRIBUTED_FAILURES)
+    percentage = _tolerated(fields, TOLERANCES[2:], Range(0, 100, 0))
     return {
-        "items": read_expression(fields.need("ItemsPath"), STATE_ROOTS),
-        "item": _constructor(fields, "ItemConstructor", ITEM_ROOTS),
-        "steps": _scope(processor, reading.warnings),
-        "at_once": whole(spelt[0], AT_ONCE) if spelt else AT_ONCE.default,
-        **_policies(fields, reading, ways),
+        "action": MAP_RUN,
+        "pattern": "sync",
+        "resource": MapResource(at_once, mode == "Express", int(count), percentage),
+        "arguments": Elements(items, item),
+        **shared,
     }
+
+
+def _map_mode(processor: Fields, reading: Reading) -> str:
+    """Return the mode of a distributed map, empty for one that runs inline."""
+    config = processor.find("ProcessorConfig")
+    part = _fields(config, {"ExecutionMode"}, reading).find("ExecutionMode") if config is not None else None
+    if part is None or part.text() == "Inline":
+        return ""
+    if part.text() not in {"Express", "Standard"}:
+        raise part.failure("must be Inline, Express or Standard")
+    return part.text()
+
+
+def _tolerated(fields: Fields, keys: Collection[str], limit: Range) -> float:
+    given = [part for key in keys if (part := fields.find(key)) is not None]
+    if len(given) > 1:
+        raise given[1].failure("the tolerance stands here twice, in both spellings")
+    return fields.number(given[0].field.rpartition(".")[2], limit) if given else 0
 
 
 # --- tasks ----------------------------------------------------------------------------------------------------------
@@ -445,7 +491,7 @@ _KINDS: Final[
     "Parallel": (ParallelState, frozenset({"Branches"}) | _ENDING | _GOING_ON | _GUARDED, _parallel),
     "Map": (
         MapState,
-        frozenset({"ItemsPath", "Processor", "MaxConcurrency", "MaxConcuccency", "ItemConstructor"})
+        frozenset({"ItemsPath", "Processor", "MaxConcurrency", "MaxConcuccency", "ItemConstructor", *TOLERANCES})
         | _ENDING | _GOING_ON | _GUARDED,
         _map,
     ),

@@ -87,9 +87,12 @@ STATES = [
     (state("Type: Map, End: true, ItemsPath: $Input.x"), "States[0]", "'Processor' is required"),
     (state("Type: Map, End: true, ItemProcessor: {}"), "States[0].ItemProcessor", "here it is Processor"),
     (state("Type: Map, End: true, ItemReader: {}"), "States[0].ItemReader", "distributed mode"),
-    (state("Type: Map, End: true, ToleratedFailedCount: 1"), "States[0].ToleratedFailedCount", "distributed mode"),
-    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Express}}"),
-     "States[0].Processor.ProcessorConfig.ExecutionMode", "distributed mode"),
+    (state("Type: Map, End: true, ResultWriter: {}"), "States[0].ResultWriter", "distributed mode"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, ToleratedFailedCount: 1, "
+           "Processor: {StartAt: b, States: [{Type: Succeed, Name: b}]}"),
+     "States[0].ToleratedFailedCount", "only a distributed map"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Fast}}"),
+     "States[0].Processor.ProcessorConfig.ExecutionMode", "Inline, Express or Standard"),
     (state("Type: Map, End: true, MaxConcurrency: 41, ItemsPath: $Input.x, "
            "Processor: {StartAt: b, States: [{Type: Succeed, Name: b}]}"), "States[0].MaxConcurrency", "from 1 to 40"),
     (state("Type: Map, End: true, MaxConcurrency: 1, MaxConcuccency: 1, ItemsPath: $Input.x, "

@@ -1,0 +1,1 @@
+"""Runs of distributed maps: each element becomes an execution of its own."""

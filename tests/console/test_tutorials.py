@@ -1,0 +1,84 @@
+"""The eight tutorials run, all at once; the page of each execution keeps up with its history."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.tutorials import TUTORIALS
+from emulator.testing import Emulator
+from emulator.testing.errors import ApiError
+from emulator.wire.dates import parse_iso
+from tests.console.walking import eventually, opened, speak
+
+ROOT = Path(__file__).parents[2]
+BEHIND_MS = 5_000
+_SHOWN = "return Number(document.getElementById('scrubber').dataset.last)"
+_STATES = """
+const found = {};
+for (const each of document.querySelectorAll(".graph .step[data-step]")) found[each.dataset.step] = each.dataset.state;
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def localyun():
+    """An emulator with the functions of the tutorials."""
+    with Emulator(functions=ROOT / "functions") as kit:
+        yield kit
+
+
+@pytest.fixture(scope="module")
+def running(localyun):
+    """All tutorials, started; they are ended with the module."""
+    environment = {**os.environ, **localyun.env, "LOCALYUN_STATE": str(localyun.state)}
+    words = [sys.executable, "-m", "emulator", "tutorial", "run"]
+    started = [
+        subprocess.Popen(
+            [*words, each.name, "--keep", "--events", "--state", str(localyun.state)],
+            cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for each in TUTORIALS
+    ]  # fmt: skip
+    yield started
+    for each in started:
+        each.terminate()
+        each.wait(20)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda each: each.short_name)
+@pytest.mark.usefixtures("running")
+def test_page_keeps_up_with_the_history(console, localyun, tutorial):
+    """No event that is five seconds old is missing on the page, and at last each step has the colour of its end."""
+    speak(console, localyun, "en")
+    flow = localyun.flow(tutorial.flow)
+    execution = eventually(console, lambda: _executions(flow) and _executions(flow)[-1], 120)
+    opened(console, localyun, f"/flows/{tutorial.flow}/executions/{execution.name}")
+
+    def behind(execution, last):
+        assert eventually(console, lambda: console.execute_script(_SHOWN) >= last, BEHIND_MS / 1000), execution
+
+    while execution.status in {"Running", "Starting"}:
+        behind(execution, _last_old(localyun, execution))
+    history = execution.history
+    behind(execution, history[-1]["EventId"])
+    entered = {event["StepName"] for event in history if event["Type"] == "StepEntered"}
+    states = console.execute_script(_STATES)
+    assert {states[step] for step in entered & set(states)} <= {"succeeded", "failed", "caught or retried", "abandoned"}
+
+
+def _executions(flow):
+    try:
+        return flow.executions
+    except ApiError:  # the tutorial has not made its flow yet
+        return []
+
+
+def _last_old(localyun, execution):
+    """Return the id of the last event that is five seconds old."""
+    now = localyun.clock.now().timestamp() * 1000
+    times = [(event["EventId"], parse_iso(event["Time"])) for event in execution.history]
+    return max((number for number, at in times if now - at >= BEHIND_MS), default=0)
