@@ -203,7 +203,9 @@ def docs(arguments: list[str]) -> int:
     """Build the site into dist/site, where any warning is an error; first write the generated tables if asked."""
     if arguments not in ([], ["--write"]):
         return fail("docs takes --write or nothing")
-    code = prepare("dev") or ((run("-m", "website.tables") or run("-m", "website.schemas")) if arguments else 0)
+    code = prepare("dev")
+    for name in ("tables", "schemas", "drawings") if arguments else ():
+        code = code or run("-m", f"website.{name}")
     return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "website" / "mkdocs.yml"))
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from emulator.cli.main import build, parse
 from emulator.config import OPTIONS, RESOURCE_KEYS
-from website import tables
+from website import drawings, tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
@@ -216,6 +216,13 @@ def test_messages_of_troubleshooting_are_in_the_program():
 
     missing = {text for text in messages() if text.replace("no node;", "no ;") not in source}
     assert missing == FOREIGN
+
+
+def test_pictures_of_tutorials_are_drawn_from_their_flows():
+    """`python -m website.drawings` draws them again; each is on its page."""
+    for path, text in drawings.pictures():
+        assert path.read_text(encoding="utf-8") == text, path.name
+        assert f"]({path.name})" in path.with_suffix(".md").read_text(encoding="utf-8")
 
 
 def test_site_builds_without_a_warning(tmp_path):

@@ -1,8 +1,8 @@
 """The members of every answer of 2016-08-15 and 2021-04-06 when nothing optional was set, each with its type.
 
 Typed clients read an absent member, null, an empty text and an empty object differently. The types are those of
-fc-go-sdk, fc-java-sdk and alibabacloud-go/fc-open-20210406: what is always there here is a value in the Go models or
-is dereferenced by their suites, and what may be absent is a pointer in all of them.
+fc-go-sdk and alibabacloud-go/fc-open-20210406: what is always there here is a value in the Go models or is dereferenced
+by their suites, and what may be absent is a pointer in them.
 """
 
 import base64
