@@ -238,7 +238,7 @@ class Workflows:
                 measure=in_loop(_schedules_ms),
             ),
             Row(
-                name=f"{FLOWS_AT_ONCE} state machines of ten Pass states at once, in process",
+                name=f"{FLOWS_AT_ONCE} state machines of ten Pass states at once, processor time",
                 unit="ms each",
                 measure=in_loop(lambda: _ms_each(MACHINE)),
                 reference=in_loop(lambda: _ms_each(SAME_FLOW)),
@@ -246,7 +246,7 @@ class Workflows:
                 goal=1.1,
             ),
             Row(
-                name="one state machine of ten Pass states, start to end, p50",
+                name="one state machine of ten Pass states, start to end, processor time",
                 unit="ms",
                 measure=in_loop(lambda: _alone_ms(MACHINE)),
                 reference=in_loop(lambda: _alone_ms(SAME_FLOW)),
@@ -262,7 +262,7 @@ class Workflows:
                 goal=1.1,
             ),
             Row(
-                name=f"a start with {PARKED_MACHINES} of them parked, until all have been read and woken",
+                name=f"a start with {PARKED_MACHINES} of them parked until all have woken, processor time",
                 unit="ms",
                 measure=self._restart_ms[MACHINE_WAITING].pop,
                 reference=self._restart_ms[FLOW_WAITING].pop,
@@ -314,12 +314,12 @@ class Workflows:
         await first.service.close()
         first.timers.close()
         first.database.close()
-        began = time.perf_counter()
+        began = time.process_time()
         second = Engine(folder, SystemClock())
         await second.service.start()
         while second.service.open_executions:
-            await asyncio.sleep(0.001)
-        self._restart_ms[definition].append((time.perf_counter() - began) * 1000)
+            await asyncio.sleep(0.05)
+        self._restart_ms[definition].append((time.process_time() - began) * 1000)
         await second.service.close()
         second.timers.close()
         second.database.close()
@@ -340,7 +340,10 @@ class Workflows:
 
 
 async def _ms_each(definition: str) -> float:
-    return 1000 / await _flows_per_s(definition)
+    """Return the processor time of one of many flows."""
+    began = time.process_time()
+    await _flows_per_s(definition)
+    return (time.process_time() - began) * 1000 / FLOWS_AT_ONCE
 
 
 async def _alone_ms(definition: str, runs: int = 100) -> float:
@@ -348,10 +351,10 @@ async def _alone_ms(definition: str, runs: int = 100) -> float:
     async with engine() as made:
         await made.service.flows.create(WORLD, "f", definition, FlowSettings())
         for number in range(runs):
-            began = time.perf_counter()
+            began = time.process_time()
             made.service.executions.start(WORLD, "f", f"e{number}", "{}")
             await made.ended(f"e{number}")
-            spent.append(time.perf_counter() - began)
+            spent.append(time.process_time() - began)
     return statistics.median(spent) * 1000
 
 

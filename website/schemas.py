@@ -24,7 +24,7 @@ from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.services.workflow.languages.fdl import reader as fdl
 from emulator.services.workflow.languages.fdl import tasks
 from emulator.services.workflow.languages.fields import NAME
-from emulator.services.workflow.languages.statemachine import actions, nodes
+from emulator.services.workflow.languages.statemachine import actions, nodes, reading
 from emulator.services.workflow.languages.statemachine import reader as machine
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.wire.attributes import Attribute, Resource
@@ -136,9 +136,9 @@ def state_machine() -> Schema:
     states = listing({"$ref": "#/$defs/state"}, 1)
     scope = _open({"StartAt": TEXT, "States": states, "Name": TEXT, "Description": TEXT}, ["StartAt", "States"])
     retry = {
-        "Errors": listing(TEXT, 1), "Description": TEXT, "MaxAttempts": number(machine.RETRY_ATTEMPTS),
-        "IntervalSeconds": number(machine.RETRY_S), "BackoffRate": number(machine.RETRY_RATE, "number"),
-        "MaxBackoffSeconds": number(machine.RETRY_S),
+        "Errors": listing(TEXT, 1), "Description": TEXT, "MaxAttempts": number(reading.RETRY_ATTEMPTS),
+        "IntervalSeconds": number(reading.RETRY_S), "BackoffRate": number(reading.RETRY_RATE, "number"),
+        "MaxBackoffSeconds": number(reading.RETRY_S),
     }  # fmt: skip
     catch = {"Errors": listing(TEXT, 1), "Description": TEXT, "OutputConstructor": OBJECT, "Next": TEXT}
     at_once = number(machine.DISTRIBUTED_AT_ONCE)
@@ -187,7 +187,7 @@ def state_machine() -> Schema:
         "States": states, "Description": TEXT,
     }  # fmt: skip
     document = _open({each: root[each] for each in sorted(machine._DOCUMENT)}, set(root) - {"Description"})
-    foreign = {name: {"not": {}, "description": why} for name, why in machine._FOREIGN.items()}
+    foreign = {name: {"not": {}, "description": why} for name, why in reading.FOREIGN.items()}
     shared = {"state": by_type(kinds, "Type"), "scope": scope, "rule": rule, "foreign": {"properties": foreign}}
     return {**document, "$defs": shared}
 

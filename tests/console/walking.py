@@ -8,7 +8,8 @@ ROOT = "/_localyun/console"
 
 
 def opened(console, localyun, page):
-    """Open a page and forget what the browser has complained about so far."""
+    """Open a page and forget what the browser has complained about so far, as of a request broken off by leaving."""
+    console.get("about:blank")
     console.get_log("browser")
     console.get(f"{localyun.endpoint}{ROOT}{page.format_map(localyun.scene) if '{' in page else page}")
     return console.find_element(By.TAG_NAME, "main")
@@ -21,7 +22,7 @@ def eventually(console, condition, seconds=DEADLINE_S):
         try:
             return condition()
         except Exception as error:
-            if "stale" in str(error) or "no such element" in str(error):
+            if any(each in str(error) for each in ("stale", "no such element", "does not belong to the document")):
                 return False
             raise
 

@@ -197,7 +197,7 @@ def test_coverage_holds_every_gate_and_names_those_missed(dev, capfd):
     assert capfd.readouterr().err.endswith("too little is tested: auth/*\n")
     assert [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")] == [
         "erase",
-        "run -m pytest tests/unit -n 2 -k cron",
+        "run -m pytest tests/unit tests/wire -n 2 -k cron",
         "combine --quiet",
         "report",
         "report --format total --include auth/* --fail-under 90.0",

@@ -78,8 +78,8 @@ def archive_of(state, keys, **changes):
         described.size = len(json.dumps(about))
         tar.addfile(described, io.BytesIO(json.dumps(about).encode()))
         tar.add(state / "state.db", "state.db")
-        for package in (state / "code").glob("*.zip"):
-            tar.add(package, f"files/code/{package.name}")
+        for file in [*(state / "code").glob("*.zip"), *(state / "objects").glob("??/*")]:
+            tar.add(file, f"files/{file.relative_to(state).as_posix()}")
     return packed.getvalue()
 
 

@@ -164,11 +164,11 @@ class FunctionCompute:
             may_fire=self.role_checks.may_fire,
         )
 
-        dependents.of_functions(check=self.sources.triggers.check_none)
-        dependents.of_functions(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
-        dependents.of_functions(forget=self.async_queue.forget_function)
-        dependents.of_qualifiers(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
-        dependents.of_qualifiers(forget=self.async_queue.forget_qualifier)
+        dependents.functions.add(check=self.sources.triggers.check_none)
+        dependents.functions.add(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
+        dependents.functions.add(forget=self.async_queue.forget_function)
+        dependents.qualifiers.add(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
+        dependents.qualifiers.add(forget=self.async_queue.forget_qualifier)
 
         self._loader = Loader(store, ids, effects, self.tenant)
         self._snapshot = Snapshot()

@@ -11,6 +11,7 @@ from emulator.gateway.admin import AdminFront
 from emulator.gateway.errors import GatewayError
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Parameter, operation
 from emulator.wire.request import OperationRequest
@@ -134,3 +135,19 @@ def test_operations_describe_themselves():
 
     assert described["take"].summary == "Answer the arguments."
     assert [each.name for each in described["take"].parameters] == ["text", "number", "flag", "content"]
+
+
+def perform(front: AdminFront, method: str, path: str, **arguments: Any) -> Any:
+    tenant = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
+    return asyncio.run(front.perform(method, path, arguments, tenant, Millis(0)))
+
+
+def test_the_emulators_own_pages_need_no_token() -> None:
+    """Arguments are checked and have their defaults as in a request."""
+    front = a_front()
+
+    assert perform(front, "GET", "/things/a") == {"name": "a"}
+    assert perform(front, "POST", "/take", text="x")["number"] == 7
+    for path, arguments in (("/things/missing", {}), ("/nowhere", {}), ("/take", {})):
+        with pytest.raises(GatewayError):
+            perform(front, "POST" if path == "/take" else "GET", path, **arguments)

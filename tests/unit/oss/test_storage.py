@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.oss.errors import OssError
 from emulator.oss.model import Attributes, Caller, Conditions, Place, Put, Span
@@ -295,3 +295,20 @@ def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
 
     assert [len(Counter(text)) <= 2 for text in contents] == [True] * 3
     assert len(site.files()) == 3
+
+
+def test_buckets_and_objects_are_listed_without_the_model(site):
+    """In pages by name; another account sees none of them."""
+
+    async def work(site):
+        await filled(site)
+        await site.objects.put(caller(), Place("bucket", "b"), b"second", PLAIN)
+        lazy = LazyStorage(site.database, site.folder / "other", CountingIds(), home=Region("cn-home"), sync=True)
+        own, other = (Tenant(AccountId(account), Region("cn-home")) for account in ("1", "2"))
+
+        assert [each.name for each in lazy.buckets(own)] == ["bucket"]
+        assert [(each.key, each.size) for each in lazy.listed(own, "bucket", "", 1)] == [("a", 5)]
+        assert [each.key for each in lazy.listed(own, "bucket", "a", 9)] == ["b"]
+        assert (lazy.buckets(other), lazy.listed(other, "bucket", "", 9)) == ([], [])
+
+    run(site, work)

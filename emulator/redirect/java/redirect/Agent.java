@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.instrument.Instrumentation;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -37,7 +38,7 @@ public final class Agent {
     }
 
     /** Called before the program's main method. */
-    public static void premain(String options) throws IOException {
+    public static void premain(String options, Instrumentation machine) throws IOException {
         String address = System.getenv("LOCALYUN_PROXY_URL");
         if (address == null || address.isEmpty()) {
             return;
@@ -46,6 +47,11 @@ public final class Agent {
         for (String scheme : new String[] {"http", "https"}) {
             System.setProperty(scheme + ".proxyHost", "127.0.0.1");
             System.setProperty(scheme + ".proxyPort", String.valueOf(listening.getLocalPort()));
+        }
+        try {
+            Environment.replace(machine, address, "http://127.0.0.1:" + listening.getLocalPort());
+        } catch (ReflectiveOperationException | RuntimeException closed) {
+            System.setProperty("localyun.environment", "as it was: " + closed);
         }
         Agent agent = new Agent(URI.create(address));
         start(() -> agent.accept(listening));

@@ -5,22 +5,16 @@ from typing import Any
 
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
+from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.model import FunctionRef
-from emulator.storage.database import Database
 
 _COLUMNS = "account, region, kind, service, function, qualifier, config, id, revision, created_at, modified_at"
 _KEY = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _ORDER = "ORDER BY account, region, service, function, qualifier"
 
 
-class CapacityStore:
+class CapacityStore(CountingStore):
     """The table ``fc_capacity``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.generation = 0
-        """A number that grows with every change."""
-        database.on_rollback(self._changed)
 
     def get(self, kind: Kind, place: FunctionRef) -> Setting | None:
         """Return the configuration of exactly this place."""
@@ -45,8 +39,7 @@ class CapacityStore:
 
     def put(self, setting: Setting) -> None:
         """Write a configuration, new or not."""
-        self._changed()
-        self._database.write(
+        self._write(
             f"INSERT OR REPLACE INTO fc_capacity ({_COLUMNS}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
             (
                 *_key(setting.kind, setting.place), json.dumps(dict(setting.config)), setting.setting_id,
@@ -56,16 +49,11 @@ class CapacityStore:
 
     def delete(self, setting: Setting) -> None:
         """Remove a configuration."""
-        self._changed()
-        self._database.write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
+        self._write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
 
     def clear(self) -> None:
         """Remove everything."""
-        self._changed()
-        self._database.write("DELETE FROM fc_capacity")
-
-    def _changed(self) -> None:
-        self.generation += 1
+        self._write("DELETE FROM fc_capacity")
 
 
 def _key(kind: Kind, place: FunctionRef) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
-from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.catalog.store import CountingStore, Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.model import Struct, check_if_match, etag
@@ -68,14 +68,8 @@ _COLUMNS = "name, account, region, id, api, config, created_at, modified_at, rev
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
 
-class DomainStore:
+class DomainStore(CountingStore):
     """Everything custom domains keep over a restart."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.generation = 0
-        """A number that grows with every change."""
-        database.on_rollback(self._changed)
 
     def get(self, name: str) -> Domain | None:
         """Return a domain of whatever account."""
@@ -99,8 +93,7 @@ class DomainStore:
 
     def put(self, domain: Domain) -> None:
         """Write a domain, new or not."""
-        self._changed()
-        self._database.write(
+        self._write(
             f"INSERT OR REPLACE INTO fc_domains ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
             (
                 domain.name, domain.tenant.account, domain.tenant.region, domain.domain_id, domain.api,
@@ -110,16 +103,11 @@ class DomainStore:
 
     def delete(self, name: str) -> None:
         """Remove a domain."""
-        self._changed()
-        self._database.write("DELETE FROM fc_domains WHERE name = ?", (name,))
+        self._write("DELETE FROM fc_domains WHERE name = ?", (name,))
 
     def clear(self) -> None:
         """Forget every domain."""
-        self._changed()
-        self._database.write("DELETE FROM fc_domains")
-
-    def _changed(self) -> None:
-        self.generation += 1
+        self._write("DELETE FROM fc_domains")
 
 
 def _domain(row: Any) -> Domain:

@@ -1,6 +1,7 @@
 """What follows a change: dependents of a function go with it, warm instances retire, unused packages are removed."""
 
 from collections.abc import Callable, Iterable
+from typing import Generic, ParamSpec
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
@@ -15,61 +16,49 @@ from emulator.storage.database import CommitFailed, Database
 
 _SWEEP = ("fc", "unused code")
 
-OfFunction = Callable[[Tenant, str, str], None]
-"""Tenant, service (empty for a 3.0 function) and name of a function."""
-
-OfQualifier = Callable[[Tenant, Scope, str], None]
-"""Tenant, scope, and the version or alias in it."""
+Where = ParamSpec("Where")
 
 
-class Dependents:
-    """The parts that keep something about functions, versions and aliases: whether these may go, and what goes along.
+class Registrations(Generic[Where]):
+    """The parts that keep something about resources of one kind: whether these may go, and what goes along.
 
-    A *check* raises when the function or qualifier is still needed; a *forget* removes what the part keeps, in the
-    transaction of the deletion. All checks run before anything is removed.
+    A *check* raises when the resource is still needed; a *forget* removes what the part keeps, in the transaction of
+    the deletion. All checks run before anything is removed.
     """
 
     def __init__(self) -> None:
-        self._function_checks: list[OfFunction] = []
-        self._function_forgets: list[OfFunction] = []
-        self._qualifier_checks: list[OfQualifier] = []
-        self._qualifier_forgets: list[OfQualifier] = []
+        self._checks: list[Callable[Where, None]] = []
+        self._forgets: list[Callable[Where, None]] = []
 
-    def of_functions(self, *, check: OfFunction | None = None, forget: OfFunction | None = None) -> None:
-        """Register a part that keeps something about functions."""
-        self._function_checks += [check] if check else []
-        self._function_forgets += [forget] if forget else []
+    def add(self, *, check: Callable[Where, None] | None = None, forget: Callable[Where, None] | None = None) -> None:
+        """Register a part."""
+        self._checks += [check] if check else []
+        self._forgets += [forget] if forget else []
 
-    def of_qualifiers(self, *, check: OfQualifier | None = None, forget: OfQualifier | None = None) -> None:
-        """Register a part that keeps something about versions and aliases."""
-        self._qualifier_checks += [check] if check else []
-        self._qualifier_forgets += [forget] if forget else []
-
-    def check_function(self, tenant: Tenant, service: str, name: str) -> None:
-        """Check that a function may be deleted.
+    def check(self, *where: Where.args, **more: Where.kwargs) -> None:
+        """Check that a resource may be deleted.
 
         Raises: FcError.
         """
-        for check in self._function_checks:
-            check(tenant, service, name)
+        for check in self._checks:
+            check(*where, **more)
 
-    def forget_function(self, tenant: Tenant, service: str, name: str) -> None:
-        """Remove what is kept about a function."""
-        for forget in self._function_forgets:
-            forget(tenant, service, name)
+    def forget(self, *where: Where.args, **more: Where.kwargs) -> None:
+        """Remove what is kept about a resource."""
+        for forget in self._forgets:
+            forget(*where, **more)
 
-    def check_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
-        """Check that a version or alias may be deleted.
 
-        Raises: FcError.
-        """
-        for check in self._qualifier_checks:
-            check(tenant, scope, qualifier)
+class Dependents:
+    """What is kept about functions, and about versions and aliases, by other parts than the catalog.
 
-    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
-        """Remove what is kept about a version or alias."""
-        for forget in self._qualifier_forgets:
-            forget(tenant, scope, qualifier)
+    A function is a tenant, a service (empty for a 3.0 function) and a name; a version or alias is a tenant, a scope and
+    the version or alias in it.
+    """
+
+    def __init__(self) -> None:
+        self.functions: Registrations[[Tenant, str, str]] = Registrations()
+        self.qualifiers: Registrations[[Tenant, Scope, str]] = Registrations()
 
 
 class Effects:

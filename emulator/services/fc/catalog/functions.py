@@ -285,14 +285,14 @@ class Functions:
         """Remove a function, and with a 3.0 function its versions and aliases.
 
         Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument for one from the folder, what
-        `Dependents.check_function` raises for one that is still needed.
+        `Dependents.functions` raises for one that is still needed.
         Source: what happens to versions and aliases of a 3.0 function is assumed.
         """
         function = self._resolver.function(tenant, service, name)
         check_if_match(if_match, function.etag)
         if function.folder:
             raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
-        self._dependents.check_function(tenant, service, name)
+        self._dependents.functions.check(tenant, service, name)
         families = [family(tenant, service, name, 0)]
         if not service:
             scope = function.scope
@@ -303,7 +303,7 @@ class Functions:
                 self._store.delete_version(tenant, scope, version.number)
                 families.append(family(tenant, "", name, version.number))
         self._store.delete_function(tenant, service, name)
-        self._dependents.forget_function(tenant, service, name)
+        self._dependents.functions.forget(tenant, service, name)
         self._effects.retire(families)
         self._effects.code_dropped()
 

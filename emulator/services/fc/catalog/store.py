@@ -91,15 +91,29 @@ _ONE_FUNCTION = (
 _IN_SCOPE = "account = ? AND region = ? AND scope_service = ? AND scope_function = ?"
 
 
-class CatalogStore:
-    """The tables of ``schema/``; answers what this tick has written."""
+class CountingStore:
+    """Tables whose changes are counted: what was computed from them holds until ``generation`` is another."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.generation = 0
         """A number that grows with every change."""
-        self._watchers: list[Callable[[], None]] = []
         database.on_rollback(self._changed)
+
+    def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
+        self._changed()
+        self._database.write(sql, values)
+
+    def _changed(self) -> None:
+        self.generation += 1
+
+
+class CatalogStore(CountingStore):
+    """The tables of ``schema/``; answers what this tick has written."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._watchers: list[Callable[[], None]] = []
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Call *changed* after every write from now on, still within the transaction."""
@@ -323,17 +337,13 @@ class CatalogStore:
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
-        self._changed()
-        self._database.write(sql, values)
+        super()._write(sql, values)
         self._tell_watchers()
 
     def _write_many(self, sql: str, rows: Sequence[tuple[str, ...]]) -> None:
         self._changed()
         self._database.write_many(sql, rows)
         self._tell_watchers()
-
-    def _changed(self) -> None:
-        self.generation += 1
 
     def _tell_watchers(self) -> None:
         for changed in self._watchers:

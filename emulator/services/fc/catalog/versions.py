@@ -115,7 +115,7 @@ class Publishing:
         """Remove a version; one of a 3.0 function stays while an alias points to it.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, InvalidArgument, what
-        `Dependents.check_qualifier` raises.
+        `Dependents.qualifiers` raises.
         Source: fc-python-sdk test/version_test.py, which deletes versions before aliases.
         """
         self._owner(tenant, scope)
@@ -126,12 +126,12 @@ class Publishing:
         for alias in [] if scope.service else self._store.aliases(tenant, scope, _ALL):
             if str(number) in {alias.version_id, *alias.weights}:
                 raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
-        self._dependents.check_qualifier(tenant, scope, str(number))
+        self._dependents.qualifiers.check(tenant, scope, str(number))
         names = [scope.function]
         if scope.service:
             names = [function.name for function in self._store.functions(tenant, scope.service, number, _ALL)]
         self._store.delete_version(tenant, scope, number)
-        self._dependents.forget_qualifier(tenant, scope, str(number))
+        self._dependents.qualifiers.forget(tenant, scope, str(number))
         self._effects.retire(family(tenant, scope.service, name, number) for name in names)
         self._effects.code_dropped()
 
@@ -217,14 +217,14 @@ class Publishing:
         """Remove an alias.
 
         Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file, what
-        `Dependents.check_qualifier` raises.
+        `Dependents.qualifiers` raises.
         """
         alias = self.alias(tenant, scope, name)
         check_if_match(if_match, alias.etag)
         self._check_own(alias)
-        self._dependents.check_qualifier(tenant, scope, name)
+        self._dependents.qualifiers.check(tenant, scope, name)
         self._store.delete_alias(tenant, scope, name)
-        self._dependents.forget_qualifier(tenant, scope, name)
+        self._dependents.qualifiers.forget(tenant, scope, name)
 
     def page_aliases(self, tenant: Tenant, scope: Scope, part: Slice) -> Page[Alias]:
         """Return aliases by name.

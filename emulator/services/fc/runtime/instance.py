@@ -133,6 +133,11 @@ class Instance:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
         return self._process.namespaces if self._process is not None else 0
 
+    @property
+    def outdated(self) -> bool:
+        """Whether its process sees another time than one that starts now."""
+        return self._process is not None and self._process.outdated
+
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
         self._process = process

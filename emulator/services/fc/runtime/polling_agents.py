@@ -6,6 +6,7 @@ speak, so one launcher serves all of these runtimes.
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,5 +85,9 @@ def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgr
 
 def _interfaces() -> list[str]:
     """Return the newest ``fc-java-core`` that Maven has brought to this machine, for packages that leave it out."""
-    found = (Path.home() / ".m2" / "repository" / _INTERFACES).glob("*/*.jar")
-    return [str(max(jars, key=lambda jar: jar.stat().st_mtime))] if (jars := list(found)) else []
+    found = list((Path.home() / ".m2" / "repository" / _INTERFACES).glob("*/*.jar"))
+    return [str(max(found, key=_version_of))] if found else []
+
+
+def _version_of(jar: Path) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", jar.parent.name)]

@@ -273,8 +273,10 @@ class InstancePool:
 
     def _take(self, key: str) -> Instance | None:
         ready = self._ready.get(key)
-        while ready and ready[-1].retired:
-            ready.pop()
+        while ready and (ready[-1].retired or ready[-1].outdated):
+            passed_over = ready.pop()
+            if not passed_over.retired:
+                self._retire(passed_over)
         if not ready:
             return None
         instance = ready[-1]

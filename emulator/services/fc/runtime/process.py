@@ -211,6 +211,11 @@ class InstanceProcess(ABC):
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
         return self._control.namespaces if self._control is not None and not self.gone.done() else 0
 
+    @property
+    def outdated(self) -> bool:
+        """Whether it sees another time than a process that starts now, and cannot be told."""
+        return False
+
     @abstractmethod
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call.

@@ -156,13 +156,19 @@ class ProgramProcess(InstanceProcess):
         self._time = time
         self._shift = time.shift if faketime_library() else None
 
+    @property
+    def outdated(self) -> bool:
+        """Whether the clock has been moved since the start, and the next process would see that."""
+        return self._time.shift != self._shift and bool(faketime_library())
+
     def _warn_of_time(self) -> None:
         """Say once in the function's log that the program does not see the emulator's time."""
         if not self._warned:
             self._warned = True
-            why = "of its start" if faketime_library() else "of this machine: libfaketime is not installed"
             self._listener.output(
-                f"The emulator's clock has been moved, but this program sees the time {why}.\n".encode(), None
+                b"The emulator's clock has been moved, but this program sees the time of this machine: "
+                b"libfaketime is not installed.\n",
+                None,
             )
 
     def at_end(self, action: Callable[[], object]) -> None:
@@ -185,7 +191,7 @@ class ProgramProcess(InstanceProcess):
         if self.gone.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=True))
             return future
-        if self._time.shift != self._shift and kind == "invoke":
+        if self._time.shift != self._shift and kind == "invoke" and not faketime_library():
             self._shift = self._time.shift
             self._warn_of_time()
         self._calls.add(future)

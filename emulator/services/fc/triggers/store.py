@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.catalog.store import CountingStore, Slice
 from emulator.services.fc.triggers.model import Trigger, TriggerKind
-from emulator.storage.database import Database
 
 _COLUMNS = (
     "service, function, name, id, kind, config, source_arn, role, qualifier, description, label, created_at, "
@@ -16,14 +15,8 @@ _OWN = "account = ? AND region = ? AND service = ? AND function = ?"
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
 
-class TriggerStore:
+class TriggerStore(CountingStore):
     """Everything triggers keep over a restart."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.generation = 0
-        """A number that grows with every change."""
-        database.on_rollback(self._changed)
 
     def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger | None:
         """Return a trigger."""
@@ -61,8 +54,7 @@ class TriggerStore:
 
     def put(self, tenant: Tenant, trigger: Trigger) -> None:
         """Write a trigger, new or not."""
-        self._changed()
-        self._database.write(
+        self._write(
             f"INSERT OR REPLACE INTO fc_triggers (account, region, {_COLUMNS}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -75,19 +67,14 @@ class TriggerStore:
 
     def delete(self, tenant: Tenant, trigger: Trigger) -> None:
         """Remove a trigger."""
-        self._changed()
-        self._database.write(
+        self._write(
             f"DELETE FROM fc_triggers WHERE {_OWN} AND name = ?",  # noqa: S608 - constants
             (tenant.account, tenant.region, trigger.service, trigger.function, trigger.name),
         )
 
     def clear(self) -> None:
         """Forget every trigger."""
-        self._changed()
-        self._database.write("DELETE FROM fc_triggers")
-
-    def _changed(self) -> None:
-        self.generation += 1
+        self._write("DELETE FROM fc_triggers")
 
 
 def _tenant(row: Any) -> Tenant:

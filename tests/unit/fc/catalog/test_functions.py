@@ -350,3 +350,15 @@ def test_broken_base64_is_refused(text):
     """Wrong lengths, padding inside and foreign characters are no base64."""
     with pytest.raises(InvalidArgument, match="base64"):
         decode_zip(text)
+
+
+async def test_functions_are_listed_in_pages_and_found_by_parts_of_their_names(site, pack):
+    """In order of service and name, in whatever case; the marker is where the next page begins."""
+    for service, name in (("shop", "order"), ("shop", "Pay"), ("bank", "pay")):
+        await site.make_function(service, name=name, code=pack())
+
+    first = site.admin.page("", 2)
+
+    assert (list(first.items), first.next_marker) == ([("bank", "pay"), ("shop", "Pay")], "shop/order")
+    assert list(site.admin.page(first.next_marker, 2).items) == [("shop", "order")]
+    assert list(site.admin.page("", 9, "PAY").items) == [("bank", "pay"), ("shop", "Pay")]

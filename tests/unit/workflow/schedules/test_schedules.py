@@ -10,6 +10,7 @@ import pytest
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import LoopTimers
 from emulator.services.workflow.schedules.schedules import LATEST_START_MS
+from tests.unit.workflow.conftest import WORLD
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
@@ -55,6 +56,28 @@ async def test_a_schedule_is_described_as_it_was_made(workflow):
             "CreatedTime": "2023-11-14T22:13:20.000Z",
             "LastModifiedTime": "2023-11-14T22:13:20.000Z",
         }
+
+
+async def test_the_schedules_of_all_flows_are_listed_with_their_next_runs(workflow):
+    """By flow and name, in pages; one that is switched off has no next run."""
+
+    async with workflow() as bench:
+        for flow in ("f", "g"):
+            await bench.flow(ONE_PASS, name=flow)
+        await scheduled(bench, "@every 1m")
+        await scheduled(bench, "@every 2m", FlowName="g", ScheduleName="a", Enable="false")
+        await scheduled(bench, "@every 3m", FlowName="g", ScheduleName="b")
+        now = bench.clock.now()
+
+        first = bench.service.schedules.all(WORLD, 2, "")
+        second = bench.service.schedules.all(WORLD, 2, first.next_marker)
+
+        assert [(flow, record.name, at) for flow, record, at in first.items] == [
+            ("f", "s", now + 60_000),
+            ("g", "a", None),
+        ]
+        assert [(flow, record.name, at) for flow, record, at in second.items] == [("g", "b", now + 180_000)]
+        assert second.next_marker is None
 
 
 async def test_an_update_changes_what_it_names(workflow):

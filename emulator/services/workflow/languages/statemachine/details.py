@@ -70,6 +70,8 @@ def decode(kind: str, detail: str) -> Any:
     match kind:
         case "StepStarted":
             members = json.loads(detail)
+            if len(members) == 1:  # its text is what stands there
+                return members["input"], detail[len('{"input":') : -1], None
             return (*with_text(members["input"]), members.get("items"))
         case "BranchExited" | "IterationExited":
             return with_text(json.loads(detail)["output"])

@@ -94,8 +94,11 @@ def outcome(
     *number* is that of the event that records the output, *exit_number* that of StepExited.
     """
     step = state_of(entry)
+    raw = raw_output(entry)
+    if step.output is None and step.variables is None and raw is entry.input:
+        return raw, entry.input_text, None
     data = data_of(facts, state, entry)
-    raw = data.output = raw_output(entry)
+    data.output = raw
     if step.output is not None:
         output, text = built(facts, step.output, data, number)
     elif raw is entry.input:

@@ -8,11 +8,10 @@ Source: states, CloudFlow documentation. Assumed: what is refused beyond missing
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
-from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.model import RetryPolicy, StepList
+from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.fields import Fields, Part, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.constructors import (
@@ -30,7 +29,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     MAP_ITEMS,
     PATTERNS,
     Branch,
-    Catch,
     ChoiceState,
     DistributedMapState,
     Elements,
@@ -42,6 +40,13 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     SucceedState,
     TaskState,
     WaitState,
+)
+from emulator.services.workflow.languages.statemachine.reading import (
+    Arguments,
+    Reading,
+    constructor_of,
+    read_fields,
+    read_policies,
 )
 from emulator.services.workflow.languages.statemachine.ways import check_ways
 from emulator.services.workflow.limits import NAME_MAX
@@ -66,10 +71,6 @@ MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind({}, ("
 TIMEOUT_S: Final = Range(0, 604_800, 0)
 """Seconds of a task's attempt; 0 is without end."""
 
-RETRY_S: Final = Range(0, 86_400, 86_400)
-RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 0)
-RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
-"""The ends of attempts and rate are assumed: they keep the arithmetic finite."""
 
 _DOCUMENT: Final = frozenset({"Type", "Name", "SpecVersion", "StartAt", "States", "Description"})
 _SCOPE: Final = frozenset({"StartAt", "States"})
@@ -78,50 +79,10 @@ _ENDING: Final = frozenset({"OutputConstructor", "GlobalConstructor"})
 _GOING_ON: Final = frozenset({"Next", "End"})
 _GUARDED: Final = frozenset({"Retry", "Catch"})
 
-_DISTRIBUTED: Final = {
-    "ItemReader": "reading elements from object storage", "ItemBatcher": "putting elements together",
-    "ResultWriter": "writing results to object storage", "MaxItems": "a limit of elements",
-}  # fmt: skip
-
 TOLERANCES: Final = (
     "ToleratedFailureCount", "ToleratedFailedCount", "ToleratedFailurePercentage", "ToleratedFailedPercentage",
 )  # fmt: skip
 """How many executions of a distributed map may fail, in the vendor's two spellings."""
-
-_FOREIGN: Final[dict[str, str]] = {
-    "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
-    **{
-        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented"
-        for name, what in _DISTRIBUTED.items()
-    },
-    **{
-        name: f"this field is of another language; here it is {own}"
-        for name, own in (
-            ("inputMappings", "InputConstructor"), ("outputMappings", "OutputConstructor"),
-            ("errorMappings", "the OutputConstructor of Catch"), ("Resource", "Action"), ("resourceArn", "Action"),
-            ("ResultPath", "OutputConstructor"), ("ResultSelector", "OutputConstructor"),
-            ("InputPath", "InputConstructor"), ("OutputPath", "OutputConstructor"), ("Result", "OutputConstructor"),
-            ("ItemProcessor", "Processor"), ("Iterator", "Processor"), ("Choices", "Branches"),
-            ("ErrorEquals", "Errors"), ("Cause", "Detail"), ("TimeoutSeconds", "Timeout"), ("SecondsPath", "Seconds.$"),
-            ("goto", "Next"), ("steps", "States"), ("version", "SpecVersion"), ("pattern", "TaskMode"),
-            ("serviceParams", "Parameters"), ("Duration", "Seconds"), ("duration", "Seconds"),
-            ("Timestamp", "Seconds: a wait has no end that is a time"),
-        )
-    },
-}  # fmt: skip
-"""Fields that this language does not have, or not here, each with a sentence that helps."""
-
-
-@frozen(kw_only=False)
-class Reading:
-    """What reading adds to: remarks for the log, and the places of the names a state leads to."""
-
-    warnings: list[str]
-    ways: dict[str, list[Part]]
-
-    def warn(self, part: Part, message: str) -> None:
-        """Note something that is allowed and probably not meant."""
-        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
 
 
 def read_machine(root: Node) -> MachineProgram:
@@ -131,7 +92,7 @@ def read_machine(root: Node) -> MachineProgram:
     """
     part = Part(root, "")
     warnings: list[str] = []
-    fields = _fields(part, _DOCUMENT, Reading(warnings, {}))
+    fields = read_fields(part, _DOCUMENT, Reading(warnings, {}))
     kind = fields.need("Type")
     if kind.text() != "StateMachine":
         raise kind.failure("must be StateMachine")
@@ -180,35 +141,7 @@ def _names(index: dict[str, int]) -> str:
     return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
 
 
-def _fields(part: Part, known: Collection[str], reading: Reading) -> Fields:
-    """Return the fields of a map; see the module for those that are not known."""
-    fields = Fields(part)
-    lower = {name.lower(): name for name in known}
-    for key in fields:
-        if key in known:
-            continue
-        here = Part(part.node, fields.path(key[:200]))
-        if isinstance(part.node, Table):
-            here = Part(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
-        if key in _FOREIGN:
-            raise here.failure(_FOREIGN[key])
-        if key.lower() in lower:
-            raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
-        reading.warn(here, "unknown field, which is ignored" + _near(key, known))
-    return fields
-
-
-def _near(key: str, known: Collection[str]) -> str:
-    import difflib  # here, because only unusual definitions need it
-
-    near = difflib.get_close_matches(key[:100], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 # --- states ---------------------------------------------------------------------------------------------------------
-
-Arguments = dict[str, Any]
-"""Keyword arguments for a state's class."""
 
 
 def _state(part: Part, reading: Reading) -> State:
@@ -217,7 +150,7 @@ def _state(part: Part, reading: Reading) -> State:
     if kind.text() not in _KINDS:
         raise kind.failure(f"unknown type of state; there are {', '.join(_KINDS)}")
     node, own_fields, read = _KINDS[kind.text()]
-    fields = _fields(part, _EVERY_STATE | own_fields, reading)
+    fields = read_fields(part, _EVERY_STATE | own_fields, reading)
     name = fields.need("Name")
     if not name.text() or len(name.text()) > NAME_MAX:
         raise name.failure(f"must be a name of 1 to {NAME_MAX} characters")
@@ -232,8 +165,8 @@ def _state(part: Part, reading: Reading) -> State:
         fields.flag("End")
     return node(
         name=name.text(),
-        input=_constructor(fields, "InputConstructor", STATE_ROOTS),
-        output=_constructor(fields, "OutputConstructor", RESULT_ROOTS),
+        input=constructor_of(fields, "InputConstructor", STATE_ROOTS),
+        output=constructor_of(fields, "OutputConstructor", RESULT_ROOTS),
         variables=_variables(fields),
         **arguments,
     )
@@ -249,11 +182,6 @@ def _next(fields: Fields, ways: list[Part]) -> str | None:
         return None
     ways.append(following)
     return following.text()
-
-
-def _constructor(fields: Fields, key: str, roots: Collection[str]) -> Template | None:
-    part = fields.find(key)
-    return read_constructor(part, roots) if part else None
 
 
 def _variables(fields: Fields) -> Template | None:
@@ -272,7 +200,7 @@ KEY_BYTES: Final = 128
 """Longest key of ``$Global``."""
 
 
-def _nothing(_fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+def _nothing(read_fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
     return {}
 
 
@@ -306,7 +234,7 @@ def _choice(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
             raise part.failure(f"a choice has no {key}: its Branches and Default say where it leads")
     branches = []
     for item in fields.need("Branches").items(least=1):
-        branch = _fields(item, {"Condition", "Next", "Description"}, reading)
+        branch = read_fields(item, {"Condition", "Next", "Description"}, reading)
         following = branch.need("Next")
         ways.append(following)
         branches.append(Branch(read_expression(branch.need("Condition"), STATE_ROOTS), following.text()))
@@ -320,19 +248,20 @@ def _parallel(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
     branches = part.items(least=BRANCHES.low)
     if len(branches) > BRANCHES.high:
         raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
-    scopes = [_scope(_fields(item, _SCOPE | {"Name", "Description"}, reading), reading.warnings) for item in branches]
-    return {"branches": tuple(scopes), **_policies(fields, reading, ways)}
+    known = _SCOPE | {"Name", "Description"}
+    scopes = [_scope(read_fields(item, known, reading), reading.warnings) for item in branches]
+    return {"branches": tuple(scopes), **read_policies(fields, reading, ways)}
 
 
 def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
-    processor = _fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
+    processor = read_fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
     mode = _map_mode(processor, reading)
     spelt = [part for key in ("MaxConcurrency", "MaxConcuccency") if (part := fields.find(key)) is not None]
     if len(spelt) > 1:
         raise spelt[1].failure("MaxConcurrency stands here twice, in both spellings")
     items = read_expression(fields.need("ItemsPath"), STATE_ROOTS)
-    item = _constructor(fields, "ItemConstructor", ITEM_ROOTS)
-    shared = {"steps": _scope(processor, reading.warnings), **_policies(fields, reading, ways)}
+    item = constructor_of(fields, "ItemConstructor", ITEM_ROOTS)
+    shared = {"steps": _scope(processor, reading.warnings), **read_policies(fields, reading, ways)}
     limit = DISTRIBUTED_AT_ONCE if mode else AT_ONCE
     at_once = whole(spelt[0], limit) if spelt else limit.default
     if not mode:
@@ -354,7 +283,7 @@ def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
 def _map_mode(processor: Fields, reading: Reading) -> str:
     """Return the mode of a distributed map, empty for one that runs inline."""
     config = processor.find("ProcessorConfig")
-    part = _fields(config, {"ExecutionMode"}, reading).find("ExecutionMode") if config is not None else None
+    part = read_fields(config, {"ExecutionMode"}, reading).find("ExecutionMode") if config is not None else None
     if part is None or part.text() == "Inline":
         return ""
     if part.text() not in {"Express", "Standard"}:
@@ -395,7 +324,7 @@ def _task(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
         "timeout_s": _seconds(constant) if constant else None,
         "timeout": timeout,
         "arguments": _parameters(fields, action, reading),
-        **_policies(fields, reading, ways),
+        **read_policies(fields, reading, ways),
     }
 
 
@@ -439,45 +368,6 @@ def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
             except ValueError as error:
                 raise here.failure(str(error)) from error
     return template
-
-
-# --- Retry and Catch ------------------------------------------------------------------------------------------------
-
-
-def _policies(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
-    retry, catch = fields.find("Retry"), fields.find("Catch")
-    return {
-        "retry": tuple(_retry(item, reading) for item in retry.items()) if retry else (),
-        "catch": tuple(_catch(item, reading, ways) for item in catch.items()) if catch else (),
-    }
-
-
-def _retry(part: Part, reading: Reading) -> RetryPolicy:
-    known = {"Errors", "Description", "MaxAttempts", "IntervalSeconds", "BackoffRate", "MaxBackoffSeconds"}
-    fields = _fields(part, known, reading)
-    longest = fields.whole("MaxBackoffSeconds", RETRY_S)
-    return RetryPolicy(
-        errors=_errors(fields),
-        max_attempts=whole(fields.need("MaxAttempts"), RETRY_ATTEMPTS),
-        interval_s=whole(fields.need("IntervalSeconds"), RETRY_S),
-        multiplier=fields.number("BackoffRate", RETRY_RATE),
-        max_interval_s=RETRY_S.default if longest is None else longest,
-    )
-
-
-def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
-    fields = _fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
-    following = fields.need("Next")
-    ways.append(following)
-    return Catch(
-        errors=_errors(fields),
-        goto=following.text(),
-        output=_constructor(fields, "OutputConstructor", STATE_ROOTS),
-    )
-
-
-def _errors(fields: Fields) -> tuple[str, ...]:
-    return tuple(error.text() for error in fields.need("Errors").items(least=1))
 
 
 _KINDS: Final[

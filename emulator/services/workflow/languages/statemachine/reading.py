@@ -1,0 +1,141 @@
+"""What reading every state rests on: fields that are known or foreign, constructors, Retry and Catch."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from emulator.kernel.frozen import frozen
+from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.model import RetryPolicy
+from emulator.services.workflow.languages.fields import Fields, Part, whole
+from emulator.services.workflow.languages.statemachine.constructors import Template, read_constructor
+from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS
+from emulator.services.workflow.languages.statemachine.nodes import Catch
+from emulator.wire.yaml import Table
+
+Arguments = dict[str, Any]
+"""Keyword arguments for a state's class."""
+
+_DISTRIBUTED: Final = {
+    "ItemReader": "reading elements from object storage", "ItemBatcher": "putting elements together",
+    "ResultWriter": "writing results to object storage", "MaxItems": "a limit of elements",
+}  # fmt: skip
+
+FOREIGN: Final[dict[str, str]] = {
+    "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
+    **{
+        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented"
+        for name, what in _DISTRIBUTED.items()
+    },
+    **{
+        name: f"this field is of another language; here it is {own}"
+        for name, own in (
+            ("inputMappings", "InputConstructor"), ("outputMappings", "OutputConstructor"),
+            ("errorMappings", "the OutputConstructor of Catch"), ("Resource", "Action"), ("resourceArn", "Action"),
+            ("ResultPath", "OutputConstructor"), ("ResultSelector", "OutputConstructor"),
+            ("InputPath", "InputConstructor"), ("OutputPath", "OutputConstructor"), ("Result", "OutputConstructor"),
+            ("ItemProcessor", "Processor"), ("Iterator", "Processor"), ("Choices", "Branches"),
+            ("ErrorEquals", "Errors"), ("Cause", "Detail"), ("TimeoutSeconds", "Timeout"), ("SecondsPath", "Seconds.$"),
+            ("goto", "Next"), ("steps", "States"), ("version", "SpecVersion"), ("pattern", "TaskMode"),
+            ("serviceParams", "Parameters"), ("Duration", "Seconds"), ("duration", "Seconds"),
+            ("Timestamp", "Seconds: a wait has no end that is a time"),
+        )
+    },
+}  # fmt: skip
+"""Fields that this language does not have, or not here, each with a sentence that helps."""
+
+RETRY_S: Final = Range(0, 86_400, 86_400)
+RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 0)
+RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
+"""The ends of attempts and rate are assumed: they keep the arithmetic finite."""
+
+
+@frozen(kw_only=False)
+class Reading:
+    """What reading adds to: remarks for the log, and the places of the names a state leads to."""
+
+    warnings: list[str]
+    ways: dict[str, list[Part]]
+
+    def warn(self, part: Part, message: str) -> None:
+        """Note something that is allowed and probably not meant."""
+        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
+
+
+def read_fields(part: Part, known: Collection[str], reading: Reading) -> Fields:
+    """Return the fields of a map; those that are not known are remarked upon, those of other languages refused.
+
+    Raises: DefinitionError.
+    """
+    fields = Fields(part)
+    lower = {name.lower(): name for name in known}
+    for key in fields:
+        if key in known:
+            continue
+        here = Part(part.node, fields.path(key[:200]))
+        if isinstance(part.node, Table):
+            here = Part(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
+        if key in FOREIGN:
+            raise here.failure(FOREIGN[key])
+        if key.lower() in lower:
+            raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
+        reading.warn(here, "unknown field, which is ignored" + _near(key, known))
+    return fields
+
+
+def _near(key: str, known: Collection[str]) -> str:
+    import difflib  # here, because only unusual definitions need it
+
+    near = difflib.get_close_matches(key[:100], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def constructor_of(fields: Fields, key: str, roots: Collection[str]) -> Template | None:
+    """Return the constructor under *key*, if there is one.
+
+    Raises: DefinitionError.
+    """
+    part = fields.find(key)
+    return read_constructor(part, roots) if part else None
+
+
+# --- Retry and Catch ------------------------------------------------------------------------------------------------
+
+
+def read_policies(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    """Return the rules of Retry and Catch; *ways* gets the states that these lead to.
+
+    Raises: DefinitionError.
+    """
+    retry, catch = fields.find("Retry"), fields.find("Catch")
+    return {
+        "retry": tuple(_retry(item, reading) for item in retry.items()) if retry else (),
+        "catch": tuple(_catch(item, reading, ways) for item in catch.items()) if catch else (),
+    }
+
+
+def _retry(part: Part, reading: Reading) -> RetryPolicy:
+    known = {"Errors", "Description", "MaxAttempts", "IntervalSeconds", "BackoffRate", "MaxBackoffSeconds"}
+    fields = read_fields(part, known, reading)
+    longest = fields.whole("MaxBackoffSeconds", RETRY_S)
+    return RetryPolicy(
+        errors=_errors(fields),
+        max_attempts=whole(fields.need("MaxAttempts"), RETRY_ATTEMPTS),
+        interval_s=whole(fields.need("IntervalSeconds"), RETRY_S),
+        multiplier=fields.number("BackoffRate", RETRY_RATE),
+        max_interval_s=RETRY_S.default if longest is None else longest,
+    )
+
+
+def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
+    fields = read_fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
+    following = fields.need("Next")
+    ways.append(following)
+    return Catch(
+        errors=_errors(fields),
+        goto=following.text(),
+        output=constructor_of(fields, "OutputConstructor", STATE_ROOTS),
+    )
+
+
+def _errors(fields: Fields) -> tuple[str, ...]:
+    return tuple(error.text() for error in fields.need("Errors").items(least=1))
