@@ -354,7 +354,7 @@ def test_other_hosts_are_refused_by_the_proxy_when_they_are_near(emulator):
     done = execute(emulator.state, "--", sys.executable, "-c", code)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("400 ")
+    assert done.stdout.startswith("403 ")
     assert "NO_PROXY" in done.stdout
 
 

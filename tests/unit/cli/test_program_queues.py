@@ -226,6 +226,7 @@ def test_deliveries_in_full_show_what_was_sent_and_answered(program, queue):
     program.run("topic", "subscribe", "news", "gone", "http://127.0.0.1:9/here", "--tag", "urgent")
     program.run("topic", "publish", "news", "the body", "--tag", "urgent")
 
+    program.run("settle")
     (delivery,) = data(program.run("topic", "deliveries", "news", "gone", "--json"))
     shown = program.run("topic", "deliveries", "news", "gone", "--full").stdout
 

@@ -79,7 +79,9 @@ def lists(draw, depth, number):
                 step["outputMappings"] = draw(mappings(local=False))
         elif kind == "parallel":
             step["branches"] = [{"steps": draw(lists(depth - 1, number))} for _ in range(2)]
-            step["outputMappings"] = [{"target": "c", "source": "$local"}, {"target": "b", "source": "$local[1].a"}]
+            # "d" is no member of the input: one that is not there is left out in the old language and null in the new
+            # one, where it would hide the input's.
+            step["outputMappings"] = [{"target": "c", "source": "$local"}, {"target": "d", "source": "$local[1].a"}]
         else:
             step["iterationMapping"] = {"collection": "$.items", "item": "a"}
             step["steps"] = draw(lists(depth - 1, number))
