@@ -1,4 +1,4 @@
-"""What can be done on the pages: debugging, deliveries, dead letters, triggers, refusals, logs, the trainer's walk."""
+"""What can be done on the pages: debugging, deliveries, dead letters, triggers, refusals, logs."""
 
 import http.client
 import threading
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.console.walking import ROOT, eventually, opened, speak, text
+from tests.console.walking import ROOT, eventually, opened, press, speak, text
 
 FLOW = (
     "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pass\n  name: two\n"
@@ -19,17 +19,6 @@ STEPS = "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pas
 @pytest.fixture(autouse=True)
 def _english(console, localyun):
     speak(console, localyun, "en")
-
-
-def press(console, selector):
-    """Press a button, or what else can be pressed; the page may be replaced meanwhile."""
-
-    def pressed():
-        found = console.find_element(By.CSS_SELECTOR, selector)
-        console.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-        return found.click() is None
-
-    eventually(console, pressed)
 
 
 def test_execution_is_debugged(console, localyun):
@@ -195,28 +184,6 @@ def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyu
     console.find_element(By.NAME, "account").send_keys("1999999999999999")
     press(console, "main form.row button.main")
     eventually(console, lambda: "1999999999999999" in text(console))
-
-
-def test_the_trainers_walk(console, localyun):
-    """Start a flow, watch it retry, click the failed step, jump the clock, see it end."""
-    localyun.mock(
-        "shop/charge", answers=[{"error": {"errorType": "Busy", "errorMessage": "try later"}}, {"return": {}}]
-    )
-    localyun.flow(
-        "walk",
-        "version: v1\ntype: flow\nsteps:\n- type: task\n  name: charge\n"
-        "  resourceArn: acs:fc:::services/shop/functions/charge\n  retry:\n  - errors: [Busy]\n"
-        "    intervalSeconds: 900\n    maxAttempts: 3\n",
-    )
-    opened(console, localyun, "/flows/walk")
-
-    press(console, "form[action$='/start'] button.main")
-    eventually(console, lambda: "Next: retry" in text(console))
-    press(console, ".step[data-step=charge]")
-    eventually(console, lambda: "try later" in text(console) or "Busy" in text(console))
-    press(console, ".notice button")
-
-    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
 
 
 def test_no_page_fails_while_everything_changes(console, localyun):

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
 
 from emulator.cli.tutorials import TUTORIALS
 from emulator.testing import Emulator
 from emulator.testing.errors import ApiError
 from emulator.wire.dates import parse_iso
-from tests.console.walking import eventually, opened, speak
+from tests.console.walking import eventually, opened, press, speak, text
 
 ROOT = Path(__file__).parents[2]
 BEHIND_MS = 5_000
@@ -68,6 +69,29 @@ def test_page_keeps_up_with_the_history(console, localyun, tutorial):
     entered = {event["StepName"] for event in history if event["Type"] == "StepEntered"}
     states = console.execute_script(_STATES)
     assert {states[step] for step in entered & set(states)} <= {"succeeded", "failed", "caught or retried", "abandoned"}
+
+
+@pytest.mark.usefixtures("running")
+def test_the_trainers_walk(console, localyun):
+    """Start the transaction, watch it retry, click the failed step, jump the clock, see it undone."""
+    flow = localyun.flow("fnf-demo-multi-step-transaction")
+    eventually(console, lambda: _executions(flow) and _executions(flow)[-1].status == "Failed", 120)
+    localyun.clock.freeze()
+    opened(console, localyun, f"/flows/{flow.name}")
+
+    data = console.find_element(By.CSS_SELECTOR, "form[action$='/start'] textarea[name=input]")
+    data.clear()
+    data.send_keys(next(each.default_input for each in TUTORIALS if each.flow == flow.name))
+    press(console, "form[action$='/start'] button.main")
+    for attempt in (1, 2, 3):
+        eventually(console, lambda: "Next: retry" in text(console))
+        press(console, ".step[data-step=ReserveHotel]")
+        eventually(console, lambda number=attempt: f"\n{number} Failed " in text(console))
+        press(console, ".notice button")
+    eventually(console, lambda: "Failed" in console.find_element(By.TAG_NAME, "h1").text)
+
+    states = console.execute_script(_STATES)
+    assert states["CancelFlight"] == states["CancelTrainTicket"] == "succeeded"
 
 
 def _executions(flow):

@@ -41,3 +41,14 @@ def speak(console, localyun, language):
         return
     console.find_elements(By.CSS_SELECTOR, "footer button")[0].click()
     eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))
+
+
+def press(console, selector):
+    """Press a button, or what else can be pressed; the page may be replaced meanwhile."""
+
+    def pressed():
+        found = console.find_element(By.CSS_SELECTOR, selector)
+        console.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+        return found.click() is None
+
+    eventually(console, pressed)
