@@ -33,6 +33,7 @@ BOUNDS = {
 """The most files and calls of each request."""
 
 _WARM_UPS = 3
+_COUNTED = 3
 
 
 class Cost(NamedTuple):
@@ -172,8 +173,8 @@ def _function(name: str) -> bytes:
 
 
 def _requests(site: _Site) -> dict[str, list[bytes]]:
-    """Return requests of each kind, the last of which is counted."""
-    times = range(_WARM_UPS + 1)
+    """Return requests of each kind, the last of which are counted."""
+    times = range(_WARM_UPS + _COUNTED)
     return {
         "SendMessage": [site.mns("POST", "/queues/orders/messages", _MESSAGE) for _ in times],
         "CreateFunction": [site.fc("POST", "/2016-08-15/services/s/functions", _function(f"f{n}")) for n in times],
@@ -202,15 +203,17 @@ async def _count() -> dict[str, Cost]:
 
 
 async def _measured(site: _Site, requests: list[bytes]) -> Cost:
-    await site.ask(*requests[:-1])
-    await asyncio.sleep(0.3)  # what those requests left behind is done
+    """Return the smallest cost of the last requests: what falls due once a second belongs to none of them."""
+    await site.ask(*requests[:-_COUNTED])
     counting = _Counting()
-    sys.setprofile(counting)
-    try:
-        await site.ask(requests[-1])
-    finally:
-        sys.setprofile(None)
-    return counting.costs[0]
+    for request in requests[-_COUNTED:]:
+        await asyncio.sleep(0.3)  # what the earlier ones left behind is done
+        sys.setprofile(counting)
+        try:
+            await site.ask(request)
+        finally:
+            sys.setprofile(None)
+    return min(counting.costs, key=lambda cost: (len(cost.by_file), sum(cost.by_function.values())))
 
 
 def requests() -> dict[str, Cost]:

@@ -49,7 +49,6 @@ from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.ports import Ports
-from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
@@ -121,12 +120,7 @@ class Composition:
         self.accounts = Accounts(database, ids, tenant.account)
         self.authorizer = Authorizer(self._access)
         rights = RoleRights(self.authorizer, clock)
-        logbook = LogBook(work / "logs" / "functions")
-
-        def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
-            logbook.on_log(image, request_id, text)
-            journal.output(image.label, request_id, text)
-
+        logbook = LogBook(work / "logs" / "functions", also=journal.output)
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
             extra_environment=environment,
@@ -134,7 +128,7 @@ class Composition:
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
             time=self._function_time,
         )
-        self._pool = InstancePool(clock, ids, settings, on_log)
+        self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
         self._messages = MessageService(
             database,

@@ -88,5 +88,6 @@ def test_schemas_for_editors_are_served(kit):
         with urlopen(f"{page}/{name}") as answer:
             assert answer.headers["Content-Type"] == "application/schema+json"
             assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
-    with pytest.raises(HTTPError, match="404"):
+    with pytest.raises(HTTPError, match="404") as refused:
         urlopen(f"{page}/other")
+    refused.value.close()

@@ -18,7 +18,10 @@ oss2 = pytest.importorskip("oss2")
 requests = pytest.importorskip("requests")
 pytest.importorskip("moto.s3.models")
 
-pytestmark = pytest.mark.sdk
+pytestmark = [
+    pytest.mark.sdk,
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # the collector may come before `leftovers`
+]
 
 ROOT = Path(__file__).parents[2]
 _numbers = count()

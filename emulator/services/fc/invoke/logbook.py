@@ -126,10 +126,20 @@ FLUSH_S = 0.1
 
 
 class LogBook:
-    """The function logs below *folder*. The thread starts with the first line written or read."""
+    """The function logs below *folder*. The thread starts with the first line written or read.
 
-    def __init__(self, folder: Path, file_bytes: int = FILE_BYTES, pending_bytes: int = PENDING_BYTES) -> None:
+    *also* gets the same text, after the function's name and the request's id.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        file_bytes: int = FILE_BYTES,
+        pending_bytes: int = PENDING_BYTES,
+        also: Callable[[str, str, bytes], None] | None = None,
+    ) -> None:
         self._folder = folder
+        self._also = also
         self._file_bytes = file_bytes
         self._pending_bytes = pending_bytes
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -149,8 +159,9 @@ class LogBook:
 
     def on_log(self, image: FunctionImage, request_id: str, text: bytes) -> None:
         """Take what an instance wrote; the listener of the instance pool."""
-        del request_id  # the lines carry it themselves
-        self.write(image.service or "", image.function, text)
+        self.write(image.service or "", image.function, text)  # the lines carry the request's id themselves
+        if self._also is not None:
+            self._also(image.label, request_id, text)
 
     def write(self, service: str, function: str, text: bytes) -> None:
         """Append *text* (whole lines, or parts of them) to a function's log; on the loop, never waits.
