@@ -559,7 +559,7 @@ def test_a_result_whose_commit_fails_did_not_happen(run):
 def test_those_who_wait_for_a_connection_come_first(run, monkeypatch):
     """A subscriber with a long backlog does not keep what all share to itself."""
     monkeypatch.setattr("emulator.services.mns.topics.deliveries.PUSHES", 2)
-    monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.2)
 
     async def scenario(site):
         hanging = [await site.receiver(None) for _ in range(3)]
