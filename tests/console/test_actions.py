@@ -27,14 +27,14 @@ def test_execution_is_debugged(console, localyun):
     opened(console, localyun, "/flows/debugged")
 
     press(console, "button[name=debug]")
-    eventually(console, lambda: "Stopped: before one" in text(console))
+    assert eventually(console, lambda: "Stopped: before one" in text(console))
     press(console, "button[value=next]")
-    eventually(console, lambda: "Stopped: before two" in text(console))
+    assert eventually(console, lambda: "Stopped: before two" in text(console))
     data = console.find_element(By.CSS_SELECTOR, ".token textarea[name=data]")
     data.clear()
     data.send_keys('{"changed": true}')
     press(console, "button[value=continue]")
-    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+    assert eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
 
 
 def test_execution_is_forked_before_a_step(console, localyun):
@@ -43,13 +43,13 @@ def test_execution_is_forked_before_a_step(console, localyun):
     opened(console, localyun, "/flows/forked/executions/first")
 
     press(console, ".step[data-step=two]")
-    eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("two"))
+    assert eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("two"))
     press(console, "details[data-keep=fork] summary")
     console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea").send_keys('{"forked": 1}')
     press(console, "details[data-keep=fork] button")
 
-    eventually(console, lambda: "/executions/first" not in console.current_url)
-    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+    assert eventually(console, lambda: "/executions/first" not in console.current_url)
+    assert eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
 
 
 def test_two_executions_are_compared(console, localyun):
@@ -59,7 +59,7 @@ def test_two_executions_are_compared(console, localyun):
     console.find_element(By.NAME, "with").send_keys("second")
     press(console, "main form button.main")
 
-    eventually(console, lambda: "The first difference is event" in text(console))
+    assert eventually(console, lambda: "The first difference is event" in text(console))
     assert console.find_elements(By.CSS_SELECTOR, "tr#first mark")
 
 
@@ -71,9 +71,9 @@ def test_delivery_is_shown_and_made_again(console, localyun):
     message = topic.publish("tea")
     opened(console, localyun, "/topics/again")
 
-    eventually(console, lambda: "HTTP 500" in text(console))
+    assert eventually(console, lambda: "HTTP 500" in text(console))
     press(console, "form[action$='/redeliver'] button")
-    eventually(console, lambda: "Delivered" in text(console))
+    assert eventually(console, lambda: "Delivered" in text(console))
     opened(console, localyun, f"/topics/again/deliveries/flaky/{message}")
 
     assert [each.text.split()[1] for each in console.find_elements(By.CSS_SELECTOR, "section.card h2")] == ["2", "1"]
@@ -91,9 +91,9 @@ def test_dead_letter_is_sent_back(console, localyun):
     localyun.clock.advance("31s")
     opened(console, localyun, "/queues/graves")
 
-    eventually(console, lambda: "Send back to deadly" in text(console))
+    assert eventually(console, lambda: "Send back to deadly" in text(console))
     press(console, "#content form[action$='/move'] button")
-    eventually(console, lambda: "No message is visible" in text(console))
+    assert eventually(console, lambda: "No message is visible" in text(console))
 
     assert [each.body for each in queue.peek()] == ["rise again"]
 
@@ -113,19 +113,19 @@ def test_refusal_is_compared_with_what_the_client_says(console, localyun):
     console.find_element(By.NAME, "client").send_keys("GET-")
     press(console, "main form button")
 
-    eventually(console, lambda: "-" in [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")])
+    assert eventually(console, lambda: "-" in [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")])
 
 
 def test_log_of_a_function_follows(console, localyun):
     """What a call prints is on the page without loading it again."""
     opened(console, localyun, "/functions/hello")
     log = console.find_element(By.CSS_SELECTOR, "pre.log")
-    eventually(console, lambda: "<b>seen</b>" in log.text)
+    assert eventually(console, lambda: "<b>seen</b>" in log.text)
     before = log.text.count("<b>seen</b>")
 
     localyun.invoke("hello", {})
 
-    eventually(console, lambda: log.text.count("<b>seen</b>") > before)
+    assert eventually(console, lambda: log.text.count("<b>seen</b>") > before)
 
 
 def test_event_of_a_trigger_fills_the_form(console, localyun):
@@ -152,11 +152,11 @@ def test_trigger_is_fired_and_schedule_run(console, localyun):
     """As if their time had come."""
     opened(console, localyun, "/triggers")
     press(console, "form[action$='/fire'] button")
-    eventually(console, lambda: "triggerName" in text(console))
+    assert eventually(console, lambda: "triggerName" in text(console))
 
     opened(console, localyun, "/schedules")
     press(console, "form[action$='/run'] button")
-    eventually(console, lambda: "/flows/approve/executions/" in console.current_url)
+    assert eventually(console, lambda: "/flows/approve/executions/" in console.current_url)
 
 
 def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyun):
@@ -165,25 +165,25 @@ def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyu
     console.find_element(By.NAME, "operation").send_keys("NoSuchOperation")
     console.find_element(By.NAME, "code").send_keys("Busy")
     press(console, "main form[action$='/faults'] button")
-    eventually(console, lambda: "NoSuchOperation" in text(console))
+    assert eventually(console, lambda: "NoSuchOperation" in text(console))
 
     opened(console, localyun, "/mocks")
     console.find_element(By.NAME, "function").send_keys("made/here")
     press(console, "main form[action$='/mocks'] button")
-    eventually(console, lambda: "made/here" in text(console))
+    assert eventually(console, lambda: "made/here" in text(console))
 
     opened(console, localyun, "/checkpoints")
     console.find_element(By.CSS_SELECTOR, "input[name=name][required]").send_keys("by-hand")
     press(console, "main form.row button.main")
-    eventually(console, lambda: "by-hand" in text(console))
+    assert eventually(console, lambda: "by-hand" in text(console))
     rows = [row for row in console.find_elements(By.CSS_SELECTOR, "tbody tr") if "by-hand" in row.text]
     rows[0].find_element(By.CSS_SELECTOR, "button.danger").click()
-    eventually(console, lambda: "by-hand" not in text(console))
+    assert eventually(console, lambda: "by-hand" not in text(console))
 
     opened(console, localyun, "/accounts")
     console.find_element(By.NAME, "account").send_keys("1999999999999999")
     press(console, "main form.row button.main")
-    eventually(console, lambda: "1999999999999999" in text(console))
+    assert eventually(console, lambda: "1999999999999999" in text(console))
 
 
 def test_no_page_fails_while_everything_changes(console, localyun):
@@ -232,4 +232,6 @@ def test_names_and_ids_of_all_kinds_are_found(console, localyun, asked, kind):
     assert kind in text(console)
 
     press(console, "#content li a")
-    eventually(console, lambda: console.current_url.endswith("/flows/approve") or "Cause and effect" in text(console))
+    assert eventually(
+        console, lambda: console.current_url.endswith("/flows/approve") or "Cause and effect" in text(console)
+    )

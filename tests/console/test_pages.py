@@ -34,16 +34,16 @@ def test_message_is_sent_received_given_back_and_deleted(console, localyun):
 
     console.find_element(By.NAME, "body").send_keys("from the page")
     console.find_element(By.CSS_SELECTOR, "form[action$='/send'] button").click()
-    eventually(console, lambda: "from the page" in text(console))
+    assert eventually(console, lambda: "from the page" in text(console))
     queue.send("from a program")
-    eventually(console, lambda: "from a program" in text(console))
+    assert eventually(console, lambda: "from a program" in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/receive'] button").click()
-    eventually(console, lambda: "It is hidden until" in text(console))
+    assert eventually(console, lambda: "It is hidden until" in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/delete'] button").click()
-    eventually(console, lambda: console.current_url.endswith("/queues/by-hand"))
-    eventually(console, lambda: "from the page" not in text(console))
+    assert eventually(console, lambda: console.current_url.endswith("/queues/by-hand"))
+    assert eventually(console, lambda: "from the page" not in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/purge'] button").click()
-    eventually(console, lambda: "No message is visible" in text(console))
+    assert eventually(console, lambda: "No message is visible" in text(console))
 
 
 def test_flow_is_started_and_its_token_reported(console, localyun):
@@ -58,9 +58,9 @@ def test_flow_is_started_and_its_token_reported(console, localyun):
     opened(console, localyun, "/flows/by-page")
 
     console.find_element(By.CSS_SELECTOR, "form[action$='/start'] button").click()
-    eventually(console, lambda: "Waits for a report" in text(console))
+    assert eventually(console, lambda: "Waits for a report" in text(console))
     console.find_element(By.CSS_SELECTOR, "button[value=succeeded]").click()
-    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+    assert eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
 
     shapes = console.find_elements(By.CSS_SELECTOR, ".graph .step[data-step=ask]")
     assert [each.get_attribute("data-state") for each in shapes] == ["succeeded"]
@@ -72,7 +72,9 @@ def test_graph_takes_colour_while_the_flow_runs(console, localyun):
     flow.start(name="one")
     opened(console, localyun, "/flows/colours/executions/one")
 
-    eventually(console, lambda: console.find_elements(By.CSS_SELECTOR, ".step[data-step=nap][data-state=succeeded]"))
+    assert eventually(
+        console, lambda: console.find_elements(By.CSS_SELECTOR, ".step[data-step=nap][data-state=succeeded]")
+    )
 
 
 def test_history_is_scrubbed_by_slider_and_keys(console, localyun):
@@ -82,10 +84,10 @@ def test_history_is_scrubbed_by_slider_and_keys(console, localyun):
     state = "return document.querySelector('.step[data-step=prepare]').dataset.state"
 
     console.find_element(By.TAG_NAME, "main").send_keys(Keys.HOME)
-    eventually(console, lambda: console.execute_script(state) == "not entered")
+    assert eventually(console, lambda: console.execute_script(state) == "not entered")
     assert "at=1" in console.current_url
     console.find_element(By.TAG_NAME, "main").send_keys(Keys.END)
-    eventually(console, lambda: console.execute_script(state) == "succeeded")
+    assert eventually(console, lambda: console.execute_script(state) == "succeeded")
 
 
 def test_click_on_a_step_shows_what_went_in_and_out(console, localyun):
@@ -95,7 +97,7 @@ def test_click_on_a_step_shows_what_went_in_and_out(console, localyun):
 
     console.find_element(By.CSS_SELECTOR, ".step[data-step=prepare]").click()
 
-    eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("prepare"))
+    assert eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("prepare"))
     assert "step=" in console.current_url
 
 
@@ -103,11 +105,11 @@ def test_many_iterations_are_folded(console, localyun):
     """Of fifty iterations a window is shown, with a summary and a way to the others."""
     speak(console, localyun, "en")
     opened(console, localyun, "/flows/approve/executions/first")
-    eventually(console, lambda: "50 in all" in text(console))
+    assert eventually(console, lambda: "50 in all" in text(console))
 
     console.find_element(By.LINK_TEXT, "later").click()
 
-    eventually(console, lambda: "showing 21 to 40" in text(console))
+    assert eventually(console, lambda: "showing 21 to 40" in text(console))
 
 
 def test_function_is_called(console, localyun):
@@ -117,7 +119,7 @@ def test_function_is_called(console, localyun):
 
     console.find_element(By.CSS_SELECTOR, "form[action$='/call'] button").click()
 
-    eventually(console, lambda: "Result" in text(console))
+    assert eventually(console, lambda: "Result" in text(console))
     assert "index.py" in text(console)
 
 
@@ -128,7 +130,7 @@ def test_slash_leads_to_the_search(console, localyun):
     console.find_element(By.TAG_NAME, "main").send_keys("/")
     console.switch_to.active_element.send_keys("orders", Keys.ENTER)
 
-    eventually(console, lambda: "orders" in text(console))
+    assert eventually(console, lambda: "orders" in text(console))
     assert "/search?q=orders" in console.current_url
 
 
@@ -203,7 +205,7 @@ def test_markup_of_users_stays_text(console, localyun, page):
     opened(console, localyun, page)
 
     if page == "/functions/loud":
-        eventually(console, lambda: len(console.find_element(By.CSS_SELECTOR, "pre.log").text) > 10_000)
+        assert eventually(console, lambda: len(console.find_element(By.CSS_SELECTOR, "pre.log").text) > 10_000)
     assert console.execute_script("return window.broken") is None
     assert console.find_elements(By.CSS_SELECTOR, "main script, main img, main [onerror]") == []
     assert eventually(console, lambda: "49" not in console.find_element(By.TAG_NAME, "h1").text)
@@ -221,9 +223,9 @@ def test_eight_pages_at_once_are_all_alive(console, localyun):
             console.switch_to.new_window("tab")
             opened(console, localyun, "/queues/many-tabs")
         queue.send("seen by the last")
-        eventually(console, lambda: "seen by the last" in text(console))
+        assert eventually(console, lambda: "seen by the last" in text(console))
         console.switch_to.window(first)
-        eventually(console, lambda: "seen by the last" in text(console))
+        assert eventually(console, lambda: "seen by the last" in text(console))
     finally:
         for handle in console.window_handles:
             if handle != first:

@@ -75,7 +75,7 @@ def test_page_keeps_up_with_the_history(console, localyun, tutorial):
 def test_the_trainers_walk(console, localyun):
     """Start the transaction, watch it retry, click the failed step, jump the clock, see it undone."""
     flow = localyun.flow("fnf-demo-multi-step-transaction")
-    eventually(console, lambda: _executions(flow) and _executions(flow)[-1].status == "Failed", 120)
+    assert eventually(console, lambda: _executions(flow) and _executions(flow)[-1].status == "Failed", 120)
     localyun.clock.freeze()
     opened(console, localyun, f"/flows/{flow.name}")
 
@@ -84,11 +84,11 @@ def test_the_trainers_walk(console, localyun):
     data.send_keys(next(each.default_input for each in TUTORIALS if each.flow == flow.name))
     press(console, "form[action$='/start'] button.main")
     for attempt in (1, 2, 3):
-        eventually(console, lambda: "Next: retry" in text(console))
+        assert eventually(console, lambda: "Next: retry" in text(console))
         press(console, ".step[data-step=ReserveHotel]")
-        eventually(console, lambda number=attempt: f"\n{number} Failed " in text(console))
+        assert eventually(console, lambda number=attempt: f"\n{number} Failed " in text(console))
         press(console, ".notice button")
-    eventually(console, lambda: "Failed" in console.find_element(By.TAG_NAME, "h1").text)
+    assert eventually(console, lambda: "Failed" in console.find_element(By.TAG_NAME, "h1").text)
 
     states = console.execute_script(_STATES)
     assert states["CancelFlight"] == states["CancelTrainTicket"] == "succeeded"

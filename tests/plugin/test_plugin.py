@@ -99,7 +99,7 @@ def test_skip(localyun):
 
 def test_functions_beside_the_tests_are_served(project):
     """The folder ``functions`` needs no option; results, errors and logs are at hand."""
-    project(
+    text = project(
         functions__shop__greet__index_py="""
             import logging
 
@@ -116,6 +116,8 @@ def test_functions_beside_the_tests_are_served(project):
                 assert "greeting you" in localyun.logs("shop/greet")
             """,
     )
+
+    assert "1 passed" in text
 
 
 def test_report_of_a_failing_test_tells_what_the_emulator_did(project):
