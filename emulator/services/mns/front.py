@@ -13,7 +13,7 @@ from emulator.services.mns.codec import VERSION, check_digest, read_query, rende
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.management import event_rules
 from emulator.services.mns.management import operations as management_operations
-from emulator.services.mns.naming import DIALECT, subject
+from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics import operations as topic_operations
