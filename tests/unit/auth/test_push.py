@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import io
 import os
 import signal
 import stat
@@ -12,7 +13,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from emulator.auth.push import PushSigner, SigningFailed
+from emulator.auth import push, push_child
+from emulator.auth.push import FRAME_HEAD, PushSigner, SigningFailed
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
 
 
@@ -22,7 +24,7 @@ def verify(pem, text, authorization):
 
 
 def is_signed(pem, text, authorization):
-    """Tell whether *authorization* is the signature of *text* by the certificate's key."""
+    """Whether *authorization* is the signature of *text* by the certificate's key."""
     try:
         verify(pem, text, authorization)
     except InvalidSignature:
@@ -189,3 +191,108 @@ def test_nothing_is_signed_after_the_end(run):
             await signer.authorization("text")
 
     run(scenario)
+
+
+def test_a_dead_child_is_asked_for_nothing(run):
+    """Who got hold of it before it ended learns that at once."""
+
+    async def scenario(signer):
+        await signer.certificate()
+        child = signer._starting.result()
+        child.kill()
+        await _gone(child)
+        with pytest.raises(SigningFailed, match="has ended"):
+            await child.sign(b"text")
+
+    run(scenario)
+
+
+def test_a_signature_nobody_waits_for_is_dropped(run):
+    """The answers that follow still find their askers."""
+
+    async def scenario(signer):
+        pem = await signer.certificate()
+        child = signer._starting.result()
+        given_up = asyncio.ensure_future(child.sign(b"given up"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        return pem, await signer.authorization("text")
+
+    pem, authorization = run(scenario)
+
+    assert is_signed(pem, "text", authorization)
+
+
+def test_the_last_words_of_a_child_are_logged(run, monkeypatch, caplog):
+    """Whoever looks for the reason why pushes stopped finds it there."""
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
+
+    async def scenario(signer):
+        await signer.certificate()
+        child = signer._starting.result()
+        os.kill(child._process.pid, signal.SIGABRT)
+        await _gone(child)
+        await signer.close()
+
+    run(scenario)
+
+    assert "the process that signs pushes has ended: " in caplog.text
+
+
+def test_a_child_that_does_not_end_is_killed(run, monkeypatch):
+    """A stopped process does not notice that its input has ended."""
+    monkeypatch.setattr(push, "_END_S", 0.01)
+
+    async def scenario(signer):
+        await signer.certificate()
+        process = signer._starting.result()._process
+        os.kill(process.pid, signal.SIGSTOP)
+        await signer.close()
+        return await process.wait()
+
+    assert run(scenario) == -signal.SIGKILL
+
+
+def test_a_child_that_is_still_starting_ends_with_the_signer(run, monkeypatch):
+    """Nothing is left behind when the emulator stops right after its start."""
+    greeted = []
+
+    async def silent(child):
+        greeted.append(child._process)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(push._Child, "greet", silent)
+
+    async def scenario(signer):
+        signer.warm()
+        while not greeted:
+            await asyncio.sleep(0.005)
+        await signer.close()
+
+    run(scenario)
+
+    assert greeted[0].returncode == -signal.SIGKILL
+
+
+def test_the_child_answers_each_frame_until_its_input_ends(tmp_path):
+    """A frame is a length and that many bytes; half a length is the end."""
+    frames = (b"one", b"two")
+    source = io.BytesIO(b"".join(len(text).to_bytes(FRAME_HEAD, "big") + text for text in frames) + b"\0\0")
+    sink = io.BytesIO()
+
+    push_child.main(tmp_path / "new", SystemClock().now(), source, sink)
+
+    answers, data = [], sink.getvalue()
+    while data:
+        end = FRAME_HEAD + int.from_bytes(data[:FRAME_HEAD], "big")
+        answers.append(data[FRAME_HEAD:end])
+        data = data[end:]
+    pem, *signatures = (base64.b64encode(answer) for answer in answers)
+    assert len(signatures) == len(frames)
+    assert all(map(is_signed, [base64.b64decode(pem)] * 2, [text.decode() for text in frames], signatures))
+
+
+async def _gone(child):
+    async with asyncio.timeout(5):
+        while child.alive:
+            await asyncio.sleep(0.005)

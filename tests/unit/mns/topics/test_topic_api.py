@@ -22,7 +22,7 @@ def names(element):
 
 
 def test_creating_a_topic_again_with_the_same_attributes_is_no_conflict(run):
-    """201, then 204, both with the address; defaults are filled in."""
+    """201, then 204, both with the address; defaults are filled in, a blank word names none."""
 
     async def scenario(site):
         first = site.call("PUT", "/topics/t", topic_xml())
@@ -223,9 +223,10 @@ def test_subscribing_again_with_the_same_attributes_is_no_conflict(run):
         again = site.call(
             "PUT", SUBSCRIPTION, subscription_xml(NotifyStrategy="BACKOFF_RETRY", NotifyContentFormat="XML")
         )
+        blank = site.call("PUT", SUBSCRIPTION, subscription_xml(NotifyStrategy=" "))
         other = site.error("PUT", SUBSCRIPTION, subscription_xml(NotifyContentFormat="JSON"))
 
-        assert (first.status, again.status) == (201, 204)
+        assert (first.status, again.status, blank.status) == (201, 204, 204)
         assert first.header("location") == again.header("location") == f"http://127.0.0.1:8868{SUBSCRIPTION}"
         assert other == (409, "SubscriptionAlreadyExist")
 
