@@ -71,10 +71,19 @@ def catalogue() -> gettext.NullTranslations:
 
     A terminal whose encoding has no Chinese characters gets English.
     """
+    if _is_english():
+        return gettext.NullTranslations()
     translations = gettext.translation(DOMAIN, FOLDER, fallback=True)
     if isinstance(translations, gettext.GNUTranslations) and not _can_be_shown():
         return gettext.NullTranslations()
     return translations
+
+
+def _is_english() -> bool:
+    """Whether no other language is asked for, in the order in which gettext looks; it would load ``locale`` to see."""
+    names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
+    wanted = next(filter(None, names), "C")
+    return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
 
 
 def is_translated() -> bool:
