@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each comman
 `emulator.cli.commands` that is imported when the command is chosen, so that ``start`` does not pay for the others.
 """
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
@@ -12,11 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, _, complain, is_translated
 from emulator.cli.parser import Parser, nearest, parser_among, translate
+
+TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
+if TYPE_CHECKING:
+    from typing import Any
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
 _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
@@ -83,7 +88,7 @@ def build(words: Sequence[str] | None = None) -> ArgumentParser:
     parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
-    kind = cast("Any", Parser if words is None else partial(parser_among, frozenset(words)))
+    kind: Any = Parser if words is None else partial(parser_among, frozenset(words))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog, parser_class=kind)
     named = [add for names, add in GROUPS if words and words[0] in names]
     for add in named or [add for names, add in GROUPS]:

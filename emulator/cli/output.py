@@ -6,13 +6,18 @@ looked up when a parser is built, and headings of tables when they are printed. 
 services and the server's log stay English.
 """
 
+from __future__ import annotations
+
 import gettext
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False  # as in `emulator.cli.main`
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 DONE = 0
 FAILED = 1
@@ -104,7 +109,7 @@ def _can_be_shown() -> bool:
     return True
 
 
-Fields = dict[str, Any]
+Fields: TypeAlias = "dict[str, Any]"
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
 
 _IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})

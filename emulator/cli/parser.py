@@ -3,6 +3,8 @@
 A command or option that does not exist is answered with the nearest one that does.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from argparse import (
@@ -15,11 +17,13 @@ from argparse import (
 )
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emulator.cli.output import _
 
+TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from emulator.config import Option
 
 _USUAL_COLUMNS = 80
@@ -67,7 +71,7 @@ def translate(parser: ArgumentParser) -> None:
                     command.description = _("{summary}.", summary=choice.help)
 
 
-def parser_among(words: Collection[str], **given: Any) -> "ArgumentParser | Outline":
+def parser_among(words: Collection[str], **given: Any) -> ArgumentParser | Outline:
     """Return the parser of a command that is among the *words* of a command line, and of others an `Outline`."""
     named = given["prog"].split()[1:]
     return Parser(**given) if all(name in words for name in named) else Outline()
@@ -120,7 +124,7 @@ def sentence(summary: str) -> str:
     return summary[0].upper() + summary[1:] + "."
 
 
-def add_option(command: ArgumentParser, option: "Option") -> None:
+def add_option(command: ArgumentParser, option: Option) -> None:
     """Add the flag of a setting."""
     if option.is_switch:
         command.add_argument(option.flag, action=BooleanOptionalAction, default=None, help=option.help)
