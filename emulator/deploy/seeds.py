@@ -26,7 +26,6 @@ from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
-from emulator.services.ram.policies import existing_policy
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.model import FlowSettings
@@ -158,7 +157,7 @@ class Seeds:
             kind, policy = PolicyType.CUSTOM, text
             if access.store.policy(account, text) is None:
                 kind = PolicyType.SYSTEM
-            policy = existing_policy(access.store, account, kind, text).name
+            policy = access.policy(account, kind, text).name
             if (kind, policy) not in present:
                 access.store.attach(holder, kind, policy, now)
 

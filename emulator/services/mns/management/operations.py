@@ -46,9 +46,8 @@ from emulator.services.mns.topics.model import (
     read_endpoint,
 )
 from emulator.wire.operation import operation
-from emulator.wire.pop_errors import InvalidParameter
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Reply
+from emulator.wire.rpc import InvalidParameter, Reply
 
 T = TypeVar("T")
 
