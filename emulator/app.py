@@ -20,8 +20,7 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
 from emulator.console import front as console_front
-from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
-from emulator.console.sessions import Sessions
+from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
@@ -202,7 +201,7 @@ class Emulator:
         def about() -> dict[str, Any]:
             return self.health() | {"http": self.http_url, "commits": self._database.commits}
 
-        def load(bridge: Bridge) -> WsgiApplication:
+        def load(bridge: Bridge) -> Pages:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
             return make_application(
