@@ -369,7 +369,6 @@ class Composition:
             workflow=self._workflow,
             objects=self._objects,
             lab=lab,
-            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,
