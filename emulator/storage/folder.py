@@ -28,6 +28,12 @@ _log = logging.getLogger(__name__)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
+def secret_files(folder: Path) -> list[Path]:
+    """Return the files of a state folder that hold keys and everything else the services know."""
+    found = [*folder.glob("state.db*"), folder / "keys.json"]
+    return [path.absolute() for path in found if path.exists()]
+
+
 class FolderInUse(Exception):
     """Another emulator runs on this state folder."""
 
@@ -81,8 +87,7 @@ class StateFolder:
 
     def _shut(self) -> None:
         """Take away what others may do with files of earlier runs; say so when they may enter the folder itself."""
-        secret = [*self.path.glob("state.db*"), self.path / "keys.json"]
-        for path in (*secret, *(self.path / name for name in ("ca", "code", "logs", "objects"))):
+        for path in (*secret_files(self.path), *(self.path / name for name in ("ca", "code", "logs", "objects"))):
             if path.exists() and path.stat().st_mode & _OTHERS:
                 path.chmod(path.stat().st_mode & ~_OTHERS)
         mode = stat.S_IMODE(self.path.stat().st_mode)
