@@ -6,13 +6,12 @@ Source: documentation of the provider's resources (website/docs/r in aliyun/terr
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
 from emulator.deploy.export.layout import Job, Names, Written, needs, plain
 from emulator.deploy.export.portable import has_place, parts
 from emulator.deploy.model import Resource, key_of
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 
 FILE = "main.tf"
 

@@ -17,8 +17,7 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
 from emulator.wire.operation import Actions, Operation
-from emulator.wire.pop_errors import PopError
-from emulator.wire.rpc import RpcFront
+from emulator.wire.rpc import PopError, RpcFront
 
 KEY = AccessKey(
     key_id="test-key", secret="test-secret", account="1234567890123456", arn="acs:ram::1234567890123456:root"
