@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 
 from emulator.auth.push import PushSigner, SigningFailed
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+from tests.waiting import until
 
 
 def verify(pem, text, authorization):
@@ -123,9 +124,7 @@ async def test_a_child_that_was_killed_is_started_again(a_signer):
         pem = await signer.certificate()
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGKILL)
-        async with asyncio.timeout(5):
-            while child.alive:
-                await asyncio.sleep(0.005)
+        await until(lambda: not child.alive)
         authorization = await signer.authorization("text")
 
     assert is_signed(pem, "text", authorization)
@@ -138,7 +137,7 @@ async def test_who_waits_for_a_dying_child_is_told(a_signer):
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGSTOP)
         waiting = asyncio.ensure_future(signer.authorization("text"))
-        await asyncio.sleep(0.01)
+        await until(lambda: child._waiting)
         os.kill(child._process.pid, signal.SIGKILL)
         with pytest.raises(SigningFailed):
             await waiting

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '
