@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from emulator.config import Config, ConfigError, placed
 from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller

@@ -1,9 +1,9 @@
 """Policies, their versions, and attaching them. Source: RAM API reference, one page for each operation."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (

@@ -3,9 +3,9 @@
 import errno
 import logging
 import os
-from dataclasses import replace
 
 from emulator.kernel import system
+from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher
@@ -38,6 +38,8 @@ class Launchers:
         settings = replace(settings, scratch=self._scratch.folder)
         forks = settings.start_method == "fork" or (settings.start_method == "auto" and system.FORK)
         forker = ZygoteLauncher(settings, ids) if forks else None
+        if settings.confined and forker is None:
+            _log.warning("isolate: no effect here, instances can change what you can")
         self._spawner = ProgramSpawner()
         programs = forker or self._spawner
         self._families: dict[str, Launcher] = {

@@ -9,9 +9,9 @@ Source: API reference of version 2022-01-19, one page per operation; alibabaclou
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page
 from emulator.services.mns.errors import MnsError

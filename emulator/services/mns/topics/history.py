@@ -3,9 +3,9 @@
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.services.mns.limits import BODY_SHOWN, HISTORY, TRIES
 from emulator.services.mns.topics.model import (
     DeliveryId,

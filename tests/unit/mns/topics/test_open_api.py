@@ -22,10 +22,9 @@ def body(answer, status=200):
     return json.loads(answer.body)
 
 
-def test_the_envelope_says_success_twice(run):
+async def test_the_envelope_says_success_twice(new_site):
     """Code is a number there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         reply = body(site.act("CreateQueue", QueueName="q"))
 
         assert len(reply.pop("RequestId")) == 36
@@ -34,13 +33,10 @@ def test_the_envelope_says_success_twice(run):
             "Data": {"Code": 200, "Message": "operation success", "Success": True},
         }  # fmt: skip
 
-    run(scenario)
 
-
-def test_form_parameters_count_like_those_of_the_query(run):
+async def test_form_parameters_count_like_those_of_the_query(new_site):
     """Two operations put some of theirs there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         headers = [("Host", "h"), ("Content-Type", "application/x-www-form-urlencoded")]
         target = "/?Action=CreateTopic&Version=2022-01-19&Format=JSON&TopicType=fifo"
         context = OperationRequest(Request("POST", target, Headers(headers), b"TopicName=t&EnableLogging=true"), 0)
@@ -49,8 +45,6 @@ def test_form_parameters_count_like_those_of_the_query(run):
 
         settings = site.service.topics.view(site.tenant, "t").topic.settings
         assert (settings.fifo, settings.logging_enabled) == (True, True)
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -94,23 +88,19 @@ def test_form_parameters_count_like_those_of_the_query(run):
         ("DropEverything", {}, 404, "InvalidAction.NotFound"),
     ],
 )  # fmt: skip
-def test_refusals(run, action, parameters, status, code):
+async def test_refusals(new_site, action, parameters, status, code):
     """With the four members every client reads."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         reply = body(site.act(action, **parameters), status)
 
         assert reply["Code"] == code
         assert reply.keys() >= {"RequestId", "HostId", "Message"}
 
-    run(scenario)
 
-
-def test_policies_may_be_written_in_any_case_and_type(run):
+async def test_policies_may_be_written_in_any_case_and_type(new_site):
     """Booleans as text, numbers as text."""
-
-    async def scenario(site):
+    async with new_site() as site:
         policy = '{"Enabled":"True","DeadLetterTargetQueue":"dead","MaxReceiveCount":"7"}'
         site.act("CreateQueue", QueueName="q", DlqPolicy=policy, TenantRateLimitPolicy='{"Enabled":false}')
         data = body(site.act("GetQueueAttributes", QueueName="q"))["Data"]
@@ -118,13 +108,10 @@ def test_policies_may_be_written_in_any_case_and_type(run):
         assert data["DlqPolicy"] == {"Enabled": True, "DeadLetterTargetQueue": "dead", "MaxReceiveCount": "7"}
         assert data["TenantRateLimitPolicy"] == {"Enabled": False}
 
-    run(scenario)
 
-
-def test_changing_a_part_of_the_encryption_keeps_the_rest(run):
+async def test_changing_a_part_of_the_encryption_keeps_the_rest(new_site):
     """For queues and topics."""
-
-    async def scenario(site):
+    async with new_site() as site:
         for kind in ("Queue", "Topic"):
             name = {f"{kind}Name": "x"}
             site.act(f"Create{kind}", EnableSSE="true", SseType="KMS", KmsKeyId="1", **name)
@@ -133,18 +120,15 @@ def test_changing_a_part_of_the_encryption_keeps_the_rest(run):
 
             assert (data["EnableSSE"], data["SseType"], data["KmsKeyId"]) == (True, "KMS", "2")
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("number", "size", "expected"),
     [("", "", (1, 10, 10)), ("2", "", (2, 10, 2)), ("0", "1", (1, 10, 10)), ("9", "99", (9, 50, 0))],
 )
 @pytest.mark.parametrize("kind", ["Queue", "Topic"])
-def test_pages_are_moved_into_range(run, kind, number, size, expected):
+async def test_pages_are_moved_into_range(new_site, kind, number, size, expected):
     """Never refused; a page behind the end is empty."""
-
-    async def scenario(site):
+    async with new_site() as site:
         for index in range(12):
             site.act(f"Create{kind}", **{f"{kind}Name": f"x{index:02d}"})
         data = body(site.act(f"List{kind}", PageNum=number, PageSize=size))["Data"]
@@ -153,13 +137,10 @@ def test_pages_are_moved_into_range(run, kind, number, size, expected):
         assert data["Total"] == 12
         assert ("Pages" in data) == ("Size" in data) == (kind == "Queue")
 
-    run(scenario)
 
-
-def test_subscribing_again_is_compared_like_in_the_xml_api(run):
+async def test_subscribing_again_is_compared_like_in_the_xml_api(new_site):
     """What only this API knows counts when it is named."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         subscribe = {"TopicName": "t", "SubscriptionName": "s", "PushType": "queue", "Endpoint": "q"}
         policy = '{"Enabled":true,"DeadLetterTargetQueue":"dead"}'
@@ -169,13 +150,10 @@ def test_subscribing_again_is_compared_like_in_the_xml_api(run):
 
         assert other["Code"] == "SubscriptionAlreadyExist"
 
-    run(scenario)
 
-
-def test_changes_of_a_subscription_are_kept(run):
+async def test_changes_of_a_subscription_are_kept(new_site):
     """Each of them, next to what was there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         names = {"TopicName": "t", "SubscriptionName": "s"}
         subscribe = {**names, "PushType": "email", "Endpoint": "a@example.com"}
@@ -195,13 +173,10 @@ def test_changes_of_a_subscription_are_kept(run):
         assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
         assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
-    run(scenario)
 
-
-def test_a_rule_that_says_something_else_is_a_conflict(run):
+async def test_a_rule_that_says_something_else_is_a_conflict(new_site):
     """The same again is none."""
-
-    async def scenario(site):
+    async with new_site() as site:
         rule = {"ProductName": "oss", "RuleName": "r", "EventTypes": '["a"]', "MatchRules": "[]"}
         endpoint = {"Endpoint": '{"EndpointType":"queue","EndpointValue":"q"}'}
         body(site.act("CreateEventRule", **rule, **endpoint))
@@ -210,13 +185,10 @@ def test_a_rule_that_says_something_else_is_a_conflict(run):
 
         assert other["Code"] == "EventRuleAlreadyExist"
 
-    run(scenario)
 
-
-def test_rules_are_found_by_product_name_and_subscriber(run):
+async def test_rules_are_found_by_product_name_and_subscriber(new_site):
     """The older list of endpoints serves as subscribers; the older paging has its members."""
-
-    async def scenario(site):
+    async with new_site() as site:
         endpoint = {"EndpointType": "http", "EndpointValue": "http://127.0.0.1:1/"}
         match = '[[{"Name":"bucket/a.txt"}]]'
         rule = {"ProductName": "oss", "EventTypes": '["a"]', "MatchRules": match, "Endpoints": json.dumps([endpoint])}
@@ -234,13 +206,10 @@ def test_rules_are_found_by_product_name_and_subscriber(run):
         assert listed(Subscription='{"EndpointType":"http","EndpointValue":"x"}') == []
         assert listed(ProductName="ecs") == listed(TopicName="t") == []
 
-    run(scenario)
 
-
-def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(run):
+async def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(new_site):
     """Rules outlive topics."""
-
-    async def scenario(site):
+    async with new_site() as site:
         endpoint = '{"EndpointType":"topic","EndpointValue":"gone"}'
         names = {"ProductName": "oss", "RuleName": "r"}
         body(site.act("CreateEventRule", **names, EventTypes='["a"]', MatchRules="[]", Endpoint=endpoint))
@@ -248,14 +217,12 @@ def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(run):
 
         assert (data["TopicName"], data["Subscriptions"]) == ("gone", [])
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("kind", ["Queue", "Topic"])
-def test_lists_are_filtered_by_name_type_and_tags(run, kind):
+async def test_lists_are_filtered_by_name_type_and_tags(new_site, kind):
     """All filters that are given have to agree; the type is a word in any case."""
 
-    async def scenario(site):
+    async with new_site() as site:
         site.act(
             f"Create{kind}", **{f"{kind}Name": "a1", f"{kind}Type": "FIFO", "Tag.1.Key": "team", "Tag.1.Value": "x"}
         )
@@ -271,13 +238,11 @@ def test_lists_are_filtered_by_name_type_and_tags(run, kind):
         assert listed(**{"Tag.1.Key": "team", "Tag.1.Value": "x"}).keys() == {"a1"}
         assert listed(**{"Tag.1.Key": "team", "Tag.1.Value": "y"}) == {}
 
-    run(scenario)
 
-
-def test_subscriptions_are_listed_by_name_and_endpoint(run):
+async def test_subscriptions_are_listed_by_name_and_endpoint(new_site):
     """The last part of an endpoint is enough; a list leaves the rate limit out."""
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         limit = '{"Enabled":true,"MaxReceivesPerSecond":3}'
         for name, kind, endpoint in (("s1", "queue", "q"), ("s2", "http", "http://127.0.0.1:1/x")):
@@ -298,13 +263,11 @@ def test_subscriptions_are_listed_by_name_and_endpoint(run):
         assert listed(EndpointType="queue", EndpointValue="x") == listed(EndpointType="fax") == []
         assert one["TenantRateLimitPolicy"] == {"Enabled": True, "MaxReceivesPerSecond": 3}
 
-    run(scenario)
 
-
-def test_resources_end_with_a_deletion_that_may_be_repeated(run):
+async def test_resources_end_with_a_deletion_that_may_be_repeated(new_site):
     """The answer is the same."""
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.act("Subscribe", TopicName="t", SubscriptionName="s", PushType="queue", Endpoint="q")
         for _ in range(2):
@@ -315,13 +278,12 @@ def test_resources_end_with_a_deletion_that_may_be_repeated(run):
 
         assert body(site.act("ListTopic"))["Data"]["Total"] == 0
 
-    run(scenario)
 
-
-def test_settings_of_the_account_change_one_by_one(run):
+async def test_settings_of_the_account_change_one_by_one(new_site):
     """Message trace is the switch of the XML API."""
 
-    async def scenario(site):
+    async with new_site() as site:
+
         def settings():
             return body(site.act("GetAccountAttributes"))["Data"]
 
@@ -333,13 +295,12 @@ def test_settings_of_the_account_change_one_by_one(run):
         }  # fmt: skip
         assert site.service.account(site.tenant).trace_enabled
 
-    run(scenario)
 
-
-def test_the_access_list_of_the_public_endpoint_is_kept(run):
+async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):
     """Networks are written in one form, each once; nothing depends on them."""
 
-    async def scenario(site):
+    async with new_site() as site:
+
         def endpoint():
             data = body(site.act("GetEndpointAttribute", EndpointType="public"))["Data"]
             return data["EndpointEnabled"], [each["Cidr"] for each in data["CidrList"]]
@@ -353,13 +314,11 @@ def test_the_access_list_of_the_public_endpoint_is_kept(run):
         body(site.act("EnableEndpoint", EndpointType="public"))
         assert endpoint() == (True, ["10.0.0.1/32"])
 
-    run(scenario)
 
-
-def test_a_rule_to_a_topic_has_its_subscribers(run):
+async def test_a_rule_to_a_topic_has_its_subscribers(new_site):
     """Those that the topic has when the rule is asked for."""
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         endpoint = '{"EndpointType":"topic","EndpointValue":"t"}'
         body(site.act("CreateEventRule", **RULE, EventTypes='["a"]', MatchRules="[]", Endpoint=endpoint))
@@ -369,5 +328,3 @@ def test_a_rule_to_a_topic_has_its_subscribers(run):
         (subscriber,) = data["Subscriptions"]
         assert (data["TopicName"], subscriber["EndpointType"]) == ("t", "queue")
         assert subscriber["EndpointValue"].endswith(":queues/q")
-
-    run(scenario)
