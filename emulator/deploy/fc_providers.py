@@ -182,6 +182,9 @@ class Function(Plain):
         return replace(super().saved(api, resource, actual), package=package)
 
 
+_ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
+"""What provisioned instances have when nothing is said."""
+
 _SHOWN_ONLY = frozenset(
     {
         "resource", "current", "currentError", "functionArn", "defaultTarget", "targetInstances", "currentInstances",
@@ -194,12 +197,13 @@ _SHOWN_ONLY = frozenset(
 class Setting:
     """A configuration that is put on a function: made and changed alike by PUT.
 
-    Where the API has no DELETE, *off* is the body that undoes it.
+    Where the API has no DELETE, *off* is the body that undoes it; *unset* holds members that an answer leaves out.
     """
 
-    def __init__(self, item: str, off: Content | None = None) -> None:
+    def __init__(self, item: str, off: Content | None = None, unset: Content | None = None) -> None:
         self._item = item
         self._off = off
+        self._unset = unset or {}
 
     def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return what GET shows; one that is off is none."""
@@ -207,7 +211,7 @@ class Setting:
         shown = get(api, path_of(self._item, identity))
         if shown is None or (self._off is not None and all(shown.get(key) == off for key, off in self._off.items())):
             return None
-        return ActualState(shown)
+        return ActualState({**self._unset, **{name: value for name, value in shown.items() if value is not None}})
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """PUT it."""
@@ -424,7 +428,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     ),
     "fc.version": Version(_S2 + "/versions"),
     "fc.alias": Plain(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc.provision": Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}),
+    "fc.provision": Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
     "fc.async": Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
     "fc.domain": Plain(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
     "fc.layer": Layer(_V2 + "/layers/{0}/versions"),
@@ -441,7 +445,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     ),
     "fc3.version": Version(_F3 + "/versions"),
     "fc3.alias": Plain(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc3.provision": Setting(_F3 + "/provision-config?qualifier={1}"),
+    "fc3.provision": Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
     "fc3.scaling": Setting(_F3 + "/scaling-config?qualifier={1}"),
     "fc3.async": Setting(_F3 + "/async-invoke-config?qualifier={1}"),
     "fc3.concurrency": Setting(_F3 + "/concurrency"),
