@@ -22,7 +22,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
-from emulator.gateway import refusals
+from emulator.gateway import errors as gateway_errors
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -174,7 +174,7 @@ class Emulator:
             (lab, lab_admin),
             (self._bench, bench_admin),
             (self._effects(), effect_admin),
-            (self._pipeline.refusals, refusals),
+            (self._pipeline.refusals, gateway_errors),
             (kept, checkpoint_operations),
         ]
         admin.add([*services.admin(), *parts, *console])

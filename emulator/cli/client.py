@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -21,6 +20,7 @@ from emulator.config import Config, Settings
 from emulator.http.blocking import BrokenAnswer, Exchange
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.frozen import replace
 from emulator.kernel.ids import RandomIds
 from emulator.keyfile import InstallationKeys
 from emulator.wire.dates import http_date

@@ -3,7 +3,6 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +19,7 @@ from emulator.deploy.provider import (
     same,
 )
 from emulator.kernel.crc64 import checksum
+from emulator.kernel.frozen import replace
 from emulator.services.fc.catalog import fields as catalog
 
 

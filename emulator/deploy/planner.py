@@ -5,7 +5,6 @@ When a step fails, everything done before it is undone.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -34,7 +33,7 @@ from emulator.deploy.service_providers import RPC_PROVIDERS, BucketProvider
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 
 PROVIDERS: Mapping[str, ResourceProvider] = {
     **FC_PROVIDERS,

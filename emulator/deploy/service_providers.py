@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from emulator.deploy.model import Refused, Resource
@@ -18,6 +17,7 @@ from emulator.deploy.provider import (
     is_not_there,
     same,
 )
+from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.attributes import Resource as Table

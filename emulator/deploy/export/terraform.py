@@ -7,13 +7,12 @@ argument classes of pulumi-alicloud 4.0, which are generated from the provider's
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
 from emulator.deploy.export.layout import Job, Names, Written, needs, plain
 from emulator.deploy.export.portable import has_place, parts
 from emulator.deploy.model import Resource, key_of
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 
 FILE = "main.tf"
 

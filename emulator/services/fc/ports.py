@@ -1,11 +1,10 @@
 """What Function Compute needs from outside; `emulator.app` joins them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.interfering import Interference, NoInterference, Origin
 from emulator.services.fc.errors import FcError

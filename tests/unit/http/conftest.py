@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -140,7 +140,7 @@ async def a_site(application: RecordingApplication, limits: HttpLimits) -> Async
         await connections.stop(0)
 
 
-Run = Callable[..., Any]
+Serving = Callable[..., contextlib.AbstractAsyncContextManager[Site]]
 
 
 @pytest.fixture
@@ -149,14 +149,6 @@ def application() -> RecordingApplication:
 
 
 @pytest.fixture
-def serving(application: RecordingApplication) -> Run:
-    """Run an async test body with a site: ``serving(scenario, limits=...)``."""
-
-    def run(scenario: Callable[[Site], Awaitable[Any]], *, limits: HttpLimits | None = None) -> Any:
-        async def main() -> Any:
-            async with a_site(application, limits or HttpLimits()) as site:
-                return await scenario(site)
-
-        return asyncio.run(main())
-
-    return run
+def serving(application: RecordingApplication) -> Serving:
+    """Serve the application for the length of a block: ``async with serving(limits=...) as site``."""
+    return lambda limits=None: a_site(application, limits or HttpLimits())

@@ -9,12 +9,11 @@ the whole of it, and the delay between retries of a failing function, are assume
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole

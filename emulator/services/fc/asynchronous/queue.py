@@ -8,10 +8,10 @@ call is never lost: one that ran when the emulator was killed runs again, at the
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference

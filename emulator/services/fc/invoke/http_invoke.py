@@ -9,7 +9,6 @@ import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 from urllib.parse import unquote
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 from emulator.http.heads import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Pairs, Request, Response
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom

@@ -4,13 +4,12 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Mapping
-from dataclasses import field
 from functools import partial
 from typing import NamedTuple
 
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Clock, Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, Origin, Subject

@@ -4,11 +4,9 @@ The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with wh
 too.
 """
 
-import asyncio
 import logging
 import os
 import sys
-from collections import deque
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +24,8 @@ from emulator.services.fc.runtime.model import (
     Invocation,
     StreamedBody,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Channel, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.pieces import SentPieces
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 
 _log = logging.getLogger(__name__)
@@ -36,9 +35,6 @@ _BOOTSTRAP = Path(__file__).parent / "bootstrap" / "python" / "__main__.py"
 _LINGER_S = 0.05
 """How long after the end of a process its last answer may still be on the way. Its channel may stay open, held by
 something it left behind, so the end of the channel cannot be waited for."""
-
-_HELD = 1024 * 1024
-"""Bytes of a body that wait for its reader before the agent is held back."""
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -267,54 +263,6 @@ class AgentProcess(InstanceProcess):
         for sequence in list(self._streams):
             self._end_stream(sequence, ConnectionLost("the process has ended"))
         self._listener.ended(self._memory_kb)
-
-
-class SentPieces:
-    """The pieces of a body that an agent sends; while they are not taken, it is held back by its channel."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._waiting: deque[bytes] = deque()
-        self._size = 0
-        self._ended = False
-        self._error: Exception | None = None
-        self._changed = asyncio.Event()
-
-    def put(self, piece: bytes) -> None:
-        """Take a piece in."""
-        if not self._ended:
-            self._waiting.append(piece)
-            self._size += len(piece)
-            self._changed.set()
-            if self._size > _HELD:
-                self._channel.pause()
-
-    def end(self, error: Exception | None) -> None:
-        """Take note that there are no more, or why the rest is missing."""
-        self._ended, self._error = True, error
-        self._changed.set()
-
-    async def __anext__(self) -> bytes:
-        """Return the next piece; see `Pieces`."""
-        while not self._waiting and not self._ended:
-            self._changed.clear()
-            await self._changed.wait()
-        if self._waiting:
-            piece = self._waiting.popleft()
-            self._size -= len(piece)
-            if self._size <= _HELD:
-                self._channel.resume()
-            return piece
-        if self._error is not None:
-            raise self._error
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        """Drop what is left."""
-        self.end(None)
-        self._waiting.clear()
-        self._size = 0
-        self._channel.resume()
 
 
 def _http_frame(http: HttpCall) -> Header:

@@ -4,6 +4,10 @@
 is posted to ``.../invocation/{request id}/response`` or ``.../error``. All instances share one loopback port; each
 gets an address with a secret of its own in it.
 
+An agent of ours may send the answer to an HTTP request as it is written, when the call has the field
+``x-localyun-stream``: pieces are posted to ``.../part``, the first with status and header fields, the last to
+``.../response``. A part is answered when its reader keeps pace.
+
 Source: fc-runtime-go-sdk fc/runtime_api_client.go, fc/invoke_loop.go.
 """
 
@@ -12,8 +16,10 @@ import json
 from base64 import b64decode, b64encode
 from collections import deque
 from contextlib import AsyncExitStack
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from emulator.http.client_connection import ConnectionLost
 from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Request, Respond, Response
 from emulator.http.protocol import HttpProtocol
@@ -22,12 +28,15 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
 from emulator.services.fc.runtime.model import (
     Credentials,
+    FailedMidway,
     FunctionImage,
     HttpAnswer,
     HttpCall,
     InstanceStartFailed,
     Invocation,
+    StreamedBody,
 )
+from emulator.services.fc.runtime.pieces import Gate, SentPieces
 from emulator.services.fc.runtime.polling_agents import polling_program
 from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
@@ -124,9 +133,11 @@ class RuntimeApi:
         if (request.method, page) == ("GET", "next"):
             return process.poll(respond)
         request_id, _, kind = page.rpartition("/")
+        if (request.method, kind) == ("POST", "part"):
+            return process.part(request_id, request, respond)
         known = request.method == "POST" and kind in {"response", "error"}
         if known and process.answered(request_id, request, ok=kind == "response"):
-            respond(Response(200, b"{}", [("Content-Type", "application/json")]))
+            respond(_taken())
         else:
             respond(_not_found())
         return None
@@ -138,12 +149,17 @@ class RuntimeApi:
         return self._processes.get(secret), rest.removeprefix(_PREFIX)
 
 
+def _taken() -> Response:
+    return Response(200, b"{}", [("Content-Type", "application/json")])
+
+
 def _not_found() -> Response:
     return Response(404, b"{}", [("Content-Type", "application/json")])
 
 
 ADDRESS_VARIABLE = "FC_RUNTIME_API"
 _HTTP_FIELD = "x-fc-http-params"
+_STREAM_FIELD = "x-localyun-stream"
 
 
 class PollingLauncher:
@@ -171,6 +187,7 @@ class PollingLauncher:
             undo.callback(process.abandon)
             address = await self._api.open(process)
             process.at_end(lambda: self._api.forget(address))
+            process.at_end(process.cut_short)
             isolated = await self._forker.isolated(image.runtime)
             variables = {**polling.variables, ADDRESS_VARIABLE: address}
             program = program_of(
@@ -195,6 +212,14 @@ class PollingLauncher:
         await self._api.close()
 
 
+class _Open(NamedTuple):
+    """A call that is not answered yet."""
+
+    future: Pending
+    began: float
+    streams: bool
+
+
 class PollingProcess(ProgramProcess):
     """An `InstanceProcess` that gets its calls by polling. ``polled`` is resolved by its first poll."""
 
@@ -203,7 +228,8 @@ class PollingProcess(ProgramProcess):
         self._limit = response_limit
         self.queue = CallQueue()
         self.polled: asyncio.Future[None] = self._loop.create_future()
-        self._open: dict[str, tuple[Pending, float]] = {}
+        self._open: dict[str, _Open] = {}
+        self._streams: dict[str, tuple[SentPieces, Gate]] = {}
 
     def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
         """Answer a poll, now or when there is a call."""
@@ -212,11 +238,16 @@ class PollingProcess(ProgramProcess):
         return self.queue.poll(respond)
 
     def answered(self, request_id: str, request: Request, *, ok: bool) -> bool:
-        """Take the answer to a call; return whether there is such a call."""
+        """Take the answer to a call, or the end of one; return whether there is such a call."""
+        if request_id in self._streams:
+            if ok and request.body:
+                self._streams[request_id][0].put(request.body)
+            self._end_stream(request_id, ok=ok)
+            return True
         waiting = self._open.pop(request_id, None)
         if waiting is None:
             return False
-        future, began = waiting
+        future, began, _ = waiting
         http = _http_answer(request.headers.get(_HTTP_FIELD)) if ok else None
         body, size = request.body, len(request.body)
         answer = self._answer(
@@ -225,23 +256,60 @@ class PollingProcess(ProgramProcess):
         self._resolve(future, answer)
         return True
 
+    def part(self, request_id: str, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Take a piece of an answer; the first one comes with status and fields, and answers the call."""
+        opened, http = self._open.get(request_id), _http_answer(request.headers.get(_HTTP_FIELD))
+        if opened is not None and opened.streams and http is not None:
+            del self._open[request_id]
+            gate = Gate()
+            pieces = SentPieces(gate)
+            self._streams[request_id] = pieces, gate
+            answer = self._answer(b"", (self._loop.time() - opened.began) * 1000, http=http)
+            self._resolve(opened.future, replace(answer, over_memory=False, stream=StreamedBody(pieces)))
+        if request_id not in self._streams:
+            respond(_not_found())
+            return None
+        pieces, gate = self._streams[request_id]
+        pieces.put(request.body)
+        return gate.pass_on(lambda: respond(_taken()))
+
+    def cut_short(self) -> None:
+        """End the answers under way of a process that has ended."""
+        for pieces, _ in self._streams.values():
+            pieces.end(ConnectionLost("the process has ended"))
+        self._streams.clear()
+
+    def _end_stream(self, request_id: str, *, ok: bool) -> None:
+        over = self._answer(b"", 0.0).over_memory
+        error = ConnectionLost("it took too much memory") if over else None if ok else FailedMidway()
+
+        def end() -> None:
+            pieces, _ = self._streams.pop(request_id, (None, None))
+            if pieces is not None:
+                pieces.end(error)
+
+        assert self._log is not None
+        self._log.settle("", end)
+
     def outgrown(self, request_id: str, limit: int) -> None:
         """Take note that the answer to a call is larger than *limit* bytes."""
         waiting = self._open.pop(request_id, None)
         if waiting is not None:
-            future, began = waiting
-            self._resolve(future, self._answer(b"", (self._loop.time() - began) * 1000, size=limit + 1))
+            duration_ms = (self._loop.time() - waiting.began) * 1000
+            self._resolve(waiting.future, self._answer(b"", duration_ms, size=limit + 1))
+        elif request_id in self._streams:
+            self._end_stream(request_id, ok=False)
 
     def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
-        began = self._loop.time()
         request_id = call.request_id
-        self._open[request_id] = (future, began)
+        opened = _Open(future, self._loop.time(), call.stream and call.http is not None)
+        self._open[request_id] = opened
         response = Response(200, call.event, _fields(self._image, kind, call))
         self.queue.put(response)
 
         def settle(_: Pending) -> None:
             self.queue.withdraw(response)
-            if self._open.get(request_id) == (future, began):
+            if self._open.get(request_id) is opened:
                 del self._open[request_id]
 
         future.add_done_callback(settle)
@@ -254,6 +322,8 @@ def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:
     fields += [("Content-Type", "application/octet-stream"), ("x-fc-function-deadline", str(deadline))]
     if call.http is not None:
         fields.append((_HTTP_FIELD, _http_params(call.http)))
+        if call.stream:
+            fields.append((_STREAM_FIELD, "1"))
     return fields
 
 

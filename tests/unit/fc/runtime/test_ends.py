@@ -91,18 +91,16 @@ def test_zygote_ends_quietly_when_its_server_died_before_reading():
 
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="needs a second interpreter, the one under the virtualenv")
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_runtime_can_be_mapped_to_an_interpreter(functions, method):
+async def test_runtime_can_be_mapped_to_an_interpreter(functions, method):
     """Each interpreter has a zygote of its own; other runtimes stay on the emulator's."""
     other = str(Path(sys.base_prefix) / "bin" / "python3")
     code = "import sys\ndef handler(event, context): return sys.prefix"
     mapped = functions.image(code, runtime="python2.7")
     usual = functions.image(code)
 
-    async def scenario(pool):
+    async with functions.pool(interpreters={"python2.7": other}, start_method=method) as pool:
         results = [await pool.invoke(image, functions.invocation()) for image in (mapped, usual)]
-        return [result.body.decode() for result in results], results[0].log
-
-    prefixes, log = functions.run(scenario, interpreters={"python2.7": other}, start_method=method)
+        prefixes, log = [result.body.decode() for result in results], results[0].log
 
     assert prefixes == [sys.base_prefix, sys.prefix]
     assert b"WARNING" not in log

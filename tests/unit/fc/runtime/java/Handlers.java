@@ -114,4 +114,37 @@ public class Handlers implements StreamRequestHandler, FunctionInitializer, PreF
                 + request.getParameter("x") + " " + request.getReader().readLine());
         }
     }
+
+    /** Writes a piece, waits for the file that the request names, and writes another or fails. */
+    public static class Slow implements HttpRequestHandler {
+        @Override
+        public void handleRequest(HttpServletRequest request, HttpServletResponse response, Context context)
+            throws IOException {
+            response.setStatus(201);
+            response.setHeader("X-Own", "a");
+            if (request.getParameter("length") != null) {
+                response.setContentLength(4);
+            }
+            OutputStream output = response.getOutputStream();
+            output.write("one ".getBytes("UTF-8"));
+            output.flush();
+            String awaited = request.getParameter("go");
+            while (awaited != null && !new java.io.File(awaited).exists()) {
+                try {
+                    Thread.sleep(5);
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+            }
+            if (request.getParameter("fail") != null) {
+                throw new IOException("oops");
+            }
+            if (request.getParameter("exit") != null) {
+                Runtime.getRuntime().halt(3);
+            }
+            if (request.getParameter("length") == null) {
+                response.getWriter().print("two " + response.isCommitted());
+            }
+        }
+    }
 }

@@ -11,6 +11,9 @@ namespace localyun;
 require __DIR__ . '/messages.php';
 
 const HTTP_FIELD = 'x-fc-http-params';
+const STREAM_FIELD = 'x-localyun-stream';
+const SHORT = 1024 * 1024; // a body of a known size up to this is sent at once
+const PIECE = 8192;
 const HOOKS = [
     1 => 'x-fc-function-initializer',
     2 => 'x-fc-instance-lifecycle-pre-stop-handler',
@@ -146,8 +149,33 @@ function handler_of(string $handler): string
     return $function;
 }
 
-/** Serve one call and return body and header lines of the answer. */
-function perform(array $fields, string $event): array
+/** Return the pieces of a body whose size is not known, or large; null of another. */
+function pieces_of($body): ?\Generator
+{
+    if (!is_object($body) || ($body->getSize() ?? PHP_INT_MAX) <= SHORT) {
+        return null;
+    }
+    if ($body instanceof Body) {
+        return $body->pieces();
+    }
+    $read = function () use ($body) {
+        if ($body->isSeekable()) {
+            $body->rewind();
+        }
+        while (!$body->eof()) {
+            yield $body->read(PIECE);
+        }
+    };
+    return $read();
+}
+
+/**
+ * Serve one call and return body and header lines of the answer.
+ *
+ * Where the call allows it, a body that is not known to be short goes to $send as it is written, its first piece with
+ * the header lines.
+ */
+function perform(array $fields, string $event, callable $send): array
 {
     $hook = HOOKS[(int) ($fields['x-fc-function-type'] ?? 0)] ?? null;
     $context = context_of($fields);
@@ -166,7 +194,19 @@ function perform(array $fields, string $event): array
         throw new \UnexpectedValueException('an HTTP handler has to return a response');
     }
     $described = ['status' => $answer->getStatusCode(), 'headersMap' => (object) $answer->getHeaders()];
-    return [(string) $answer->getBody(), [HTTP_FIELD . ': ' . base64_encode(json_encode($described))]];
+    $lines = [HTTP_FIELD . ': ' . base64_encode(json_encode($described))];
+    $pieces = isset($fields[STREAM_FIELD]) ? pieces_of($answer->getBody()) : null;
+    if ($pieces === null) {
+        return [(string) $answer->getBody(), $lines];
+    }
+    foreach ($pieces as $piece) {
+        if ($piece !== '') {
+            flush();
+            $send($piece, $lines);
+            $lines = [];
+        }
+    }
+    return ['', $lines];
 }
 
 /** Return what a caller gets of a failure. */
@@ -197,7 +237,8 @@ function main(): void
         [$fields, $event] = $api->next();
         $logger->requestId = $fields['x-fc-request-id'];
         try {
-            [$body, $lines] = perform($fields, $event);
+            $send = fn (string $piece, array $lines) => $api->post($logger->requestId, 'part', $piece, $lines);
+            [$body, $lines] = perform($fields, $event, $send);
             $kind = 'response';
         } catch (\Throwable $failure) {
             [$body, $lines, $kind] = [json_encode(describe($failure), JSON_UNESCAPED_SLASHES), [], 'error'];

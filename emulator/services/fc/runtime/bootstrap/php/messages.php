@@ -10,31 +10,65 @@
 
 namespace localyun;
 
-/** A body that is read from its beginning. */
+/**
+ * A body: a text, or what is read while it is sent: an open file, an iterator, or a function of the number of bytes
+ * wanted that returns false or null at the end.
+ *
+ * Source: PSR-7; ringcentral/psr7, stream_for.
+ */
 class Body
 {
-    private string $content;
-    private int $at = 0;
+    private const WANTED = 8192;
 
-    public function __construct(string $content)
+    private string $content = '';
+    private int $at = 0;
+    private ?\Closure $source = null;
+
+    public function __construct($content)
     {
-        $this->content = $content;
+        if (is_resource($content)) {
+            $this->source = fn (int $wanted) => feof($content) ? null : fread($content, $wanted);
+        } elseif ($content instanceof \Iterator) {
+            $begun = false;
+            $this->source = function () use ($content, &$begun) {
+                if ($begun) {
+                    $content->next(); // not before the next piece is wanted
+                }
+                $begun = true;
+                return $content->valid() ? (string) $content->current() : null;
+            };
+        } elseif (!is_scalar($content) && is_callable($content)) {
+            $this->source = \Closure::fromCallable($content);
+        } else {
+            $this->content = (string) $content;
+        }
     }
 
     public function __toString(): string
     {
+        $this->fill(PHP_INT_MAX);
         return $this->content;
+    }
+
+    /** Return the pieces of the whole body as its source has them; none of them is kept. */
+    public function pieces(): \Generator
+    {
+        if ($this->content !== '') {
+            yield $this->content;
+        }
+        while (($piece = $this->pull()) !== null) {
+            yield $piece;
+        }
     }
 
     public function getContents(): string
     {
-        $rest = substr($this->content, $this->at);
-        $this->at = strlen($this->content);
-        return $rest;
+        return $this->read(PHP_INT_MAX);
     }
 
     public function read(int $length): string
     {
+        $this->fill($length > PHP_INT_MAX - $this->at ? PHP_INT_MAX : $this->at + $length);
         $piece = substr($this->content, $this->at, $length);
         $this->at += strlen($piece);
         return $piece;
@@ -53,12 +87,30 @@ class Body
 
     public function eof(): bool
     {
+        $this->fill($this->at + 1);
         return $this->at >= strlen($this->content);
     }
 
-    public function getSize(): int
+    public function getSize(): ?int
     {
-        return strlen($this->content);
+        return $this->source === null ? strlen($this->content) : null;
+    }
+
+    private function fill(int $size): void
+    {
+        while (strlen($this->content) < $size && ($piece = $this->pull()) !== null) {
+            $this->content .= $piece;
+        }
+    }
+
+    private function pull(): ?string
+    {
+        $piece = $this->source === null ? null : ($this->source)(self::WANTED);
+        if ($piece === null || $piece === false) {
+            $this->source = null;
+            return null;
+        }
+        return (string) $piece;
     }
 }
 
@@ -73,7 +125,7 @@ class Message
         foreach ($headers as $name => $values) {
             $this->headers[$name] = array_map('strval', is_array($values) ? array_values($values) : [$values]);
         }
-        $this->body = $body instanceof Body ? $body : new Body((string) $body);
+        $this->body = $body instanceof Body ? $body : new Body($body);
     }
 
     public function getProtocolVersion(): string
@@ -128,7 +180,7 @@ class Message
     public function withBody($body): self
     {
         $copy = clone $this;
-        $copy->body = $body instanceof Body ? $body : new Body((string) $body);
+        $copy->body = $body instanceof Body ? $body : new Body($body);
         return $copy;
     }
 }

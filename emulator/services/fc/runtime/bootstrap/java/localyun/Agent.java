@@ -44,7 +44,8 @@ public final class Agent {
         try {
             Answer answer;
             try {
-                answer = functions.perform(call);
+                answer = functions.perform(call, (piece, http) ->
+                    post(call.requestId() + "/part", new Answer("part", piece, http)));
             } catch (Throwable failure) { // whatever user code throws is the caller's
                 Failure described = Failure.of(failure);
                 System.err.println(call.logLine("ERROR", described.text()));

@@ -13,6 +13,7 @@ import java.util.Map;
 /** One call as the runtime interface hands it out: header fields and the event. */
 final class Call {
     static final String HTTP_FIELD = "x-fc-http-params";
+    static final String STREAM_FIELD = "x-localyun-stream";
     private static final DateTimeFormatter TIME =
         DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
 

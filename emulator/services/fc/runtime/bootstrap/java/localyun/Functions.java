@@ -23,10 +23,10 @@ final class Functions {
     };
     private final Map<String, Object> made = new HashMap<>();
 
-    Agent.Answer perform(Call call) throws Exception {
+    Agent.Answer perform(Call call, Http.Parts parts) throws Exception {
         int kind = call.number("x-fc-function-type");
         if (kind == 0) {
-            return call.http() == null ? event(call) : request(call);
+            return call.http() == null ? event(call) : request(call, parts);
         }
         String handler = call.field(HOOK_FIELDS[kind]);
         Object owner = owner(handler);
@@ -49,11 +49,11 @@ final class Functions {
         return new Agent.Answer("response", Pojos.write(result).getBytes(StandardCharsets.UTF_8), null);
     }
 
-    private Agent.Answer request(Call call) throws Exception {
+    private Agent.Answer request(Call call, Http.Parts parts) throws Exception {
         String handler = call.field("x-fc-function-handler");
         Object owner = owner(handler);
         Method method = find(owner, handler, required(owner, "HttpRequestHandler", handler));
-        Http http = new Http(call);
+        Http http = new Http(call, parts);
         method.invoke(owner, http.request(), http.response(), Contexts.of(call));
         return new Agent.Answer("response", http.body(), http.described());
     }

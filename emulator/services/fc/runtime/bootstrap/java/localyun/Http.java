@@ -27,18 +27,31 @@ import javax.servlet.WriteListener;
  * <p>Source: Function Compute, Java runtimes: HTTP handlers, which the names of the attributes are from.
  */
 final class Http {
+    /** Takes what is written while the handler runs; the first piece comes with status and fields. */
+    interface Parts {
+        void send(byte[] piece, String described) throws IOException;
+    }
+
+    /** A body up to this many bytes whose length is told is sent at once; another waits for a flush or this many. */
+    private static final int SHORT = 1024 * 1024;
+    private static final int FULL = 64 * 1024;
+
     private final Call call;
     private final Map<String, Object> asked;
     private final Map<String, Object> attributes = new HashMap<>();
     private final TreeMap<String, List<String>> sent = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     private final TreeMap<String, List<String>> answered = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     private final ByteArrayOutputStream body = new ByteArrayOutputStream();
-    private final PrintWriter writer = new PrintWriter(new OutputStreamWriter(body, StandardCharsets.UTF_8));
+    private final Output output = new Output();
+    private final PrintWriter writer = new PrintWriter(new OutputStreamWriter(output, StandardCharsets.UTF_8));
+    private Parts parts;
+    private boolean committed;
     private int status = 200;
 
     @SuppressWarnings("unchecked")
-    Http(Call call) {
+    Http(Call call, Parts parts) {
         this.call = call;
+        this.parts = call.field(Call.STREAM_FIELD).isEmpty() ? null : parts;
         asked = call.http();
         sent.putAll((Map<String, List<String>>) asked.get("headersMap"));
         attributes.put("FC_REQUEST_PATH", asked.get("path"));
@@ -46,9 +59,24 @@ final class Http {
         attributes.put("FC_REQUEST_CLIENT_IP", asked.get("clientIP"));
     }
 
+    /** Return what has not been sent yet; nothing is sent from here on. */
     byte[] body() {
+        parts = null;
         writer.flush();
         return body.toByteArray();
+    }
+
+    private void commit() throws IOException {
+        if (parts != null && !isShort() && (body.size() > 0 || !committed)) {
+            parts.send(body.toByteArray(), committed ? null : described());
+            committed = true;
+            body.reset();
+        }
+    }
+
+    private boolean isShort() {
+        String length = first(answered, "Content-Length");
+        return length != null && length.matches("[0-9]{1,9}") && Integer.parseInt(length) <= SHORT;
     }
 
     /** Return status and fields as the runtime interface takes them. */
@@ -137,7 +165,7 @@ final class Http {
             tell(method.getName(), given == null ? new Object[0] : given));
     }
 
-    private Object tell(String name, Object[] given) {
+    private Object tell(String name, Object[] given) throws IOException {
         switch (name) {
             case "setStatus":
             case "sendError":
@@ -167,30 +195,42 @@ final class Http {
             case "getHeaderNames":
                 return answered.keySet();
             case "getOutputStream":
-                return new Output(body);
+                return output;
             case "getWriter":
                 return writer;
             case "getCharacterEncoding":
                 return "UTF-8";
             case "isCommitted":
-                return false;
+                return committed;
             case "reset":
             case "resetBuffer":
-                body();
-                body.reset();
+                return discard();
+            case "flushBuffer":
+                writer.flush();
                 return null;
+            case "setContentLength":
+            case "setContentLengthLong":
+                return answered.put("Content-Length", list(given[0]));
             case "encodeURL":
             case "encodeRedirectURL":
                 return given[0];
-            case "flushBuffer":
             case "setCharacterEncoding":
-            case "setContentLength":
-            case "setContentLengthLong":
             case "setBufferSize":
-                return null; // the whole body is sent at the end, in UTF-8
+                return null; // texts are sent in UTF-8
             default:
                 throw new UnsupportedOperationException("HttpServletResponse." + name);
         }
+    }
+
+    private Object discard() {
+        if (committed) {
+            throw new IllegalStateException("a part of the answer has been sent");
+        }
+        Parts kept = parts;
+        body();
+        body.reset();
+        parts = kept;
+        return null;
     }
 
     private Object print(String text) {
@@ -269,21 +309,23 @@ final class Http {
         }
     }
 
-    private static final class Output extends ServletOutputStream {
-        private final ByteArrayOutputStream target;
-
-        Output(ByteArrayOutputStream target) {
-            this.target = target;
+    private final class Output extends ServletOutputStream {
+        @Override
+        public void write(int octet) throws IOException {
+            write(new byte[] {(byte) octet}, 0, 1);
         }
 
         @Override
-        public void write(int octet) {
-            target.write(octet);
+        public synchronized void write(byte[] source, int from, int size) throws IOException {
+            body.write(source, from, size);
+            if (body.size() >= FULL) {
+                commit();
+            }
         }
 
         @Override
-        public void write(byte[] source, int from, int size) {
-            target.write(source, from, size);
+        public synchronized void flush() throws IOException {
+            commit();
         }
 
         @Override
