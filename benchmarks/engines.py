@@ -116,7 +116,8 @@ def installed_elasticmq() -> Path | None:
     if not jars.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pom.xml").write_text(POM, encoding="ascii")
-        command = [maven, "-q", "-B", "-Dstyle.color=never", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
+        plain = ("-q", "-B", "-Dstyle.color=never")
+        command = [maven, *plain, "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
         subprocess.run(command, cwd=folder, check=True)
     return jars
 
