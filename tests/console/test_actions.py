@@ -237,6 +237,15 @@ def test_names_and_ids_of_all_kinds_are_found(console, localyun, asked, kind):
     )
 
 
+@pytest.fixture
+def _put_back(localyun):
+    before = localyun.checkpoint("before-many")
+    yield
+    before.restore()
+    before.delete()
+
+
+@pytest.mark.usefixtures("_put_back")
 def test_faults_mocks_and_accounts_are_listed_in_pages(console, localyun):
     """What is beyond the first fifty rows stands on the next page."""
     for number in range(60):

@@ -21,7 +21,7 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
-from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
+from emulator.cli.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 
