@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from emulator.testing.errors import NotInstalled, TestingError
+from emulator.testing.api import NotInstalled, TestingError
 from emulator.testing.kit import Localyun
 
 if TYPE_CHECKING:
