@@ -54,8 +54,8 @@ def translate(parser: ArgumentParser) -> None:
 class Outline:
     """Stands for the parser of a command of which only the name and the summary are shown: it takes everything in."""
 
-    def __init__(self, **given: object) -> None:
-        del given
+    def __init__(self, **arguments: object) -> None:
+        del arguments
 
     def __getattr__(self, name: str) -> Any:
         return self
@@ -63,7 +63,7 @@ class Outline:
     def __getitem__(self, name: str) -> Any:
         return self
 
-    def __call__(self, *given: object, **named: object) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> Any:
         """Take anything in."""
         return self
 

@@ -151,7 +151,7 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
         "delay": arguments.delay,
     }
     counts = {name: getattr(arguments, name) for name in ("after", "times", "probability", "seed")}
-    body = {"match": _given(match), "do": _given(do), **_given(counts)}
+    body = {"match": _nonempty(match), "do": _nonempty(do), **_nonempty(counts)}
     made = connect(settings).admin("POST", "faults", body)
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
@@ -172,7 +172,7 @@ def remove_fault(arguments: Namespace, settings: Settings) -> int:
 def add_mock(arguments: Namespace, settings: Settings) -> int:
     """Answer calls of a function in its place."""
     answers = _answers(arguments)
-    body = {"function": arguments.function, "answers": answers, **_given({"then": arguments.then})}
+    body = {"function": arguments.function, "answers": answers, **_nonempty({"then": arguments.then})}
     made = connect(settings).admin("POST", "mocks", body)
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
@@ -266,7 +266,7 @@ def _remove(arguments: Namespace, settings: Settings, page: str) -> int:
     return tell(arguments, _("removed {number}", number=done["removed"]), done)
 
 
-def _given(members: dict[str, Any]) -> dict[str, Any]:
+def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
