@@ -38,13 +38,13 @@ from emulator.services.fc.codec import (
     query,
     ref_of,
     service_of,
+    times_of,
     truth,
     whole_number,
 )
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.service import FunctionCompute
-from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -59,12 +59,21 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
-    lane = stored.lane
-    times = {"createdTime": iso_seconds(stored.created_at), "lastModifiedTime": iso_seconds(stored.modified_at)}
+    lane, times = stored.lane, times_of(stored.created_at, stored.modified_at)
     said = write(_CONFIG_FIELDS[generation], stored.config)
     if generation == "3.0":
-        return {"functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier), **times, **said}
-    return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
+        return {
+            "functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier),
+            **times,
+            **said,
+        }
+    return {
+        "service": lane.service,
+        "function": lane.function,
+        "qualifier": lane.qualifier,
+        **times,
+        **said,
+    }
 
 
 @operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)

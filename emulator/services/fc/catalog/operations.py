@@ -10,6 +10,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc.attributes import Field, is_custom, read
+from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.attachments import check_tags
 from emulator.services.fc.code.store import code_source
@@ -38,7 +39,6 @@ from emulator.services.fc.codec import (
     valid_text,
     writable_service,
 )
-from emulator.services.fc.dialects import codec as forms
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Alias, Function
 from emulator.services.fc.service import FunctionCompute

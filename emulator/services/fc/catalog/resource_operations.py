@@ -1,4 +1,4 @@
-"""Operations on layers, custom domains, VPC bindings and event sources.
+"""Operations on layers, VPC bindings and event sources.
 
 The versions of the API differ in a few names.
 
@@ -11,7 +11,6 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.catalog.domains import Domain, shown
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
@@ -21,7 +20,6 @@ from emulator.services.fc.codec import (
     WITH_SERVICES,
     api_of,
     function_of,
-    if_match,
     json_answer,
     json_body,
     large_body,
@@ -149,79 +147,6 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
     public = truth(query(call, "public")) or query(call, "acl") == "1"
     fc.layers.set_public(call.tenant, call.path["layer"], public=public)
     return no_content()
-
-
-def render_domain(domain: Domain) -> dict[str, Any]:
-    """Write a domain, without its private key."""
-    return {
-        "domainName": domain.name,
-        "accountId": domain.tenant.account,
-        "apiVersion": domain.api,
-        **shown(domain.config),
-        "createdTime": iso_seconds(domain.created_at),
-        "lastModifiedTime": iso_seconds(domain.modified_at),
-    }
-
-
-@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
-def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Make a domain.
-
-    Raises: InvalidArgument, DomainNameAlreadyExists.
-    Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
-def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show a domain.
-
-    Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
-def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a domain; what the body leaves out stays.
-
-    Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
-    Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.update(
-        call.tenant,
-        call.path["domain"],
-        json_body(call),
-        api_of(call),
-        if_match(call),
-        call.now,
-    )
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
-def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a domain.
-
-    Raises: DomainNameNotFound, PreconditionFailed.
-    Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
-    return no_content()
-
-
-@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
-def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List domains by name.
-
-    Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    page = fc.sources.domains.page(call.tenant, slice_of(call))
-    rows = [render_domain(domain) for domain in page.items]
-    return page_answer("customDomains", rows, page.next_marker)
 
 
 def _owner(call: OperationRequest) -> tuple[str, str]:
