@@ -16,13 +16,11 @@ from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
-from emulator.services.fc.asynchronous.records import AsyncConfigs, Tasks
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.attachments import Attachments, Tagging
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
 from emulator.services.fc.catalog.functions import Functions, Services
@@ -106,8 +104,6 @@ class FunctionCompute:
             dependents=dependents,
         )
         self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
-        self.tagging = Tagging(store)
-        self.attachments = Attachments(database, store, resolver)
 
         self._capacity_store = capacity_store = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
@@ -131,8 +127,7 @@ class FunctionCompute:
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
-        async_store = AsyncStore(database)
-        self.async_configs = AsyncConfigs(async_store, resolver)
+        self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
             database=database,
@@ -147,7 +142,6 @@ class FunctionCompute:
             interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
         )
-        self.tasks = Tasks(async_store, resolver, self.async_queue.stop)
         self.sources = EventSources(
             store=trigger_store,
             database=database,
@@ -216,7 +210,6 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
-        self.attachments.clear()
         self.layers.clear()
         self.store.clear()
         self._keys.forget()

@@ -12,7 +12,6 @@ from emulator.http.message import Response
 from emulator.services.fc.attributes import Field, is_custom, read
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.attachments import check_tags
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     V2016,
@@ -123,7 +122,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
         raise InvalidArgument("handler is required")
-    tags = check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
+    tags = fields.check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
     function = await fc.functions.create(call.tenant, service, body.get("functionName"), values, source, call.now, tags)
     return _function_answer(fc, call, function)
@@ -226,7 +225,7 @@ def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
-        tags=fc.tagging.tags(tenant, f"functions/{function.name}"),
+        tags=fc.store.tags(tenant, f"functions/{function.name}"),
         switch=fc.capacity.switch(tenant, function.name),
     )
 

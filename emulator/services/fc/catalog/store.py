@@ -3,11 +3,22 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import ABSENT, field, fields_of, frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
+from emulator.services.fc.model import (
+    Alias,
+    Code,
+    Function,
+    FunctionConfig,
+    FunctionRef,
+    Scope,
+    Service,
+    ServiceConfig,
+    Version,
+)
 from emulator.storage.database import Database, Schema
 
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
@@ -49,6 +60,10 @@ class Slice:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
+EVERY = Slice(limit=1_000_000)
+"""All of a list."""
+
+
 class Loaded(NamedTuple):
     """What came from the functions folder, by key."""
 
@@ -87,7 +102,11 @@ _ONE_FUNCTION = (
     f"SELECT {_FUNCTION} FROM fc_functions "  # noqa: S608 - constants
     "WHERE account = ? AND region = ? AND service = ? AND version = ? AND name = ?"
 )
+_ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _IN_SCOPE = "account = ? AND region = ? AND scope_service = ? AND scope_function = ?"
+
+
+AttachmentKind = Literal["vpc", "event-source"]
 
 
 class CountingStore:
@@ -281,6 +300,23 @@ class CatalogStore(CountingStore):
         )
         return [row[0] for row in rows]
 
+    # --- VPC bindings and event sources --------------------------------------------------------------------------
+
+    def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
+        """Write an attachment of a service (then without a function) or a function, unless it is there."""
+        sql = "INSERT OR IGNORE INTO fc_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        self._database.write(sql, (*_at(owner, kind), name, now))
+
+    def attached(self, owner: FunctionRef, kind: AttachmentKind) -> dict[str, Millis]:
+        """Return the attachments of *owner* by name, with the timestamps they were made at."""
+        sql = f"SELECT name, created_at FROM fc_attachments WHERE {_ATTACHED}"  # noqa: S608 - constants
+        return dict(self._database.read(sql, _at(owner, kind)).fetchall())
+
+    def detach(self, owner: FunctionRef, kind: AttachmentKind, name: str) -> bool:
+        """Remove an attachment; return whether it was there."""
+        sql = f"DELETE FROM fc_attachments WHERE {_ATTACHED} AND name = ?"  # noqa: S608 - constants
+        return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
+
     # --- everything ----------------------------------------------------------------------------------------------
 
     def loaded(self, tenant: Tenant) -> Loaded:
@@ -332,7 +368,7 @@ class CatalogStore(CountingStore):
 
     def clear(self) -> None:
         """Remove everything."""
-        for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags"):
+        for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags", "fc_attachments"):
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
@@ -362,6 +398,10 @@ class CatalogStore(CountingStore):
                 )
                 values += [tenant.account, tenant.region, kind, key, value]
         return self._database.read(sql + " ORDER BY name LIMIT ?", (*values, part.limit + 1)).fetchall()
+
+
+def _at(owner: FunctionRef, kind: AttachmentKind) -> tuple[str, ...]:
+    return (owner.tenant.account, owner.tenant.region, kind, owner.service, owner.function, owner.qualifier)
 
 
 def _scoped(tenant: Tenant, scope: Scope) -> tuple[str, str, str, str]:
