@@ -14,10 +14,9 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Items, Shape, Text
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
-from emulator.services.fc.model import LATEST, FunctionRef, Scope
+from emulator.services.fc.model import LATEST, FunctionRef, Scope, Slice
 from emulator.wire import large_json
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest

@@ -4,7 +4,7 @@ The operations live in collaborators, one per kind of resource; here they are jo
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions, Services
+from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
@@ -79,7 +79,7 @@ class FunctionCompute:
     ) -> None:
         self._clock = clock
         self._database = database
-        self._ids = ids
+        self.ids = ids
         self._endpoint = endpoint
         self.instances = instances
         self.tenant = Tenant(account, region)
@@ -92,7 +92,6 @@ class FunctionCompute:
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layers = layers = Layers(LayerStore(database), codes, packages, effects)
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.catalog = Services(store, ids, effects, resolver)
         self.functions = Functions(
             store=store,
             ids=ids,
@@ -326,7 +325,7 @@ class FunctionCompute:
             function=function,
             qualifier=qualifier,
             event=event,
-            request_id=request_id or self._ids.uuid(),
+            request_id=request_id or self.ids.uuid(),
             now=self._clock.now(),
             origin=origin,
         )
@@ -356,6 +355,10 @@ class FunctionCompute:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
         return self.resolver.function(tenant, service or "", function, qualifier)
+
+    def retire(self, families: Iterable[str]) -> None:
+        """End the warm instances of *families*, whose configuration has changed, after the commit."""
+        self._effects.retire(families)
 
     def code_url(self, token: str) -> str:
         """Return the address a token's zip is served at."""

@@ -10,7 +10,6 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import read
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.store import EVERY
 from emulator.services.fc.codec import (
     V2016,
     V2021,
@@ -31,7 +30,7 @@ from emulator.services.fc.codec import (
     writable_service,
 )
 from emulator.services.fc.errors import InvalidArgument, function_not_found
-from emulator.services.fc.model import function_arn, service_arn
+from emulator.services.fc.model import EVERY, function_arn, service_arn
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -79,7 +78,7 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
     Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
     """
     if service := writable_service(call):
-        fc.catalog.require(call.tenant, service)
+        fc.resolver.service(call.tenant, service)
     place = await fc.packages.upload_place(call.tenant)
     return json_answer(
         {
@@ -277,7 +276,7 @@ def _resource(fc: FunctionCompute, call: OperationRequest, arn: str, kind: Liter
     if actual != kind or not name or "/" in name:
         raise InvalidArgument(f"resourceArn '{arn[:200]}' does not name one of the {kind}")
     if kind == "services":
-        fc.catalog.require(call.tenant, name)
+        fc.resolver.service(call.tenant, name)
     elif fc.store.function(call.tenant, "", name) is None:
         raise function_not_found(name)
     return tail
