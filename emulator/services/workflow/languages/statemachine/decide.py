@@ -31,8 +31,8 @@ from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, S
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine import details
-from emulator.services.workflow.languages.statemachine.data import Data
 from emulator.services.workflow.languages.statemachine.evaluating import (
+    Data,
     built,
     chosen_branch,
     constructed_input,
