@@ -10,7 +10,7 @@ from emulator.services.workflow import limits
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
-from emulator.services.workflow.naming import DIALECT, demands, subject
+from emulator.services.workflow.ports import DIALECT, demands, subject
 from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of

@@ -19,10 +19,16 @@ from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.maps.store import MapRunStore
-from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.naming import DIALECT, subject
-from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
-from emulator.services.workflow.schedules.model import DueSchedule, execution_input
+from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
+from emulator.services.workflow.ports import (
+    DIALECT,
+    FunctionInvoker,
+    HttpCaller,
+    MessageSender,
+    ObjectReader,
+    TaskGuard,
+    subject,
+)
 from emulator.services.workflow.schedules.schedules import Firing, Schedules
 from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants

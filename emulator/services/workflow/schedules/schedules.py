@@ -25,9 +25,9 @@ from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.flows.flows import Flows
-from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.schedules.model import (
+from emulator.services.workflow.model import (
     DueSchedule,
+    FlowRecord,
     ScheduleId,
     ScheduleRecord,
     ScheduleSettings,

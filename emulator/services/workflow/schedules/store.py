@@ -5,9 +5,9 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.model import FlowId
-from emulator.services.workflow.schedules.model import (
+from emulator.services.workflow.model import (
     DueSchedule,
+    FlowId,
     ScheduleId,
     ScheduleRecord,
     ScheduleSettings,
