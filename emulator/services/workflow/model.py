@@ -35,7 +35,7 @@ STATUS_OF = {
 """The status after each final event."""
 
 
-@frozen
+@frozen(kw_only=False)
 class FlowSettings:
     """What a caller chooses for a flow, beside its name and definition. ``environment`` is JSON text or ""."""
 
@@ -53,7 +53,7 @@ class FlowSettings:
         return self.execution_mode == "Express"
 
 
-@frozen
+@frozen(kw_only=False)
 class FlowRecord:
     """A flow as it is kept; with ``version``, as it was when that was published."""
 
@@ -68,7 +68,7 @@ class FlowRecord:
     version: str = ""
 
 
-@frozen
+@frozen(kw_only=False)
 class ExecutionRecord:
     """An execution as the API shows it. ``output``, ``error`` and ``cause`` are empty until it has ended."""
 
@@ -92,11 +92,9 @@ class ExecutionRecord:
         return self.stopped_at is None
 
 
-@frozen
-class NewExecution:
-    """What is kept when an execution is accepted."""
+class NewExecution(NamedTuple):
+    """What is kept of an accepted execution beside its flow; ``map_run`` and ``map_index`` of an element of a map."""
 
-    flow: FlowRecord
     name: str
     input: str
     callback_token: str
@@ -233,7 +231,7 @@ def execution_input(payload: str) -> str:
     return "" if payload.strip() == "null" else payload
 
 
-@frozen
+@frozen(kw_only=False)
 class ScheduleSettings:
     """What a caller chooses for a schedule beside its name. ``payload`` is the text of an object or of null, or ""."""
 
@@ -243,7 +241,7 @@ class ScheduleSettings:
     enabled: bool = True
 
 
-@frozen
+@frozen(kw_only=False)
 class ScheduleRecord:
     """A schedule as the API shows it."""
 

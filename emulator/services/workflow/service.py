@@ -104,7 +104,7 @@ class Workflow:
         )  # fmt: skip
         self._map_store = MapRunStore(database, tenants)
         self.maps = MapRuns(
-            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.report
+            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.accept
         )
         self._effects.connect(self._engine, self.executions, self.reports, self._retention, self.maps)
 
