@@ -254,16 +254,14 @@ async def perform_mock(
     return mock_result(answer)
 
 
-class LoneSteps:
-    """Runs steps. *call* makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
+Call = Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]]
+"""Makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
 
-    def __init__(
-        self,
-        programs: Programs,
-        clock: Clock,
-        ids: Ids,
-        call: Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]],
-    ) -> None:
+
+class LoneSteps:
+    """Runs steps; *call* makes real calls, with the rights of the account."""
+
+    def __init__(self, programs: Programs, clock: Clock, ids: Ids, call: Call) -> None:
         self._programs = programs
         self._clock = clock
         self._ids = ids
