@@ -28,8 +28,7 @@ from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
-from emulator.services.workflow.model import FlowSettings
-from emulator.services.workflow.schedules.model import ScheduleSettings
+from emulator.services.workflow.model import FlowSettings, ScheduleSettings
 from emulator.services.workflow.service import Workflow
 
 _log = logging.getLogger(__name__)
