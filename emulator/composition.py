@@ -58,9 +58,8 @@ from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
 from emulator.services.ram.admin import Accounts
-from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
-from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.service import AccessManagement, Authorizer
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow import admin as workflow_admin
@@ -372,7 +371,6 @@ class Composition:
             workflow=self._workflow,
             objects=self._objects,
             lab=lab,
-            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,

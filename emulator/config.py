@@ -9,11 +9,10 @@ and ``localyun config`` can say so.
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 
 FILE_NAME = "localyun.yaml"
 DEFAULT_REGION = "cn-hangzhou"

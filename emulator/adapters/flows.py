@@ -16,7 +16,7 @@ from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.naming import DIALECT, subject
+from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.push import GuardedClients, Home, PushPolicy

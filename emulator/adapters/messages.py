@@ -11,8 +11,7 @@ from emulator.services.fc.model import parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import QueueNotExist, TopicNotExist
-from emulator.services.mns.naming import DIALECT, subject
-from emulator.services.mns.ports import FunctionRefused
+from emulator.services.mns.ports import DIALECT, FunctionRefused, subject
 from emulator.services.mns.queues.model import Change
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings

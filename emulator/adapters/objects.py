@@ -10,8 +10,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference
-from emulator.oss.errors import OssError
-from emulator.oss.naming import DIALECT, subject
+from emulator.oss.errors import DIALECT, OssError, subject
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge, UploadPlace

@@ -12,7 +12,7 @@ from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.mns import front as message_rights
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.errors import access_denied as message_denied
-from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.service import Authorizer
 from emulator.services.workflow import naming as flow_rights
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.ports import (

@@ -4,7 +4,7 @@ from emulator.auth.permissions.conditions import Facts
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Principal
 from emulator.services.fc.runtime.model import Credentials
-from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.service import Authorizer
 from emulator.services.sts.service import DURATION_S, TemporaryKeys
 
 DEFAULT_ROLE = "AliyunFcDefaultRole"

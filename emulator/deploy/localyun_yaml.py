@@ -20,7 +20,7 @@ from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, 
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
 from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
-from emulator.wire.pop_errors import InvalidParameter
+from emulator.wire.rpc import InvalidParameter
 
 FILE = PARAMETERS._replace(form="file")
 """How the file writes attributes. Which it may name is documented in docs/configuration.md."""

@@ -12,12 +12,11 @@ puts the values in. ::
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
 from emulator.deploy.value_functions import json_value, written
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen, replace
 
 _OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
 _TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")

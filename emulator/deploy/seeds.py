@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,13 @@ from emulator.config import Config, ConfigError, placed
 from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
-from emulator.services.ram.policies import existing_policy
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.model import FlowSettings
@@ -159,7 +157,7 @@ class Seeds:
             kind, policy = PolicyType.CUSTOM, text
             if access.store.policy(account, text) is None:
                 kind = PolicyType.SYSTEM
-            policy = existing_policy(access.store, account, kind, text).name
+            policy = access.policy(account, kind, text).name
             if (kind, policy) not in present:
                 access.store.attach(holder, kind, policy, now)
 

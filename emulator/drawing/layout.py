@@ -5,13 +5,13 @@ The same graph gives the same drawing, to the last digit.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from emulator.drawing.model import END, START, Edge, Node, Scope
 from emulator.drawing.placement import Size, Way, arrange, place
 from emulator.drawing.routing import Point, route
 from emulator.drawing.text_width import LINE_HEIGHT, text_width, wrap
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 
 TITLE, SMALL = 13.0, 11.0
 """Font sizes of a step's name, and of everything else."""

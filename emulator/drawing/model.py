@@ -5,10 +5,9 @@ the same other step are one edge with both labels.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final, Literal
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.services.workflow.engine.model import Definition, ParameterError, RetryPolicy, StepList
 from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.expression.paths import Path

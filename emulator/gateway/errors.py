@@ -1,8 +1,17 @@
-"""What is refused before a service is known, and by the admin API; written as plain JSON."""
+"""What the gateway refuses: errors before a service is known and of the admin API, written as plain JSON.
 
+The latest requests whose signature was refused are kept to say why. No secret leaves this module.
+"""
+
+from collections import OrderedDict
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from emulator.kernel.errors import ErrorRow, ServiceError
+from emulator.auth.authenticator import Authenticator
+from emulator.http.message import Request
+from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
+from emulator.wire.operation import Parameter, operation
+from emulator.wire.request import OperationRequest
 
 ERRORS: Mapping[str, ErrorRow] = {
     "ForbiddenHost": ErrorRow(403, "The host name '{host}' is not served here."),  # rebound or misdirected
@@ -30,3 +39,77 @@ class GatewayError(ServiceError):
     """An error of the gateway itself."""
 
     table = ERRORS
+
+
+# --- refused signatures ------------------------------------------------------------------------------------------
+
+KEPT = 50
+_BODY = 16 * 1024
+"""A request with more than that is kept without its body, which few schemes sign."""
+
+
+class _Refusal(NamedTuple):
+    http: Request
+    scheme: Any
+    failure: AuthFailure
+
+
+class Refusals:
+    """The latest `KEPT` refused requests by their ids."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._refused: OrderedDict[str, _Refusal] = OrderedDict()
+
+    def add(self, call: OperationRequest, failure: AuthFailure) -> None:
+        """Keep a request that was refused."""
+        http = call.http
+        body = http.body if http.body_size <= _BODY else b""
+        kept = Request(http.method, http.target, http.headers, body, scheme=http.scheme)
+        failure.__traceback__ = None  # it holds the whole call
+        self._refused[call.request_id] = _Refusal(kept, call.scheme, failure)
+        while len(self._refused) > KEPT:
+            self._refused.popitem(last=False)
+
+    def explain(self, request: str, client: str = "") -> dict[str, Any] | None:
+        """Return why a request was refused, None when it is not among the latest ones.
+
+        ``reason`` is what authentication has found, ``cause`` what was different, in a word, with ``detail``;
+        ``server`` and ``client`` are the texts that were signed, ``client`` "" when it is neither given nor can be
+        guessed, and ``differs_at`` is where the two begin to differ.
+        """
+        refusal = self._refused.get(request)
+        if refusal is None:
+            return None
+        from emulator.auth.diagnosis import diagnose  # seldom needed
+
+        diagnosis = diagnose(refusal.http, refusal.scheme, refusal.failure, self._authenticator.key_of(refusal.http))
+        signed = client or diagnosis.client
+        return {
+            "request": request,
+            "method": refusal.http.method,
+            "target": refusal.http.target,
+            "scheme": refusal.failure.scheme,
+            "reason": refusal.failure.reason.name,
+            "cause": diagnosis.cause,
+            "detail": diagnosis.detail,
+            "server": diagnosis.server,
+            "client": signed,
+            "differs_at": _first_difference(diagnosis.server, signed) if signed else None,
+        }
+
+
+def _first_difference(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
+
+
+@operation(
+    "refused",
+    "GET /refused/{request}",
+    Parameter("client", about="What the client says that it has signed, to be compared.", default=""),
+)
+def refused(refusals: Refusals, call: OperationRequest) -> dict[str, Any] | None:
+    """Why one of the latest refused requests was refused: what was signed here, and what the client signed if known."""
+    return refusals.explain(call.path["request"], call.arguments["client"])

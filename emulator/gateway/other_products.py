@@ -12,9 +12,8 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import Actions, operation, operations_of
-from emulator.wire.pop_errors import MissingParameter, PopError
 from emulator.wire.request import Answer, OperationRequest
-from emulator.wire.rpc import Reply, RpcFront
+from emulator.wire.rpc import MissingParameter, PopError, Reply, RpcFront
 
 VERSION = "2015-06-12"
 

@@ -13,9 +13,8 @@ from typing import Any
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
-from emulator.gateway.errors import GatewayError
+from emulator.gateway.errors import GatewayError, Refusals
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
-from emulator.gateway.refusals import Refusals
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
 from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response

@@ -1,4 +1,4 @@
-"""Errors of the object store: one table of codes, statuses and texts.
+"""Errors of the object store: one table of codes, statuses and texts; how faults know its calls.
 
 Source: OSS "Common error codes"; "assumed" marks the rest.
 """
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
+from emulator.kernel.interfering import Dialect, Origin, Subject
 
 ERRORS: Mapping[str, ErrorRow] = {
     # the request as a whole
@@ -189,3 +190,12 @@ def oss_auth_error(failure: AuthFailure, key_id: str, signature: str) -> OssErro
     if failure.reason in _DENIED:
         return OssError("AccessDenied", _DENIED[failure.reason])
     return OssError(_BY_REASON.get(failure.reason, "InvalidAuthorization"), detail=failure.detail)
+
+
+DIALECT = Dialect(OssError, "TotalQpsLimitExceeded")
+
+
+def subject(operation: str, bucket: str, key: str = "", origin: Origin = "client") -> Subject:
+    """Return an operation on a bucket or an object as faults know it."""
+    names = (f"{bucket}/{key}", bucket) if key else (bucket,)
+    return Subject("oss", operation, names if bucket else (), (origin,))

@@ -16,8 +16,7 @@ from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Subject
 from emulator.oss import limits
-from emulator.oss.errors import ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error
-from emulator.oss.naming import DIALECT, subject
+from emulator.oss.errors import DIALECT, ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error, subject
 from emulator.oss.service import LazyStorage
 from emulator.wire.dates import http_date
 from emulator.wire.multipart import MalformedForm, form_of

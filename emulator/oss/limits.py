@@ -1,7 +1,5 @@
 """Every number of the object store. Source: OSS "Limits and performance metrics", API reference."""
 
-from emulator.kernel.clock import DAY
-
 MIB = 1024 * 1024
 
 REQUEST_BYTES = 128 * MIB
@@ -27,8 +25,6 @@ DELETED_AT_ONCE = 1000
 PARTS = 10_000
 PART_BYTES_LEAST = 100 * 1024
 """Every part but the last has at least this size."""
-
-POLICY_LIFE_MS = 365 * DAY
 
 AT_ONCE_BYTES = MIB
 """Content up to this length is sent in one piece; longer content is read while it is sent."""

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from emulator.http.message import Pairs, Response
+from emulator.kernel.frozen import replace
 from emulator.oss import codec, limits
 from emulator.oss.errors import OssError
 from emulator.oss.model import (

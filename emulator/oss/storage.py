@@ -8,9 +8,9 @@ rows.
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.oss import limits

@@ -8,10 +8,11 @@ value it cannot read.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from emulator.kernel import frozen
+from emulator.kernel.frozen import fields_of, replace
 from emulator.kernel.paging import Range
 
 S = TypeVar("S")
@@ -83,8 +84,8 @@ class Resource(Generic[S]):
 
     def default_of(self, attribute: Attribute) -> Any:
         """Return what a new resource has where a request does not name *attribute*, None for a required one."""
-        default = next(each for each in fields(cast("Any", self.settings)) if each.name == attribute.field).default
-        return None if default is MISSING else default
+        default = next(each for each in fields_of(self.settings) if each.name == attribute.field).default
+        return None if default is frozen.ABSENT else default
 
     def read(
         self,
@@ -187,7 +188,7 @@ def shown(attribute: Attribute, value: Any) -> Any:
         return next(word for word, meaning in attribute.words.items() if meaning is value)
     if isinstance(value, Enum):
         return value.value
-    if attribute.members and is_dataclass(value):
+    if attribute.members and fields_of(value):
         inside = ((each, getattr(value, each.field)) for each in attribute.members)
         return {
             each.name: each.shown(member) if each.shown is not None else member
@@ -207,7 +208,7 @@ def _out_of_range(attributes: tuple[Attribute, ...], change: Mapping[str, Any]) 
         value = change.get(each.field)
         if each.range is not None and value is not None and not each.range.contains(value):
             yield each.name, each.range, each.unit
-        if each.members and is_dataclass(value):
+        if each.members and fields_of(value):
             yield from _out_of_range(each.members, {inner.field: getattr(value, inner.field) for inner in each.members})
 
 
@@ -225,8 +226,8 @@ def _to_column(value: Any) -> Any:
         return value.value
     if isinstance(value, tuple | dict):
         return json.dumps(value)
-    if is_dataclass(value):
-        return json.dumps({each.name: getattr(value, each.name) for each in fields(value)})
+    if fields := fields_of(value):
+        return json.dumps({each.name: getattr(value, each.name) for each in fields})
     return value
 
 

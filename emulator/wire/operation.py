@@ -63,6 +63,11 @@ class Operation(NamedTuple):
     parameters: tuple[Parameter, ...] = ()
 
     @property
+    def path(self) -> str:
+        """The route's path, with ``{name}`` for its parameters."""
+        return self.route.partition(" ")[2].partition("?")[0]
+
+    @property
     def summary(self) -> str:
         """The first line of the function's docstring."""
         return (self.perform.__doc__ or "").partition("\n")[0]
@@ -156,10 +161,9 @@ class _Template(NamedTuple):
 
     @classmethod
     def of(cls, operation: Operation) -> "_Template":
-        method, _, target = operation.route.partition(" ")
-        path, _, query = target.partition("?")
-        item, _, value = query.partition("=")
-        segments = path.strip("/").split("/")
+        method = operation.route.partition(" ")[0]
+        item, _, value = operation.route.partition("?")[2].partition("=")
+        segments = operation.path.strip("/").split("/")
         fixed = tuple(None if segment[:1] == "{" else segment for segment in segments)
         names = tuple((at, segment.strip("{}")) for at, segment in enumerate(segments) if fixed[at] is None)
         return cls(operation, method, fixed, names, item, value)

@@ -4,7 +4,6 @@ Never an internal error, never a traceback in the log, never a hang, never a cha
 ``python3 -m tests.operations COUNT SEED`` runs more variations of each operation.
 """
 
-import asyncio
 import logging
 import random
 
@@ -12,7 +11,7 @@ import pytest
 
 from tests.operations.calling import running
 from tests.operations.recording import Operation, every_operation
-from tests.operations.running import Findings, torment
+from tests.operations.running import torment
 
 VARIATIONS = 3
 SEED = 20261122
@@ -40,15 +39,13 @@ def test_every_client_has_been_looked_through(operations):
     assert {sdk: len(found[sdk]) >= count for sdk, count in least.items()} == dict.fromkeys(least, True)
 
 
-def test_wrong_parameters_are_refused_and_change_nothing(operations, tmp_path):
+async def test_wrong_parameters_are_refused_and_change_nothing(operations, tmp_path):
     """The promises hold for all operations, as they are meant, without parameters, and with random damage."""
 
-    async def run() -> Findings:
-        async with running(tmp_path) as site:
-            return await torment(site, operations, VARIATIONS, random.Random(SEED))
-
     logging.getLogger("emulator").setLevel(logging.INFO)
-    findings = asyncio.run(run())
+
+    async with running(tmp_path) as site:
+        findings = await torment(site, operations, VARIATIONS, random.Random(SEED))
 
     assert findings.complaints == []
     assert findings.accepted > len(operations) // 4

@@ -1,6 +1,5 @@
 """A refused request is answered in the form of the service it was meant for."""
 
-import asyncio
 import re
 from pathlib import Path
 
@@ -215,16 +214,13 @@ def test_oss_codes(reason, status, code):
     assert (error.http_status, error.code) == (status, code)
 
 
-def test_oss_tells_which_operation_is_not_served():
+async def test_oss_tells_which_operation_is_not_served():
     """A signed request gets a clear answer, with a status that no client retries."""
     front = oss_front(CountingIds())
 
-    async def refused():
-        with pytest.raises(ServiceError) as caught:
-            await front.handle(a_context(front, "PUT", "/b?replication"))
-        return caught.value
-
-    error = asyncio.run(refused())
+    with pytest.raises(ServiceError) as caught:
+        await front.handle(a_context(front, "PUT", "/b?replication"))
+    error = caught.value
 
     assert (error.code, error.http_status) == ("OperationNotSupported", 400)
     assert "PUT ?replication" in error.message

@@ -9,7 +9,6 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain
 from emulator.config import Settings
 from emulator.kernel import system
+from emulator.kernel.frozen import replace
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import (

@@ -9,7 +9,6 @@ import signal
 import sqlite3
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from emulator import keyfile
@@ -22,6 +21,7 @@ from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import Config, Settings
 from emulator.gateway.server import PortInUse
 from emulator.kernel.clock import Clock, SystemClock
+from emulator.kernel.frozen import replace
 from emulator.keyfile import InstallationKeys, KeyFileDamaged
 from emulator.storage.database import StateTooNew, StorageDamaged
 from emulator.storage.folder import FolderInUse

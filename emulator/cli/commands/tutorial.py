@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
@@ -35,6 +34,7 @@ from emulator.cli.output import (
 from emulator.cli.render.tree_view import Follower, Style
 from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
+from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {

@@ -6,12 +6,11 @@ A place stands in a text between two private characters; each format writes it i
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from emulator.deploy.inventory import VERSIONS
 from emulator.deploy.model import Resource
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 
 _OPEN, _CLOSE = "\ue010", "\ue011"
 _PLACE = re.compile(f"{_OPEN}([a-z]+):([^{_CLOSE}]*){_CLOSE}")

@@ -8,12 +8,11 @@ Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API c
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Origin, Subject
 from emulator.services.fc.errors import FcError

@@ -1,11 +1,10 @@
 """What Function Compute needs from outside; `emulator.app` joins them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.interfering import Interference, NoInterference, Origin
 from emulator.services.fc.errors import FcError
@@ -14,7 +13,6 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
-    HttpCall,
     InstanceInfo,
     Invocation,
     InvocationResult,
@@ -238,31 +236,6 @@ class HostNames(Protocol):
 
     def forget(self, host: str) -> None:
         """Answer *host* no longer."""
-        ...
-
-
-class Enqueue(Protocol):
-    """Queues asynchronous calls; `FunctionCompute.enqueue`."""
-
-    def __call__(
-        self,
-        tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
-        event: bytes,
-        *,
-        key: str,
-        request_id: str | None = None,
-        http: HttpCall | None = None,
-        origin: Origin = "trigger",
-    ) -> str:
-        """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
-
-        With *http* it serves that request, whose body is *event*.
-
-        Raises: FcError.
-        """
         ...
 
 

@@ -13,7 +13,7 @@ from emulator.services.mns.codec import VERSION, check_digest, read_query, rende
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.management import event_rules
 from emulator.services.mns.management import operations as management_operations
-from emulator.services.mns.naming import DIALECT, subject
+from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics import operations as topic_operations
@@ -21,13 +21,15 @@ from emulator.wire.operation import Actions, Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.rpc import RpcFront
 
+OPERATIONS = operations_of(queue_operations, topic_operations)
+ROUTES = Routes(OPERATIONS)
+_TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topic_operations))
+
 # --- rights ------------------------------------------------------------------------------------------------------
 
-_FIXED = {"ListQueue": "/queues", "ListTopic": "/topics", "OpenService": "/commonbuy/openservice"}
-_QUEUES = frozenset({"CreateQueue", "SetQueueAttributes", "GetQueueAttributes", "DeleteQueue"})
-_MESSAGES = frozenset({"SendMessage", "ReceiveMessage", "PeekMessage", "DeleteMessage", "ChangeMessageVisibility"})
-_TOPICS = frozenset({"CreateTopic", "SetTopicAttributes", "GetTopicAttributes", "DeleteTopic"})
-_SUBSCRIPTIONS = frozenset({"Subscribe", "SetSubscriptionAttributes", "GetSubscriptionAttributes", "Unsubscribe"})
+_PATHS = {each.name: each.path for each in OPERATIONS if each.path != "/"}
+_PATHS["PeekMessage"] = _PATHS["ReceiveMessage"]
+"""Operation -> resource: what its URL names; operations of an account are on all of it."""
 
 
 def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "") -> Demand:
@@ -36,30 +38,11 @@ def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "
     Source: MNS, "Permission policies and examples"; the resource of the operations on the account, and of those that
     only the management API has, is assumed.
     """
-    path = _path(operation, name, subscription)
+    path = _PATHS.get(operation, "/*").format(queue=name, topic=name, subscription=subscription)
     return Demand(f"mns:{operation}", f"acs:mns:{tenant.region}:{tenant.account}:{path}")
 
 
-def _path(operation: str, name: str, subscription: str) -> str:
-    if operation in _QUEUES:
-        return f"/queues/{name}"
-    if operation in _MESSAGES:
-        return f"/queues/{name}/messages"
-    if operation in _TOPICS:
-        return f"/topics/{name}"
-    if operation == "PublishMessage":
-        return f"/topics/{name}/messages"
-    if operation in _SUBSCRIPTIONS:
-        return f"/topics/{name}/subscriptions/{subscription}"
-    if operation == "ListSubscriptionByTopic":
-        return f"/topics/{name}/subscriptions"
-    return _FIXED.get(operation, "/*")
-
-
 # --- front -------------------------------------------------------------------------------------------------------
-
-ROUTES = Routes(operations_of(queue_operations, topic_operations))
-_TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topic_operations))
 
 
 def find_operation(call: OperationRequest) -> Operation:

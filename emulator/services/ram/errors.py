@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from emulator.kernel.errors import ErrorRow
-from emulator.wire.pop_errors import PopError
+from emulator.wire.rpc import PopError
 
 ERRORS: Mapping[str, ErrorRow] = {
     # parameters; field: ``name``

@@ -4,8 +4,8 @@ Source: RAM API reference, one page for each operation.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (

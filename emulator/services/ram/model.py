@@ -1,4 +1,7 @@
-"""Users, groups, roles, policies, and which policy is attached to whom."""
+"""Users, groups, roles, policies, and which policy is attached to whom.
+
+The fields of what is stored are in the order of the columns that `store` reads.
+"""
 
 from enum import StrEnum
 
@@ -34,7 +37,7 @@ class Holder:
     name: str
 
 
-@frozen
+@frozen(kw_only=False)
 class Role:
     """A role; ``trust`` is the document that says who may assume it, as it was sent."""
 
@@ -46,7 +49,7 @@ class Role:
     updated_at: Millis
 
 
-@frozen
+@frozen(kw_only=False)
 class User:
     """A user of the account."""
 
@@ -70,7 +73,7 @@ class UserKey:
     created_at: Millis
 
 
-@frozen
+@frozen(kw_only=False)
 class Group:
     """Users who have policies in common."""
 
@@ -92,7 +95,7 @@ class PolicyInfo:
     updated_at: Millis
 
 
-@frozen
+@frozen(kw_only=False)
 class PolicyVersion:
     """One document of a policy, as it was sent."""
 

@@ -1,10 +1,9 @@
 """Policies, their versions, and attaching them. Source: RAM API reference, one page for each operation."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
@@ -22,7 +21,6 @@ from emulator.services.ram.model import (
     HolderKind,
     PolicyInfo,
     PolicyType,
-    PolicyVersion,
     role_arn,
 )
 from emulator.services.ram.service import AccessManagement
@@ -32,9 +30,6 @@ from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
-
-_BEGINNING = Millis(1_430_438_400_000)
-"""Creation date of the system's policies: 2015-05-01, the day of the API version."""
 
 _ROTATE_OLDEST = "DeleteOldestNonDefaultVersionWhenLimitExceeded"
 
@@ -78,8 +73,8 @@ def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Policy.
     Source: RAM API reference, GetPolicy.
     """
-    policy, versions = _with_versions(access.store, call)
-    version = next(each for each in versions if each.number == policy.default_version)
+    policy = _named_policy(access, call)
+    version = access.in_force(call.tenant.account, policy)
     return {
         "Policy": {**_counted(access.store, call, policy), "PolicyDocument": version.document},
         "DefaultPolicyVersion": codec.render_version(policy, version),
@@ -97,9 +92,11 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, parameters = call.tenant.account, call.parameters
     kind = codec.policy_type(parameters) if parameters.get("PolicyType") else None
-    system = [_system(name) for name in system_policy_names()] if kind is not PolicyType.CUSTOM else []
-    custom = access.store.policies(account) if kind is not PolicyType.SYSTEM else []
-    policies = [policy for policy in system if policy is not None] + custom
+    policies: list[PolicyInfo] = []
+    if kind is not PolicyType.CUSTOM:
+        policies += [access.policy(account, PolicyType.SYSTEM, name) for name in system_policy_names()]
+    if kind is not PolicyType.SYSTEM:
+        policies += access.store.policies(account)
     counts = access.store.attachment_counts(account)
 
     def read(after: str, limit: int) -> list[PolicyInfo]:
@@ -184,8 +181,8 @@ def get_policy_version(access: AccessManagement, call: OperationRequest) -> Repl
     Source: RAM API reference, GetPolicyVersion.
     """
     number = codec.version_number(call.parameters)
-    policy, versions = _with_versions(access.store, call)
-    for version in versions:
+    policy = _named_policy(access, call)
+    for version in access.versions(call.tenant.account, policy):
         if version.number == number:
             return {"PolicyVersion": codec.render_version(policy, version)}
     raise RamError("EntityNotExist.Policy.Version", name=f"v{number}")
@@ -198,7 +195,8 @@ def list_policy_versions(access: AccessManagement, call: OperationRequest) -> Re
     Raises: RamError: EntityNotExist.Policy.
     Source: RAM API reference, ListPolicyVersions.
     """
-    policy, versions = _with_versions(access.store, call)
+    policy = _named_policy(access, call)
+    versions = access.versions(call.tenant.account, policy)
     return {"PolicyVersions": {"PolicyVersion": [codec.render_version(policy, each) for each in versions]}}
 
 
@@ -243,7 +241,7 @@ def attach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
     holder = _existing_holder(access.store, call)
-    name = existing_policy(access.store, holder.account, kind, name).name
+    name = access.policy(holder.account, kind, name).name
     present = [each for each in access.store.attachments(holder) if each.type is kind]
     if any(each.policy == name for each in present):
         raise already_attached(holder.kind)
@@ -265,8 +263,8 @@ def detach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
     holder = _existing_holder(access.store, call)
-    system = _system(name) if kind is PolicyType.SYSTEM else None
-    if not access.store.detach(holder, kind, system.name if system else name):
+    system = system_policy(name) if kind is PolicyType.SYSTEM else None
+    if not access.store.detach(holder, kind, system.info.name if system else name):
         raise not_attached(holder.kind, name)
     return {}
 
@@ -283,7 +281,7 @@ def list_policies_for(access: AccessManagement, call: OperationRequest) -> Reply
     holder = _existing_holder(access.store, call)
     policies = []
     for attachment in access.store.attachments(holder):
-        policy = existing_policy(access.store, holder.account, attachment.type, attachment.policy)
+        policy = access.policy(holder.account, attachment.type, attachment.policy)
         policies.append(
             {
                 "PolicyType": policy.type.value,
@@ -304,7 +302,7 @@ def list_entities_for_policy(access: AccessManagement, call: OperationRequest) -
     Source: RAM API reference, ListEntitiesForPolicy.
     """
     account = call.tenant.account
-    policy = _named_policy(access.store, call)
+    policy = _named_policy(access, call)
     entities: Mapping[HolderKind, list[dict[str, Any]]] = {kind: [] for kind in HolderKind}
     for each in access.store.attached_to(account, policy.type, policy.name):
         entities[each.kind].append(_entity(access.store, account, each))
@@ -333,33 +331,10 @@ def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict
 # --- what the operations read and check ------------------------------------------------------------------------------
 
 
-def documents_of(store: RamStore, holder: Holder) -> list[str]:
-    """Return the documents in force for a user, group or role; none for one that does not exist."""
-    documents = []
-    for each in store.attachments(holder):
-        policy = existing_policy(store, holder.account, each.type, each.policy)
-        versions = _versions_of(store, holder.account, policy)
-        documents.append(next(version for version in versions if version.number == policy.default_version).document)
-    return documents
-
-
-def existing_policy(store: RamStore, account: AccountId, kind: PolicyType, name: str) -> PolicyInfo:
-    """Return a policy of the account or of the system.
-
-    Raises: RamError: EntityNotExist.Policy.
-    """
-    return existing(store.policy(account, name) if kind is PolicyType.CUSTOM else _system(name), "Policy", name)
-
-
-def _named_policy(store: RamStore, call: OperationRequest) -> PolicyInfo:
+def _named_policy(access: AccessManagement, call: OperationRequest) -> PolicyInfo:
     """Return the policy of the request's ``PolicyType`` and ``PolicyName``."""
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
-    return existing_policy(store, call.tenant.account, kind, name)
-
-
-def _with_versions(store: RamStore, call: OperationRequest) -> tuple[PolicyInfo, list[PolicyVersion]]:
-    policy = _named_policy(store, call)
-    return policy, _versions_of(store, call.tenant.account, policy)
+    return access.policy(call.tenant.account, kind, name)
 
 
 def _custom_policy(store: RamStore, call: OperationRequest) -> PolicyInfo:
@@ -389,32 +364,6 @@ def _existing_holder(store: RamStore, call: OperationRequest) -> Holder:
     account = call.tenant.account
     kind = next(kind for kind in HolderKind if call.operation.endswith(kind))
     name = codec.entity_name(call.parameters, f"{kind}Name")
-    match kind:
-        case HolderKind.USER:
-            existing(store.user(account, name), kind, name)
-        case HolderKind.GROUP:
-            existing(store.group(account, name), kind, name)
-        case HolderKind.ROLE:
-            existing(store.role(account, name), kind, name)
+    find = {HolderKind.USER: store.user, HolderKind.GROUP: store.group, HolderKind.ROLE: store.role}[kind]
+    existing(find(account, name), kind, name)
     return Holder(account=account, kind=kind, name=name)
-
-
-def _versions_of(store: RamStore, account: AccountId, policy: PolicyInfo) -> list[PolicyVersion]:
-    if policy.type is PolicyType.CUSTOM:
-        return store.versions(account, policy.name)
-    system = system_policy(policy.name)
-    return [PolicyVersion(number=1, document=system.document, created_at=_BEGINNING)] if system else []
-
-
-def _system(name: str) -> PolicyInfo | None:
-    system = system_policy(name)
-    if system is None:
-        return None
-    return PolicyInfo(
-        type=PolicyType.SYSTEM,
-        name=system.name,
-        description=system.description,
-        default_version=1,
-        created_at=_BEGINNING,
-        updated_at=_BEGINNING,
-    )

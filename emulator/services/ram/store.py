@@ -52,12 +52,12 @@ class RamStore:
     def role(self, account: AccountId, name: str) -> Role | None:
         """Return a role."""
         row = self._one(f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return _role(row) if row else None
+        return Role(*row) if row else None
 
     def roles(self, account: AccountId, after: str, limit: int) -> list[Role]:
         """Return up to *limit* roles by name, those after *after*."""
         sql = f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [_role(row) for row in self._all(sql, account, after, limit)]
+        return [Role(*row) for row in self._all(sql, account, after, limit)]
 
     def put_role(self, account: AccountId, role: Role) -> None:
         """Store a role in place of one of its name."""
@@ -76,12 +76,12 @@ class RamStore:
     def user(self, account: AccountId, name: str) -> User | None:
         """Return a user."""
         row = self._one(f"SELECT {_USER} FROM ram_users WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return _user(row) if row else None
+        return User(*row) if row else None
 
     def users(self, account: AccountId, after: str, limit: int) -> list[User]:
         """Return up to *limit* users by name, those after *after*."""
         sql = f"SELECT {_USER} FROM ram_users WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [_user(row) for row in self._all(sql, account, after, limit)]
+        return [User(*row) for row in self._all(sql, account, after, limit)]
 
     def put_user(self, account: AccountId, user: User) -> None:
         """Store a user in place of one of that name."""
@@ -138,12 +138,12 @@ class RamStore:
     def group(self, account: AccountId, name: str) -> Group | None:
         """Return a group."""
         row = self._one(f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return _group(row) if row else None
+        return Group(*row) if row else None
 
     def groups(self, account: AccountId, after: str, limit: int) -> list[Group]:
         """Return up to *limit* groups by name, those after *after*."""
         sql = f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [_group(row) for row in self._all(sql, account, after, limit)]
+        return [Group(*row) for row in self._all(sql, account, after, limit)]
 
     def put_group(self, account: AccountId, group: Group) -> None:
         """Store a group in place of one of its name."""
@@ -207,18 +207,7 @@ class RamStore:
             "SELECT version, document, created_at FROM ram_policy_versions"
             " WHERE account = ? AND policy = ? ORDER BY version"
         )
-        return [_version(row) for row in self._all(sql, account, policy)]
-
-    def version(self, account: AccountId, policy: str, number: int) -> PolicyVersion | None:
-        """Return a version of a policy."""
-        row = self._one(
-            "SELECT version, document, created_at FROM ram_policy_versions"
-            " WHERE account = ? AND policy = ? AND version = ?",
-            account,
-            policy,
-            number,
-        )
-        return _version(row) if row else None
+        return [PolicyVersion(*row) for row in self._all(sql, account, policy)]
 
     def add_version(self, account: AccountId, policy: str, document: str, now: Millis) -> PolicyVersion:
         """Store the next version of a policy and return it; numbers are never used again."""
@@ -315,39 +304,9 @@ class RamStore:
         self.generation += 1
 
 
-def _role(row: Sequence[Any]) -> Role:
-    name, description, trust, max_session_s, created_at, updated_at = row
-    return Role(
-        name=name,
-        description=description,
-        trust=trust,
-        max_session_s=max_session_s,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
-
-
-def _user(row: Sequence[Any]) -> User:
-    name, display_name, mobile_phone, email, comments, created_at, updated_at = row
-    return User(
-        name=name,
-        display_name=display_name,
-        mobile_phone=mobile_phone,
-        email=email,
-        comments=comments,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
-
-
 def _key(row: Sequence[Any]) -> UserKey:
     key_id, user, secret, active, created_at = row
     return UserKey(key_id=key_id, user=user, secret=secret, active=bool(active), created_at=created_at)
-
-
-def _group(row: Sequence[Any]) -> Group:
-    name, comments, created_at, updated_at = row
-    return Group(name=name, comments=comments, created_at=created_at, updated_at=updated_at)
 
 
 def _policy(row: Sequence[Any]) -> PolicyInfo:
@@ -360,11 +319,6 @@ def _policy(row: Sequence[Any]) -> PolicyInfo:
         created_at=created_at,
         updated_at=updated_at,
     )
-
-
-def _version(row: Sequence[Any]) -> PolicyVersion:
-    number, document, created_at = row
-    return PolicyVersion(number=number, document=document, created_at=created_at)
 
 
 def _attachment(row: Sequence[Any]) -> Attachment:

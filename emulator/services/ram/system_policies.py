@@ -7,18 +7,20 @@ allows (assumed).
 import json
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.clock import Millis
+from emulator.services.ram.model import PolicyInfo, PolicyType, PolicyVersion
+
+BEGINNING = Millis(1_430_438_400_000)
+"""Creation date of the system's policies: 2015-05-01, the day of the API version."""
 
 
-@frozen
-class SystemPolicy:
-    """A policy that cannot be changed; it has the one version 1."""
+class SystemPolicy(NamedTuple):
+    """A policy that cannot be changed, and its one version."""
 
-    name: str
-    description: str
-    document: str
+    info: PolicyInfo
+    version: PolicyVersion
 
 
 def _allow(*actions: str, **condition: Any) -> dict[str, Any]:
@@ -97,7 +99,15 @@ def system_policy(name: str) -> SystemPolicy | None:
         policy = "A policy of a service that is not here; it has no effect.", []
     description, statements = policy
     document = json.dumps({"Version": "1", "Statement": statements}, indent=2)
-    return SystemPolicy(name=name, description=description, document=document)
+    info = PolicyInfo(
+        type=PolicyType.SYSTEM,
+        name=name,
+        description=description,
+        default_version=1,
+        created_at=BEGINNING,
+        updated_at=BEGINNING,
+    )
+    return SystemPolicy(info, PolicyVersion(number=1, document=document, created_at=BEGINNING))
 
 
 def is_effective(name: str) -> bool:

@@ -6,8 +6,6 @@ Lists come as JSON (``ResourceNames=["a"]``), as the newer SDKs write them, or n
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import existing, invalid_value, limit_exceeded, mandatory
-from emulator.services.ram.model import PolicyType
-from emulator.services.ram.policies import existing_policy
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.operation import operation
@@ -90,8 +88,6 @@ def _named_resources(store: RamStore, call: OperationRequest) -> tuple[AccountId
     if kind not in {"role", "policy"}:
         raise invalid_value("ResourceType")
     for name in names:
-        if kind == "role":
-            existing(store.role(account, name), "Role", name)
-        else:
-            existing_policy(store, account, PolicyType.CUSTOM, name)
+        entity = store.role(account, name) if kind == "role" else store.policy(account, name)
+        existing(entity, kind.capitalize(), name)
     return account, kind, names

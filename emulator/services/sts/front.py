@@ -9,8 +9,14 @@ from emulator.auth.permissions.conditions import Facts, facts_of
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
 from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
 from emulator.kernel.ids import Ids
-from emulator.services.sts.errors import StsError
-from emulator.services.sts.service import DURATION_S, POLICY_LENGTH, SESSION_NAME_LENGTH, TemporaryKeys, session_arn
+from emulator.services.sts.service import (
+    DURATION_S,
+    POLICY_LENGTH,
+    SESSION_NAME_LENGTH,
+    StsError,
+    TemporaryKeys,
+    session_arn,
+)
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import Actions, operation, operations_of
 from emulator.wire.request import OperationRequest

@@ -1,21 +1,23 @@
 """Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one.
 
-Every limit of the security token service is here too.
+The limits and errors of the security token service are here too; errors are answered in the RPC gateway's form.
+Source: the service's error code table.
 """
 
 from binascii import b2a_base64
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 
 from emulator.auth.signed_request import AccessKey
 from emulator.kernel.clock import HOUR, MINUTE, SECOND, Clock, Millis
+from emulator.kernel.errors import ErrorRow
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Range
 from emulator.kernel.timers import Timers
-from emulator.services.sts.errors import StsError
 from emulator.storage.database import Database, Schema
+from emulator.wire.rpc import PopError
 
 DURATION_S = Range(900, 43_200, 3_600)
 """How long assumed credentials may last. 43,200 is the most a role can be set to allow."""
@@ -42,6 +44,28 @@ _SWEEP: Hashable = ("sts", "sweep")
 _SWEEP_EVERY_MS = 5 * MINUTE
 
 _Session = tuple[AccountId, str, str]
+
+ERRORS: Mapping[str, ErrorRow] = {
+    # the gateway's pattern for mandatory parameters
+    "MissingRoleArn": ErrorRow(400, "RoleArn is mandatory for this action."),
+    "MissingRoleSessionName": ErrorRow(400, "RoleSessionName is mandatory for this action."),
+    "InvalidParameter.RoleArn": ErrorRow(400, "The parameter RoleArn is wrongly formed."),
+    "InvalidParameter.RoleSessionName": ErrorRow(400, "The parameter RoleSessionName is wrongly formed."),
+    # fields: ``low`` and ``high`` in seconds
+    "InvalidParameter.DurationSeconds": ErrorRow(
+        400, "The parameter DurationSeconds must be between {low} and {high}."
+    ),
+    "InvalidParameter.PolicyGrammar": ErrorRow(400, "The parameter Policy has not passed grammar check."),
+    "EntityNotExist.Role": ErrorRow(404, "The specified Role not exists: {arn}."),
+    # more temporary keys are alive than the emulator keeps
+    "TooManyKeys": ErrorRow(400, "Request was denied due to user flow control.", "Throttling.User"),
+}
+
+
+class StsError(PopError):
+    """An error of the security token service."""
+
+    table = ERRORS
 
 
 @frozen

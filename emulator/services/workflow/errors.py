@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.kernel.errors import ErrorRow
-from emulator.wire.pop_errors import PopError
+from emulator.wire.rpc import PopError
 
 ERRORS: Mapping[str, ErrorRow] = {
     # no such operation, or not one for this flow's execution mode

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import os
 import signal
 import stat
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 
 from emulator.auth.push import PushSigner, SigningFailed
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+from tests.waiting import until
 
 
 def verify(pem, text, authorization):
@@ -31,43 +33,34 @@ def is_signed(pem, text, authorization):
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Run an async test body with a signer that is closed afterwards."""
+def a_signer(tmp_path):
+    """Opens signers of one folder: ``async with a_signer(clock) as signer``."""
 
-    def run(scenario, clock=None):
-        async def main():
-            signer = PushSigner(tmp_path / "notifications", clock=clock or SystemClock())
-            try:
-                async with asyncio.timeout(60):
-                    return await scenario(signer)
-            finally:
-                await signer.close()
+    @contextlib.asynccontextmanager
+    async def opened(clock=None):
+        signer = PushSigner(tmp_path / "notifications", clock=clock or SystemClock())
+        try:
+            yield signer
+        finally:
+            await signer.close()
 
-        return asyncio.run(main())
-
-    return run
+    return opened
 
 
-def test_a_receiver_can_verify_with_the_certificate(run):
+async def test_a_receiver_can_verify_with_the_certificate(a_signer):
     """RSA with SHA-1 as the vendor's samples do it; another text does not pass."""
-
-    async def scenario(signer):
-        return await signer.certificate(), await signer.authorization("text 你好")
-
-    pem, authorization = run(scenario)
+    async with a_signer() as signer:
+        pem, authorization = await signer.certificate(), await signer.authorization("text 你好")
 
     verify(pem, "text 你好", authorization)
     with pytest.raises(InvalidSignature):
         verify(pem, "other", authorization)
 
 
-def test_the_certificate_is_bare_and_of_version_three(run):
+async def test_the_certificate_is_bare_and_of_version_three(a_signer):
     """Receivers that parse it by hand rely on both."""
-
-    async def scenario(signer):
-        return await signer.certificate()
-
-    pem = run(scenario)
+    async with a_signer() as signer:
+        pem = await signer.certificate()
     certificate = x509.load_pem_x509_certificate(pem)
 
     assert pem.startswith(b"-----BEGIN CERTIFICATE-----\n")
@@ -76,42 +69,36 @@ def test_the_certificate_is_bare_and_of_version_three(run):
     assert certificate.public_key().key_size == 2048
 
 
-def test_many_signatures_at_once_find_their_askers(run):
+async def test_many_signatures_at_once_find_their_askers(a_signer):
     """Answers come in the order of the questions."""
-
-    async def scenario(signer):
+    async with a_signer() as signer:
         pem = await signer.certificate()
         texts = [f"text {number}" for number in range(50)]
-        return pem, dict(zip(texts, await asyncio.gather(*map(signer.authorization, texts)), strict=True))
-
-    pem, signed = run(scenario)
+        signed = dict(zip(texts, await asyncio.gather(*map(signer.authorization, texts)), strict=True))
 
     assert all(is_signed(pem, text, authorization) for text, authorization in signed.items())
     assert len(set(signed.values())) == 50
 
 
-def test_key_and_certificate_are_kept_and_nobody_else_can_read_the_key(run, tmp_path):
+async def test_key_and_certificate_are_kept_and_nobody_else_can_read_the_key(a_signer, tmp_path):
     """A receiver that has stored the certificate goes on after a restart."""
-
-    async def scenario(signer):
-        return await signer.certificate()
-
-    first, second = run(scenario), run(scenario)
+    async with a_signer() as signer:
+        first = await signer.certificate()
+    async with a_signer() as signer:
+        second = await signer.certificate()
 
     assert first == second
     assert stat.S_IMODE((tmp_path / "notifications" / "key.pem").stat().st_mode) == 0o600
 
 
-def test_a_certificate_near_its_end_is_renewed_with_the_same_key(run):
+async def test_a_certificate_near_its_end_is_renewed_with_the_same_key(a_signer):
     """Ten years later."""
-
-    async def scenario(signer):
-        return await signer.certificate()
-
-    first = run(scenario, VirtualClock())
-    later = VirtualClock()
-    later.move_to(later.now() + 3_640 * DAY)
-    second = run(scenario, later)
+    clock = VirtualClock()
+    async with a_signer(clock) as signer:
+        first = await signer.certificate()
+    clock.move_to(clock.now() + 3_640 * DAY)
+    async with a_signer(clock) as signer:
+        second = await signer.certificate()
 
     keys = [x509.load_pem_x509_certificate(pem).public_key() for pem in (first, second)]
     assert first != second
@@ -119,50 +106,41 @@ def test_a_certificate_near_its_end_is_renewed_with_the_same_key(run):
 
 
 @pytest.mark.parametrize("name", ["key.pem", "certificate.pem"])
-def test_a_broken_file_is_replaced(run, tmp_path, name):
+async def test_a_broken_file_is_replaced(a_signer, tmp_path, name):
     """Signatures and certificate agree again."""
-
-    async def scenario(signer):
-        return await signer.certificate(), await signer.authorization("text")
-
-    run(scenario)
+    async with a_signer() as signer:
+        await signer.certificate()
     (tmp_path / "notifications" / name).write_text("junk")
-    pem, authorization = run(scenario)
+
+    async with a_signer() as signer:
+        pem, authorization = await signer.certificate(), await signer.authorization("text")
 
     assert is_signed(pem, "text", authorization)
 
 
-def test_a_child_that_was_killed_is_started_again(run):
+async def test_a_child_that_was_killed_is_started_again(a_signer):
     """Those who waited are told; the next one is served."""
-
-    async def scenario(signer):
+    async with a_signer() as signer:
         pem = await signer.certificate()
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGKILL)
-        async with asyncio.timeout(5):
-            while child.alive:
-                await asyncio.sleep(0.005)
-        return pem, await signer.authorization("text")
-
-    pem, authorization = run(scenario)
+        await until(lambda: not child.alive)
+        authorization = await signer.authorization("text")
 
     assert is_signed(pem, "text", authorization)
 
 
-def test_who_waits_for_a_dying_child_is_told(run):
+async def test_who_waits_for_a_dying_child_is_told(a_signer):
     """An error, not a wait for ever."""
-
-    async def scenario(signer):
+    async with a_signer() as signer:
         await signer.certificate()
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGSTOP)
         waiting = asyncio.ensure_future(signer.authorization("text"))
-        await asyncio.sleep(0.01)
+        await until(lambda: child._waiting)
         os.kill(child._process.pid, signal.SIGKILL)
         with pytest.raises(SigningFailed):
             await waiting
-
-    run(scenario)
 
 
 async def test_a_folder_that_cannot_be_written_fails_with_a_reason(tmp_path):
@@ -178,14 +156,11 @@ async def test_a_folder_that_cannot_be_written_fails_with_a_reason(tmp_path):
         await signer.close()
 
 
-def test_nothing_is_signed_after_the_end(run):
+async def test_nothing_is_signed_after_the_end(a_signer):
     """The emulator stops."""
-
-    async def scenario(signer):
+    async with a_signer() as signer:
         signer.warm()
         await signer.close()
         signer.warm()
         with pytest.raises(SigningFailed):
             await signer.authorization("text")
-
-    run(scenario)

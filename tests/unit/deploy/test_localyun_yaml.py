@@ -1,7 +1,5 @@
 """Declared queues and topics: made once, changed when the file changes, refused with a line when they cannot be."""
 
-import asyncio
-
 import pytest
 
 from emulator.config import ConfigError, load
@@ -52,16 +50,16 @@ class Messaging:
     def subscription(self, topic, name):
         return self.service.subscriptions.get(WORLD, topic, name)
 
-    def close(self):
-        asyncio.run(self.service.aclose())
+    async def close(self):
+        await self.service.aclose()
         self.database.close()
 
 
 @pytest.fixture
-def messaging(tmp_path):
+async def messaging(tmp_path):
     made = Messaging(tmp_path)
     yield made
-    made.close()
+    await made.close()
 
 
 def test_declared_queue_has_the_attributes_of_the_file(messaging):

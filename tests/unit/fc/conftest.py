@@ -5,8 +5,8 @@ import base64
 import io
 import json
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -269,17 +269,9 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-def on_site(tmp_path: Path) -> Callable[[Callable[[Site], Awaitable[None]]], None]:
-    """Runs a scenario against a fresh site; with *functions* as its functions folder."""
-
-    def run(scenario: Callable[[Site], Awaitable[None]], functions: Path | None = None) -> None:
-        async def main() -> None:
-            async with _open(tmp_path / "state", functions) as site:
-                await scenario(site)
-
-        asyncio.run(main())
-
-    return run
+def open_site(tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Site]]:
+    """Opens a fresh site: ``async with open_site(the functions folder) as site``."""
+    return lambda functions=None: _open(tmp_path / "state", functions)
 
 
 @asynccontextmanager

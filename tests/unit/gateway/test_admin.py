@@ -1,6 +1,5 @@
 """Admin operations: who may call them, what they take, how they answer."""
 
-import asyncio
 import json
 import sys
 from typing import Any
@@ -57,47 +56,48 @@ def a_front(*, is_local: bool = True) -> AdminFront:
     return AdminFront("secret", CountingIds(), [("service", sys.modules[__name__])], is_local=is_local)
 
 
-def ask(
+async def ask(
     target: str, method: str = "GET", body: bytes = b"", headers: dict[str, str] | None = None, **front: bool
 ) -> Any:
     call = OperationRequest(Request(method, f"/_localyun/{target}", Headers((headers or {}).items()), body), Millis(0))
     answer = a_front(**front).handle(call)
-    response = answer if isinstance(answer, Response) else asyncio.run(_wait(answer))
+    response = answer if isinstance(answer, Response) else await answer
     assert isinstance(response.body, bytes)
     return json.loads(response.body)
 
 
-async def _wait(answer: Any) -> Response:
-    return await answer
+async def test_an_operation_gets_the_service_it_was_declared_for():
+    assert await ask("open") == {"service": "service"}
 
 
-def test_an_operation_gets_the_service_it_was_declared_for():
-    assert ask("open") == {"service": "service"}
-
-
-def test_the_token_is_asked_for():
+async def test_the_token_is_asked_for():
     """In either header; local pages need none while only this machine reaches the emulator."""
-    assert ask("things/a%20b", headers=TOKEN) == {"name": "a b"}
-    assert ask("things/a", headers={"Authorization": "Bearer secret"}) == {"name": "a"}
+    assert await ask("things/a%20b", headers=TOKEN) == {"name": "a b"}
+    assert await ask("things/a", headers={"Authorization": "Bearer secret"}) == {"name": "a"}
     with pytest.raises(GatewayError, match=r"^Forbidden:"):
-        ask("things/a")
+        await ask("things/a")
     with pytest.raises(GatewayError, match=r"^Forbidden:"):
-        ask("things/a", headers={"X-Localyun-Token": "sécret"})
-    assert ask("figures") == {}
+        await ask("things/a", headers={"X-Localyun-Token": "sécret"})
+    assert await ask("figures") == {}
     with pytest.raises(GatewayError, match=r"^Forbidden:"):
-        ask("figures", is_local=False)
+        await ask("figures", is_local=False)
 
 
-def test_what_does_not_exist_is_not_found():
+async def test_what_does_not_exist_is_not_found():
     for target, method in (("nothing", "GET"), ("open", "POST"), ("things/missing", "GET")):
         with pytest.raises(GatewayError, match=r"^NotFound:"):
-            ask(target, method, headers=TOKEN)
+            await ask(target, method, headers=TOKEN)
 
 
-def test_arguments_come_from_body_or_query():
+async def test_arguments_come_from_body_or_query():
     body = json.dumps({"text": "a", "number": 3, "flag": True, "content": "eA=="}).encode()
-    assert ask("take", "POST", body, TOKEN) == {"text": "a", "number": 3, "flag": True, "content": "x"}
-    assert ask("take?text=b&flag=true", "POST", b"", TOKEN) == {"text": "b", "number": 7, "flag": True, "content": ""}
+    assert await ask("take", "POST", body, TOKEN) == {"text": "a", "number": 3, "flag": True, "content": "x"}
+    assert await ask("take?text=b&flag=true", "POST", b"", TOKEN) == {
+        "text": "b",
+        "number": 7,
+        "flag": True,
+        "content": "",
+    }
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_arguments_come_from_body_or_query():
         ('{"text": "", "content": "?"}', "content is not valid base64"),
     ],
 )
-def test_bad_bodies_are_refused(document: str, message: str):
+async def test_bad_bodies_are_refused(document: str, message: str):
     with pytest.raises(GatewayError, match=message):
-        ask("take", "POST", document.encode(), TOKEN)
+        await ask("take", "POST", document.encode(), TOKEN)
 
 
-def test_bad_numbers_in_a_query_are_refused():
+async def test_bad_numbers_in_a_query_are_refused():
     with pytest.raises(GatewayError, match="number must be a number up to 10, not '-1'"):
-        ask("take?text=a&number=-1", "POST", b"", TOKEN)
+        await ask("take?text=a&number=-1", "POST", b"", TOKEN)
 
 
-def test_a_change_is_json():
+async def test_a_change_is_json():
     """A form could be sent by a web page."""
     with pytest.raises(GatewayError, match="Content-Type"):
-        ask("take", "POST", b"text=a", {"X-Localyun-Token": "secret"})
+        await ask("take", "POST", b"text=a", {"X-Localyun-Token": "secret"})
 
 
 def test_operations_describe_themselves():
@@ -137,17 +137,17 @@ def test_operations_describe_themselves():
     assert [each.name for each in described["take"].parameters] == ["text", "number", "flag", "content"]
 
 
-def perform(front: AdminFront, method: str, path: str, **arguments: Any) -> Any:
+async def perform(front: AdminFront, method: str, path: str, **arguments: Any) -> Any:
     tenant = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
-    return asyncio.run(front.perform(method, path, arguments, tenant, Millis(0)))
+    return await front.perform(method, path, arguments, tenant, Millis(0))
 
 
-def test_the_emulators_own_pages_need_no_token() -> None:
+async def test_the_emulators_own_pages_need_no_token() -> None:
     """Arguments are checked and have their defaults as in a request."""
     front = a_front()
 
-    assert perform(front, "GET", "/things/a") == {"name": "a"}
-    assert perform(front, "POST", "/take", text="x")["number"] == 7
+    assert await perform(front, "GET", "/things/a") == {"name": "a"}
+    assert (await perform(front, "POST", "/take", text="x"))["number"] == 7
     for path, arguments in (("/things/missing", {}), ("/nowhere", {}), ("/take", {})):
         with pytest.raises(GatewayError):
-            perform(front, "POST" if path == "/take" else "GET", path, **arguments)
+            await perform(front, "POST" if path == "/take" else "GET", path, **arguments)

@@ -10,8 +10,8 @@ from emulator.gateway.other_products import LocationFront
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.ids import CountingIds
-from emulator.wire.pop_errors import PopError
 from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import PopError
 
 
 def describe(**parameters):

@@ -17,8 +17,7 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
 from emulator.wire.operation import Actions, Operation
-from emulator.wire.pop_errors import PopError
-from emulator.wire.rpc import RpcFront
+from emulator.wire.rpc import PopError, RpcFront
 
 KEY = AccessKey(
     key_id="test-key", secret="test-secret", account="1234567890123456", arn="acs:ram::1234567890123456:root"
@@ -58,29 +57,24 @@ SIGNED = (
 )
 
 
-def call(pipeline, target, method="GET", body=b"", **headers):
+async def call(pipeline, target, method="GET", body=b"", **headers):
     """Serve one request and return (status, decoded JSON)."""
-
-    async def scenario():
-        answers = []
-        pairs = [("Host", headers.pop("host", "127.0.0.1")), *list(headers.items())]
-        future = pipeline.serve(Request(method, target, Headers(pairs), body), answers.append)
-        if future is not None:
-            await asyncio.wait([future])
-        for _ in range(3):
-            await asyncio.sleep(0)
-        assert len(answers) == 1
-        return answers[0]
-
-    answer = asyncio.run(scenario())
-    return answer.status, json.loads(answer.body)
+    answers = []
+    pairs = [("Host", headers.pop("host", "127.0.0.1")), *list(headers.items())]
+    future = pipeline.serve(Request(method, target, Headers(pairs), body), answers.append)
+    if future is not None:
+        await asyncio.wait([future])
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert len(answers) == 1
+    return answers[0].status, json.loads(answers[0].body)
 
 
-def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
+async def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
     """Query and form are merged; system parameters stay out."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Given": call.parameters}})
 
-    status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Name=a%20b{SIGNED}")
+    status, reply = await call(pipeline, f"/?Action=Echo&Version=2019-03-15&Name=a%20b{SIGNED}")
 
     assert status == 200
     assert reply["Given"] == {"Name": "a b"}
@@ -88,11 +82,11 @@ def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
 
 
 @pytest.mark.parametrize("pair", ["Name=%ff", "%ff=x", "Name=%ED%A0%80", "Name=\udcff"])
-def test_parameters_that_are_no_text_are_refused(pair):
+async def test_parameters_that_are_no_text_are_refused(pair):
     """Bytes that are no UTF-8 cannot be looked up or kept by any operation."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Given": call.parameters}})
 
-    status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Other=%C3%A9&{pair}{SIGNED}")
+    status, reply = await call(pipeline, f"/?Action=Echo&Version=2019-03-15&Other=%C3%A9&{pair}{SIGNED}")
 
     assert (status, reply["Code"]) == (400, "InvalidParameter")
 
@@ -174,7 +168,7 @@ async def test_a_request_whose_client_went_away_is_logged_like_any_other(caplog)
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["inline", "awaited"])
-def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplog):
+async def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplog):
     """The caller learns nothing of the inside."""
 
     async def later():
@@ -187,7 +181,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
 
     pipeline, _ = pipeline_with({"Break": now})
 
-    status, reply = call(pipeline, f"/?Action=Break&Version=2019-03-15{SIGNED}")
+    status, reply = await call(pipeline, f"/?Action=Break&Version=2019-03-15{SIGNED}")
 
     assert status == 500
     assert reply["Code"] == "InternalServerError"
@@ -210,22 +204,22 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
         (f"/?Action=Echo{SIGNED}", {}, 400, "MissingParameter"),
     ],
 )
-def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):
+async def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):
     """Every path ends in a JSON answer with a code."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {}})
 
-    answer = call(pipeline, target, **headers)
+    answer = await call(pipeline, target, **headers)
 
     assert answer[0] == status
     assert answer[1]["Code"] == code
     assert answer[1]["RequestId"]
 
 
-def test_an_unsigned_call_is_refused_with_the_gateways_code():
+async def test_an_unsigned_call_is_refused_with_the_gateways_code():
     """No key, no service."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {}}, lenient=False)
 
-    status, reply = call(pipeline, "/?Action=Echo&Version=2019-03-15")
+    status, reply = await call(pipeline, "/?Action=Echo&Version=2019-03-15")
 
     assert status == 400
     assert reply["Code"] == "MissingAccessKeyId"
@@ -246,12 +240,12 @@ async def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
     assert b"<Names>a</Names><Names>b&amp;c</Names><Ok>true</Ok>" in answer.body
 
 
-def test_json_is_written_when_only_the_accepted_kind_says_so():
+async def test_json_is_written_when_only_the_accepted_kind_says_so():
     """What a caller accepts decides where no format is named."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Ok": True}})
     target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', '')}"
 
-    status, reply = call(pipeline, target, accept="application/json")
+    status, reply = await call(pipeline, target, accept="application/json")
 
     assert (status, reply["Ok"]) == (200, True)
 
@@ -267,7 +261,7 @@ class OpenFront(RpcFront):
     ("target", "code"),
     [("/?Action=Echo&Version=2019-03-15&Open=1", None), ("/?Action=Echo&Version=2019-03-15", "ForbiddenOrigin")],
 )
-def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code):
+async def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code):
     """The front is asked once the service is known; what it does not open is refused as before."""
     ids, database = CountingIds(), Database(None)
     loaded = concurrent.futures.Future()
@@ -284,7 +278,7 @@ def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code
     )
     loaded.set_result(None)
 
-    status, reply = call(pipeline, target + SIGNED, Origin="https://page.example")
+    status, reply = await call(pipeline, target + SIGNED, Origin="https://page.example")
 
     assert reply.get("Code") == code
     assert status == (200 if code is None else 403)

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.auth import authenticator, mns
 from emulator.auth.signed_request import AccessKey
-from emulator.gateway.refusals import KEPT, Refusals
+from emulator.gateway.errors import KEPT, Refusals
 from emulator.http.message import Headers, Request
 from emulator.kernel.errors import AuthFailure, Reason
 

@@ -15,6 +15,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.connections import HttpLimits
 from emulator.http.message import Response
 from emulator.kernel.clock import SystemClock
+from tests.waiting import until
 
 GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -41,20 +42,16 @@ class Application:
             respond(Response(200, f"{request.scheme} {request.remote}".encode()))
 
 
-def run(scenario, **options):
-    """Start a server, run *scenario* on it, stop it."""
-
-    async def main():
-        application = Application()
-        server = Server(application, clock=SystemClock(), **options)
-        await server.start()
-        try:
-            async with asyncio.timeout(30):
-                return await scenario(server, application)
-        finally:
-            await server.stop(0)
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def a_server(**options):
+    """A server of the application while the block runs."""
+    application = Application()
+    server = Server(application, clock=SystemClock(), **options)
+    await server.start()
+    try:
+        yield server, application
+    finally:
+        await server.stop(0)
 
 
 async def ask(port, data=GET, host="127.0.0.1", **options):
@@ -80,17 +77,16 @@ def has_ipv6():
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
-def test_both_loopback_addresses_are_served_on_one_port():
+async def test_both_loopback_addresses_are_served_on_one_port():
     """A free port is found that IPv4 and IPv6 share."""
+    async with a_server() as (server, _):
+        bodies = [(await ask(server.port, host=host))[1] for host in ("127.0.0.1", "::1")]
 
-    async def scenario(server, application):
-        return [(await ask(server.port, host=host))[1] for host in ("127.0.0.1", "::1")]
-
-    assert run(scenario) == [b"http 127.0.0.1", b"http ::1"]
+    assert bodies == [b"http 127.0.0.1", b"http ::1"]
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
-def test_a_port_taken_on_the_second_address_is_passed_over(monkeypatch):
+async def test_a_port_taken_on_the_second_address_is_passed_over(monkeypatch):
     """When the port IPv4 happened to get is taken on IPv6, another one is tried."""
     original = server_module._bind
     taken = []
@@ -103,13 +99,14 @@ def test_a_port_taken_on_the_second_address_is_passed_over(monkeypatch):
 
     monkeypatch.setattr(server_module, "_bind", bind)
 
-    port = run(lambda server, application: asyncio.sleep(0, server.port))
+    async with a_server() as (server, _):
+        port = server.port
 
     assert taken
     assert port
 
 
-def test_an_address_the_machine_does_not_have_is_skipped(monkeypatch):
+async def test_an_address_the_machine_does_not_have_is_skipped(monkeypatch):
     """Without IPv6 the server listens on IPv4 alone."""
     original = server_module._bind
 
@@ -120,20 +117,21 @@ def test_an_address_the_machine_does_not_have_is_skipped(monkeypatch):
 
     monkeypatch.setattr(server_module, "_bind", bind)
 
-    head, _ = run(lambda server, application: ask(server.port))
+    async with a_server() as (server, _):
+        head, _ = await ask(server.port)
 
     assert head.startswith(b"HTTP/1.1 200 ")
 
 
-def test_no_address_at_all_is_an_error(monkeypatch):
+async def test_no_address_at_all_is_an_error(monkeypatch):
     """A server that can listen nowhere does not start."""
     monkeypatch.setattr(server_module, "_bind", lambda *where: (_ for _ in ()).throw(OSError(99, "no such address")))
 
     with pytest.raises(OSError, match="no such address"):
-        run(lambda server, application: asyncio.sleep(0))
+        await Server(Application(), clock=SystemClock()).start()
 
 
-def test_a_used_port_is_named_in_the_error():
+async def test_a_used_port_is_named_in_the_error():
     """The command line can tell which of the two ports is in use."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -141,7 +139,7 @@ def test_a_used_port_is_named_in_the_error():
         port = sock.getsockname()[1]
 
         with pytest.raises(PortInUse) as caught:
-            run(lambda server, application: asyncio.sleep(0), port=port)
+            await Server(Application(), clock=SystemClock(), port=port).start()
 
     assert caught.value.port == port
 
@@ -188,15 +186,13 @@ async def test_a_port_can_be_used_again_at_once():
 # The end.
 
 
-def test_stopping_closes_idle_connections_and_lets_busy_ones_finish():
+async def test_stopping_closes_idle_connections_and_lets_busy_ones_finish():
     """An answer under way still arrives, with ``Connection: close``; new connections are refused."""
-
-    async def scenario(server, application):
+    async with a_server() as (server, application):
         idle, idle_writer = await asyncio.open_connection("127.0.0.1", server.port)
         busy, busy_writer = await asyncio.open_connection("127.0.0.1", server.port)
         busy_writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        while not application.parked:
-            await asyncio.sleep(0.005)
+        await until(lambda: application.parked)
 
         stopping = asyncio.create_task(server.stop(10))
         assert await idle.read() == b""
@@ -209,32 +205,25 @@ def test_stopping_closes_idle_connections_and_lets_busy_ones_finish():
 
         idle_writer.close()
         busy_writer.close()
-        return answer
-
-    answer = run(scenario)
 
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"Connection: close\r\n" in answer
     assert answer.endswith(b"late")
 
 
-def test_stopping_cuts_what_does_not_finish_in_time():
+async def test_stopping_cuts_what_does_not_finish_in_time():
     """The grace period is a limit."""
-
-    async def scenario(server, application):
+    async with a_server() as (server, application):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        while not application.parked:
-            await asyncio.sleep(0.005)
+        await until(lambda: application.parked)
 
         await server.stop(0.05)
 
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read() == b""
         writer.close()
-        return server.open_connections
-
-    assert run(scenario) == 0
+        assert server.open_connections == 0
 
 
 async def test_the_application_is_told_before_parked_requests_are_waited_for():
@@ -252,8 +241,7 @@ async def test_the_application_is_told_before_parked_requests_are_waited_for():
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-    while not application.parked:
-        await asyncio.sleep(0.005)
+    await until(lambda: application.parked)
     async with asyncio.timeout(5):
         await server.stop(60)
     answer = await reader.read()
@@ -271,84 +259,67 @@ def an_authority(folder):
     return CertificateAuthority(folder / "ca", accepts=lambda name: "evil" not in name, clock=SystemClock())
 
 
-def run_tls(tmp_path, scenario, **options):
-    """As `run`, with an HTTPS port and a client context that trusts its authority."""
+@contextlib.asynccontextmanager
+async def a_tls_server(tmp_path, **options):
+    """As `a_server`, with an HTTPS port and a client context that trusts its authority."""
     authority = an_authority(tmp_path)
-
-    async def prepared(server, application):
+    async with a_server(authority=authority, **options) as (server, _):
         context = ssl.create_default_context(cafile=await authority.ensure_ca())
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         context.set_alpn_protocols(["h2", "http/1.1"])
-        return await scenario(server, context)
-
-    return run(prepared, authority=authority, **options)
+        yield server, context
 
 
 @pytest.mark.parametrize("name", ["123.cn-hangzhou.fc.aliyuncs.com", "localhost", "127.0.0.1"])
-def test_every_emulated_name_is_served(tmp_path, name):
+async def test_every_emulated_name_is_served(tmp_path, name):
     """A client that trusts the authority is served under any of them."""
-
-    async def scenario(server, context):
-        return (await ask(server.https_port, ssl=context, server_hostname=name))[1]
-
-    assert run_tls(tmp_path, scenario) == b"https 127.0.0.1"
+    async with a_tls_server(tmp_path) as (server, context):
+        assert (await ask(server.https_port, ssl=context, server_hostname=name))[1] == b"https 127.0.0.1"
 
 
-def test_a_name_nobody_has_mentioned_is_served_the_second_time(tmp_path):
+async def test_a_name_nobody_has_mentioned_is_served_the_second_time(tmp_path):
     """A handshake cannot wait for a certificate, but it causes one to be made."""
     name = "a.b.fcapp.run"
 
-    async def scenario(server, context):
+    async def body(server, context):
+        with contextlib.suppress(ssl.SSLError):
+            return (await ask(server.https_port, ssl=context, server_hostname=name))[1]
+
+    async with a_tls_server(tmp_path) as (server, context):
         with pytest.raises(ssl.SSLCertVerificationError, match=r"(?i)hostname mismatch"):
             await ask(server.https_port, ssl=context, server_hostname=name)
-        async with asyncio.timeout(20):
-            while True:
-                with contextlib.suppress(ssl.SSLError):
-                    return (await ask(server.https_port, ssl=context, server_hostname=name))[1]
-                await asyncio.sleep(0.05)
-
-    assert run_tls(tmp_path, scenario) == b"https 127.0.0.1"
+        assert await until(lambda: body(server, context), 20) == b"https 127.0.0.1"
 
 
-def test_only_http_1_1_is_offered(tmp_path):
+async def test_only_http_1_1_is_offered(tmp_path):
     """A client that could speak HTTP/2 is told not to."""
-
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path) as (server, context):
         _, writer = await asyncio.open_connection("localhost", server.https_port, ssl=context)
         protocol = writer.get_extra_info("ssl_object").selected_alpn_protocol()
         writer.close()
-        return protocol
-
-    assert run_tls(tmp_path, scenario) == "http/1.1"
+        assert protocol == "http/1.1"
 
 
 @pytest.mark.parametrize("name", ["www.example.com", "evil.shop.fcapp.run"])
-def test_a_name_that_is_not_served_has_no_certificate(tmp_path, name):
+async def test_a_name_that_is_not_served_has_no_certificate(tmp_path, name):
     """The client learns that the name is the reason."""
-
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path) as (server, context):
         with pytest.raises(ssl.SSLCertVerificationError, match=r"(?i)hostname mismatch"):
             await ask(server.https_port, ssl=context, server_hostname=name)
 
-    run_tls(tmp_path, scenario)
 
-
-def test_plain_http_on_the_https_port_is_answered_in_clear(tmp_path):
+async def test_plain_http_on_the_https_port_is_answered_in_clear(tmp_path):
     """Whoever forgets the ``s`` reads what is wrong instead of waiting."""
-
-    async def scenario(server, context):
-        return await ask(server.https_port)
-
-    head, body = run_tls(tmp_path, scenario)
+    async with a_tls_server(tmp_path) as (server, _):
+        head, body = await ask(server.https_port)
 
     assert head.startswith(b"HTTP/1.1 400 ")
     assert b"https://" in body
 
 
-def test_clients_that_do_not_finish_their_handshake_harm_nobody(tmp_path):
+async def test_clients_that_do_not_finish_their_handshake_harm_nobody(tmp_path):
     """Silence, garbage, half a greeting and distrust leave the port serving others."""
-
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path) as (server, context):
         silent = await asyncio.open_connection("127.0.0.1", server.https_port)
         half = await asyncio.open_connection("127.0.0.1", server.https_port)
         half[1].write(b"\x16\x03\x01\x02\x00\x01\x00")
@@ -359,15 +330,12 @@ def test_clients_that_do_not_finish_their_handshake_harm_nobody(tmp_path):
         _, body = await ask(server.https_port, ssl=context, server_hostname="localhost")
         for _, writer in (silent, half):
             writer.close()
-        return body
-
-    assert run_tls(tmp_path, scenario) == b"https 127.0.0.1"
+        assert body == b"https 127.0.0.1"
 
 
-def test_a_greeting_in_many_packets_is_understood(tmp_path):
+async def test_a_greeting_in_many_packets_is_understood(tmp_path):
     """The name is found however slowly the first message comes."""
-
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path) as (server, context):
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = context.wrap_bio(incoming, outgoing, server_hostname="slow.cn-hangzhou.fcapp.run")
         with pytest.raises(ssl.SSLWantReadError):
@@ -385,37 +353,31 @@ def test_a_greeting_in_many_packets_is_understood(tmp_path):
                 incoming.write(await reader.read(65536))
         names = client.getpeercert()["subjectAltName"]
         writer.close()
-        return names
-
-    assert ("DNS", "*.cn-hangzhou.fcapp.run") in run_tls(tmp_path, scenario)
+        assert ("DNS", "*.cn-hangzhou.fcapp.run") in names
 
 
-def test_stopping_ends_tls_connections_too(tmp_path):
+async def test_stopping_ends_tls_connections_too(tmp_path):
     """Neither an idle TLS connection nor one in its handshake delays the end."""
-
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path, limits=HttpLimits()) as (server, context):
         waiting = await asyncio.open_connection("127.0.0.1", server.https_port)
         idle = await asyncio.open_connection("127.0.0.1", server.https_port, ssl=context, server_hostname="localhost")
-        while server.open_connections == 0:
-            await asyncio.sleep(0.005)
+        await until(lambda: server.open_connections)
         async with asyncio.timeout(5):
             await server.stop(30)
         ends = [await idle[0].read(), await waiting[0].read()]
         for _, writer in (waiting, idle):
             writer.close()
-        return ends
-
-    assert run_tls(tmp_path, scenario, limits=HttpLimits()) == [b"", b""]
+        assert ends == [b"", b""]
 
 
 @pytest.mark.parametrize("program", ["openssl", "curl"])
-def test_programs_trust_what_the_authority_signed(tmp_path, program):
+async def test_programs_trust_what_the_authority_signed(tmp_path, program):
     """They verify the chain, its constraints and the name, whichever of the many names they ask for."""
     if shutil.which(program) is None:
         pytest.skip(f"there is no {program} here")
     names = ("123.mns.cn-beijing.aliyuncs.com", "fcv3.ap-southeast-1.aliyuncs.com", "localhost")
 
-    async def scenario(server, context):
+    async with a_tls_server(tmp_path) as (server, _):
         ca = tmp_path / "ca" / "ca.pem"
         for name in names:
             if program == "curl":
@@ -430,5 +392,3 @@ def test_programs_trust_what_the_authority_signed(tmp_path, program):
             output, _ = await child.communicate()
             assert child.returncode == 0, output
             assert (b"https 127.0.0.1" if program == "curl" else b"Verification: OK") in output
-
-    run_tls(tmp_path, scenario)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -111,11 +111,6 @@ class Site:
         self._peers.append(peer)
         return peer
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not condition():
-                await asyncio.sleep(0.002)
-
     async def turns(self, count: int = 20) -> None:
         """Let the loop look at every socket *count* times."""
         for _ in range(count):
@@ -140,7 +135,7 @@ async def a_site(application: RecordingApplication, limits: HttpLimits) -> Async
         await connections.stop(0)
 
 
-Run = Callable[..., Any]
+Serving = Callable[..., contextlib.AbstractAsyncContextManager[Site]]
 
 
 @pytest.fixture
@@ -149,14 +144,6 @@ def application() -> RecordingApplication:
 
 
 @pytest.fixture
-def serving(application: RecordingApplication) -> Run:
-    """Run an async test body with a site: ``serving(scenario, limits=...)``."""
-
-    def run(scenario: Callable[[Site], Awaitable[Any]], *, limits: HttpLimits | None = None) -> Any:
-        async def main() -> Any:
-            async with a_site(application, limits or HttpLimits()) as site:
-                return await scenario(site)
-
-        return asyncio.run(main())
-
-    return run
+def serving(application: RecordingApplication) -> Serving:
+    """Serve the application for the length of a block: ``async with serving(limits=...) as site``."""
+    return lambda limits=None: a_site(application, limits or HttpLimits())

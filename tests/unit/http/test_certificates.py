@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
@@ -31,28 +32,28 @@ CLOUD = "123.cn-hangzhou.fc.aliyuncs.com"
 NAME = "shop.api.localhost"
 
 
-def an_authority(folder: Path, **options) -> CertificateAuthority:
-    return CertificateAuthority(folder, **{"accepts": lambda name: True, "clock": SystemClock(), **options})
+@pytest.fixture
+async def an_authority():
+    """Makes authorities that are closed with the test: ``an_authority(folder, options)``."""
+    made = []
+
+    def make(folder: Path, **options) -> CertificateAuthority:
+        chosen = {"accepts": lambda name: True, "clock": SystemClock(), **options}
+        made.append(CertificateAuthority(folder, **chosen))
+        return made[-1]
+
+    yield make
+    for authority in made:
+        await authority.close()
 
 
-def run(scenario, *authorities: CertificateAuthority):
-    async def main():
-        try:
-            async with asyncio.timeout(60):
-                return await scenario()
-        finally:
-            for authority in authorities:
-                await authority.close()
-
-    return asyncio.run(main())
-
-
-@pytest.fixture(scope="module")
-def ca(tmp_path_factory) -> Path:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ca(tmp_path_factory) -> Path:
     """A folder with an authority, the common leaf and one for another name."""
     folder = tmp_path_factory.mktemp("state") / "ca"
-    authority = an_authority(folder)
-    run(lambda: authority.prepare([NAME]), authority)
+    authority = CertificateAuthority(folder, accepts=lambda name: True, clock=SystemClock())
+    await authority.prepare([NAME])
+    await authority.close()
     return folder
 
 
@@ -187,7 +188,7 @@ def test_the_server_itself_never_imports_the_certificate_library(tmp_path):
     assert done.returncode == 0
 
 
-def test_names_asked_for_at_once_are_made_once(tmp_path, monkeypatch):
+async def test_names_asked_for_at_once_are_made_once(an_authority, tmp_path, monkeypatch):
     """However many connections wait for a name, one certificate is made, and those for other names share a child."""
     authority = an_authority(tmp_path / "ca")
     batches = []
@@ -200,14 +201,14 @@ def test_names_asked_for_at_once_are_made_once(tmp_path, monkeypatch):
     monkeypatch.setattr(authority, "_run_child", counting)
     asked = ["a.b.fcapp.run"] * 5 + [f"{number}.b.fcapp.run" for number in range(10)]
 
-    contexts = run(lambda: asyncio.gather(*(authority.context(name) for name in asked)), authority)
+    contexts = await asyncio.gather(*(authority.context(name) for name in asked))
 
     assert len({id(context) for context in contexts}) == 11
     assert sorted(name for batch in batches for name in batch) == sorted({*asked, "localhost", *REGIONS})
     assert len(batches) <= 2
 
 
-def test_a_leaf_on_disk_is_used_again(ca, monkeypatch):
+async def test_a_leaf_on_disk_is_used_again(an_authority, ca, monkeypatch):
     """A later server finds what an earlier one made."""
     authority = an_authority(ca)
 
@@ -216,49 +217,43 @@ def test_a_leaf_on_disk_is_used_again(ca, monkeypatch):
 
     monkeypatch.setattr(authority, "_run_child", no_child)
 
-    context = run(lambda: authority.context(NAME), authority)
+    context = await authority.context(NAME)
 
     assert context.get_ca_certs() == []
     assert isinstance(context, ssl.SSLContext)
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "-a.fcapp.run", "*.fcapp.run", "../x.fcapp.run", "a" * 64 + ".fcapp.run"])
-def test_what_is_no_host_name_is_refused(tmp_path, name):
+async def test_what_is_no_host_name_is_refused(an_authority, tmp_path, name):
     """Nothing but letters, digits, dots and inner hyphens gets near a file name or a certificate."""
     authority = an_authority(tmp_path / "ca")
 
     with pytest.raises(NameRefused):
-        run(lambda: authority.context(name), authority)
+        await authority.context(name)
 
     assert not is_host_name(name)
     assert not (tmp_path / "ca").exists()
 
 
-def test_names_outside_the_emulator_are_refused(tmp_path):
+async def test_names_outside_the_emulator_are_refused(an_authority, tmp_path):
     """Neither a name beyond the constraints nor one the emulator does not serve gets a certificate."""
     authority = an_authority(tmp_path / "ca", accepts=lambda name: not name.startswith("evil"))
 
-    async def scenario():
-        for name in ("www.example.com", "evil.fcapp.run", "xaliyuncs.com"):
-            with pytest.raises(NameRefused):
-                await authority.context(name)
-
-    run(scenario, authority)
+    for name in ("www.example.com", "evil.fcapp.run", "xaliyuncs.com"):
+        with pytest.raises(NameRefused):
+            await authority.context(name)
     assert not (tmp_path / "ca").exists()
 
 
-def test_a_leaf_is_renewed_before_it_ends(tmp_path):
+async def test_a_leaf_is_renewed_before_it_ends(an_authority, tmp_path):
     """A long-running server replaces a certificate weeks before clients would refuse it."""
     clock = VirtualClock(SystemClock().now())
     authority = an_authority(tmp_path / "ca", clock=clock)
 
-    async def scenario():
-        first = await authority.context(NAME)
-        again = await authority.context(NAME)
-        clock.move_to(clock.now() + (LEAF_DAYS - 10) * DAY)
-        return first, again, await authority.context(NAME)
-
-    first, again, renewed = run(scenario, authority)
+    first = await authority.context(NAME)
+    again = await authority.context(NAME)
+    clock.move_to(clock.now() + (LEAF_DAYS - 10) * DAY)
+    renewed = await authority.context(NAME)
 
     assert first is again
     assert renewed is not first
@@ -267,30 +262,27 @@ def test_a_leaf_is_renewed_before_it_ends(tmp_path):
     assert facts.not_after > clock.now() + 60 * DAY
 
 
-def test_a_renewed_authority_keeps_its_key(tmp_path):
+async def test_a_renewed_authority_keeps_its_key(an_authority, tmp_path):
     """Near its end the authority gets a new certificate for the same key, so its leaves stay good."""
     clock = VirtualClock(SystemClock().now())
     authority = an_authority(tmp_path / "ca", clock=clock)
 
-    async def scenario():
-        await authority.ensure_ca()
-        before = authority_facts(tmp_path / "ca")
-        clock.move_to(clock.now() + 320 * DAY)
-        await authority.ensure_ca()
-        return before, authority_facts(tmp_path / "ca")
-
-    before, after = run(scenario, authority)
+    await authority.ensure_ca()
+    before = authority_facts(tmp_path / "ca")
+    clock.move_to(clock.now() + 320 * DAY)
+    await authority.ensure_ca()
+    after = authority_facts(tmp_path / "ca")
 
     assert before.key_id == after.key_id
     assert after.not_after - before.not_after == 320 * DAY
 
 
-def test_a_custom_domain_widens_the_authority(tmp_path):
+async def test_a_custom_domain_widens_the_authority(an_authority, tmp_path):
     """A domain of the user's own is permitted once it is configured, and stays so."""
-    run(an_authority(tmp_path / "ca").ensure_ca)
+    await an_authority(tmp_path / "ca").ensure_ca()
     authority = an_authority(tmp_path / "ca", domains=["Shop.Example"])
 
-    run(lambda: authority.context("api.shop.example"), authority)
+    await authority.context("api.shop.example")
 
     handshake(tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", "api.shop.example"), "api.shop.example")
     facts = authority_facts(tmp_path / "ca")
@@ -298,11 +290,11 @@ def test_a_custom_domain_widens_the_authority(tmp_path):
     assert "shop.example" in facts.names
 
 
-def test_hosts_without_certificates_do_not_keep_the_server_from_starting(tmp_path, caplog):
+async def test_hosts_without_certificates_do_not_keep_the_server_from_starting(an_authority, tmp_path, caplog):
     """An address or an odd name among the user's hosts is served over plain HTTP only, and the log says so."""
     authority = an_authority(tmp_path / "ca", domains=["192.168.1.5", "my_box", "::1"])
 
-    run(authority.ensure_ca, authority)
+    await authority.ensure_ca()
 
     facts = authority_facts(tmp_path / "ca")
     assert facts is not None
@@ -310,72 +302,66 @@ def test_hosts_without_certificates_do_not_keep_the_server_from_starting(tmp_pat
     assert caplog.text.count("is not served over HTTPS") == 3
 
 
-def test_a_broken_authority_is_made_anew(tmp_path):
+async def test_a_broken_authority_is_made_anew(an_authority, tmp_path):
     """Damaged files do not keep the server from serving."""
     folder = tmp_path / "ca"
     authority = an_authority(folder)
-    run(authority.ensure_ca, authority)
+    await authority.ensure_ca()
     (folder / "ca-key.pem").write_text("broken")
     (folder / "ca.pem").write_text("broken")
 
     again = an_authority(folder)
-    run(again.ensure_ca, again)
+    await again.ensure_ca()
 
     handshake(folder / "ca.pem", leaf_path(folder, "localhost"), "localhost")
     assert authority_facts(folder) is not None
 
 
-def test_a_child_that_fails_is_an_error_of_its_own(tmp_path, caplog):
+async def test_a_child_that_fails_is_an_error_of_its_own(an_authority, tmp_path, caplog):
     """When nothing can be written the caller learns it, and the log has what the child said."""
     (tmp_path / "ca").write_text("a file where the folder should be")
     authority = an_authority(tmp_path / "ca")
 
     with pytest.raises(MintingFailed):
-        run(authority.ensure_ca, authority)
+        await authority.ensure_ca()
 
     assert "FileExistsError" in caplog.text
 
 
-def test_a_child_that_hangs_is_ended(tmp_path, monkeypatch):
+async def test_a_child_that_hangs_is_ended(an_authority, tmp_path, monkeypatch):
     """Connections do not wait for ever for a certificate."""
     monkeypatch.setattr(certificates, "_CHILD_S", 0)
     authority = an_authority(tmp_path / "ca")
 
     with pytest.raises(MintingFailed, match="within 0 s"):
-        run(authority.ensure_ca, authority)
+        await authority.ensure_ca()
 
 
-def test_closing_ends_those_who_wait(tmp_path):
+async def test_closing_ends_those_who_wait(an_authority, tmp_path):
     """A server that stops leaves nobody waiting for a certificate."""
     authority = an_authority(tmp_path / "ca")
 
-    async def scenario():
-        waiting = [asyncio.create_task(authority.context(f"{number}.fcapp.run")) for number in range(100)]
-        await asyncio.sleep(0)  # each of them waits now
-        await authority.close()
-        return await asyncio.gather(*waiting, return_exceptions=True)
-
-    outcomes = run(scenario, authority)
+    waiting = [asyncio.create_task(authority.context(f"{number}.fcapp.run")) for number in range(100)]
+    await asyncio.sleep(0)  # each of them waits now
+    await authority.close()
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
 
     assert {type(outcome) for outcome in outcomes} == {MintingFailed}
 
 
-def test_domain_permitted_later_renews_the_authority_with_the_same_key(tmp_path):
+async def test_domain_permitted_later_renews_the_authority_with_the_same_key(an_authority, tmp_path):
     """Leaves made before stay good; the new name gets one of its own."""
     authority = an_authority(tmp_path)
 
-    async def scenario():
-        await authority.prepare([NAME])
-        first = authority_facts(tmp_path)
-        with pytest.raises(NameRefused):
-            await authority.context("shop.example")
-        assert authority.register("shop.example")
-        await authority.prepare()
-        assert not authority.register("shop.example")
+    await authority.prepare([NAME])
+    first = authority_facts(tmp_path)
+    with pytest.raises(NameRefused):
         await authority.context("shop.example")
-        return first, authority_facts(tmp_path)
-
-    first, second = run(scenario, authority)
+    assert authority.register("shop.example")
+    await authority.prepare()
+    assert not authority.register("shop.example")
+    await authority.context("shop.example")
+    second = authority_facts(tmp_path)
 
     assert first.key_id == second.key_id
     assert "shop.example" in second.names
@@ -383,19 +369,16 @@ def test_domain_permitted_later_renews_the_authority_with_the_same_key(tmp_path)
     handshake(tmp_path / "ca.pem", leaf_path(tmp_path, NAME), NAME)
 
 
-def test_registered_names_are_made_ahead(tmp_path):
+async def test_registered_names_are_made_ahead(an_authority, tmp_path):
     """A common one needs nothing; one that is given up is not made again."""
     authority = an_authority(tmp_path)
 
-    async def scenario():
-        await authority.prepare()
-        assert not authority.register("web.cn-hangzhou.fcapp.run")
-        assert authority.register("api.shop.localhost")
-        assert authority.register("old.shop.localhost")
-        authority.unregister("old.shop.localhost")
-        await authority.prepare()
-
-    run(scenario, authority)
+    await authority.prepare()
+    assert not authority.register("web.cn-hangzhou.fcapp.run")
+    assert authority.register("api.shop.localhost")
+    assert authority.register("old.shop.localhost")
+    authority.unregister("old.shop.localhost")
+    await authority.prepare()
 
     assert leaf_path(tmp_path, "api.shop.localhost").exists()
     assert not leaf_path(tmp_path, "old.shop.localhost").exists()

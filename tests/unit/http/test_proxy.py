@@ -144,20 +144,17 @@ class Application:
         respond(Response(200, f"{request.scheme} {request.authority} {proxy_fields}".encode()))
 
 
-def run(folder, scenario):
-    async def main():
-        policy = HostPolicy()
-        authority = CertificateAuthority(folder, accepts=policy.allows, clock=SystemClock())
-        desk = ProxyDesk(SECRET, emulates=policy.emulates)
-        server = Server(Application(), clock=SystemClock(), hosts=["127.0.0.1"], authority=authority, proxy=desk)
-        await server.start()
-        try:
-            async with asyncio.timeout(60):
-                return await scenario(server)
-        finally:
-            await server.stop(0)
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def a_server(folder):
+    policy = HostPolicy()
+    authority = CertificateAuthority(folder, accepts=policy.allows, clock=SystemClock())
+    desk = ProxyDesk(SECRET, emulates=policy.emulates)
+    server = Server(Application(), clock=SystemClock(), hosts=["127.0.0.1"], authority=authority, proxy=desk)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(0)
 
 
 @contextlib.asynccontextmanager
@@ -177,10 +174,9 @@ async def answer(reader):
     return head, await reader.readexactly(length)
 
 
-def test_tls_begins_inside_the_connection_that_was_asked_for(tmp_path):
+async def test_tls_begins_inside_the_connection_that_was_asked_for(tmp_path):
     """After CONNECT the client finds the certificate of the cloud's name and the application behind it."""
-
-    async def scenario(server):
+    async with a_server(tmp_path) as server:
         await server._authority.ensure_ca()
         async with opened(server.https_port) as (reader, writer):
             writer.write(connect(f"{CLOUD}:443", credentials()))
@@ -188,38 +184,28 @@ def test_tls_begins_inside_the_connection_that_was_asked_for(tmp_path):
             context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
             await writer.start_tls(context, server_hostname=CLOUD)
             writer.write(b"GET /x HTTP/1.1\r\nHost: %b\r\n\r\n" % CLOUD.encode())
-            return established, await answer(reader)
-
-    established, (head, body) = run(tmp_path, scenario)
+            (head, body) = await answer(reader)
 
     assert established.startswith(b"HTTP/1.1 200 ")
     assert head.startswith(b"HTTP/1.1 200 ")
     assert body == b"https None []"
 
 
-def test_plain_http_inside_the_connection_is_served_too(tmp_path):
+async def test_plain_http_inside_the_connection_is_served_too(tmp_path):
     """Clients that tunnel http:// URLs find the same application."""
-
-    async def scenario(server):
-        async with opened(server.https_port) as (reader, writer):
-            writer.write(connect(f"{CLOUD}:80", credentials()))
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
-            return await answer(reader)
-
-    assert run(tmp_path, scenario)[1] == b"http None []"
+    async with a_server(tmp_path) as server, opened(server.https_port) as (reader, writer):
+        writer.write(connect(f"{CLOUD}:80", credentials()))
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await answer(reader))[1] == b"http None []"
 
 
-def test_whole_urls_are_served_once_per_connection(tmp_path):
+async def test_whole_urls_are_served_once_per_connection(tmp_path):
     """The application does not see the secret; the next request may be for another host, so the connection ends."""
-
-    async def scenario(server):
-        async with opened(server.https_port) as (reader, writer):
-            writer.write(absolute(f"http://{CLOUD}/x", credentials()))
-            got = await answer(reader)
-            return *got, await reader.read()
-
-    head, body, rest = run(tmp_path, scenario)
+    async with a_server(tmp_path) as server, opened(server.https_port) as (reader, writer):
+        writer.write(absolute(f"http://{CLOUD}/x", credentials()))
+        got = await answer(reader)
+        head, body, rest = *got, await reader.read()
 
     assert b"connection: close" in head.lower()
     assert body == f"http {CLOUD} []".encode()
@@ -238,22 +224,18 @@ def test_whole_urls_are_served_once_per_connection(tmp_path):
     ],
     ids=["connect", "url", "other host", "own port", "own url", "no proxy request"],
 )
-def test_refusals_are_answers(tmp_path, data, status):
+async def test_refusals_are_answers(tmp_path, data, status):
     """Each refusal is a whole HTTP answer; one for want of the secret names the scheme."""
-
-    async def scenario(server):
-        async with opened(server.https_port) as (reader, writer):
-            writer.write(data)
-            return await answer(reader)
-
-    head, _ = run(tmp_path, scenario)
+    async with a_server(tmp_path) as server, opened(server.https_port) as (reader, writer):
+        writer.write(data)
+        head, _ = await answer(reader)
 
     assert head.split()[1] == status
     assert (b'Proxy-Authenticate: Basic realm="localyun"' in head) is (status == b"407")
 
 
 @pytest.mark.parametrize("is_connect", [True, False])
-def test_bytes_are_passed_on_unchanged(tmp_path, monkeypatch, is_connect):
+async def test_bytes_are_passed_on_unchanged(tmp_path, monkeypatch, is_connect):
     """A forwarded connection carries what both sides say until both have ended."""
     monkeypatch.setattr(tunnel, "is_public", lambda address: True)  # the only other host a test may call is this one
     received = []
@@ -263,7 +245,7 @@ def test_bytes_are_passed_on_unchanged(tmp_path, monkeypatch, is_connect):
         writer.write(b"answer " * 100_000)
         writer.close()
 
-    async def scenario(server):
+    async with a_server(tmp_path) as server:
         other = await asyncio.start_server(echo, "127.0.0.1", 0)
         port = other.sockets[0].getsockname()[1]
         async with other, opened(server.https_port) as (reader, writer):
@@ -274,35 +256,31 @@ def test_bytes_are_passed_on_unchanged(tmp_path, monkeypatch, is_connect):
             else:
                 writer.write(absolute(f"http://127.0.0.1:{port}/p", credentials("forward")) + b"question")
             writer.write_eof()
-            return port, await reader.read()
-
-    port, came_back = run(tmp_path, scenario)
+            came_back = await reader.read()
 
     head = b"" if is_connect else b"GET /p HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % port
     assert received == [head + b"question"]
     assert came_back == b"answer " * 100_000
 
 
-def test_host_that_cannot_be_reached_is_told(tmp_path, monkeypatch):
+async def test_host_that_cannot_be_reached_is_told(tmp_path, monkeypatch):
     """A refused connection becomes 502 with the reason."""
     monkeypatch.setattr(tunnel, "is_public", lambda address: True)
 
-    async def scenario(server):
+    async with a_server(tmp_path) as server:
         closed = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
         port = closed.sockets[0].getsockname()[1]
         closed.close()
         await closed.wait_closed()
         async with opened(server.https_port) as (reader, writer):
             writer.write(connect(f"127.0.0.1:{port}", credentials("forward")))
-            return await answer(reader)
-
-    head, body = run(tmp_path, scenario)
+            head, body = await answer(reader)
 
     assert head.split()[1] == b"502"
     assert b"127.0.0.1 cannot be reached" in body
 
 
-def test_open_tunnels_end_with_the_server(tmp_path, monkeypatch):
+async def test_open_tunnels_end_with_the_server(tmp_path, monkeypatch):
     """Neither side is left waiting for the other."""
     monkeypatch.setattr(tunnel, "is_public", lambda address: True)
     ended = asyncio.Event()
@@ -313,7 +291,7 @@ def test_open_tunnels_end_with_the_server(tmp_path, monkeypatch):
         ended.set()
         writer.close()
 
-    async def scenario(server):
+    async with a_server(tmp_path) as server:
         other = await asyncio.start_server(wait, "127.0.0.1", 0)
         port = other.sockets[0].getsockname()[1]
         async with other, opened(server.https_port) as (reader, writer):
@@ -322,6 +300,4 @@ def test_open_tunnels_end_with_the_server(tmp_path, monkeypatch):
             await server.stop(0)
             rest = await reader.read()
             await ended.wait()
-            return rest
-
-    assert run(tmp_path, scenario) == b""
+            assert rest == b""

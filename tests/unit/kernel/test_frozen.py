@@ -2,11 +2,13 @@
 
 import pickle
 from copy import deepcopy
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, fields
+from dataclasses import replace as standard_replace
+from typing import ClassVar
 
 import pytest
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen, replace
 
 
 @frozen
@@ -119,12 +121,38 @@ def test_text_shows_the_call_that_makes_the_object():
     assert repr(Nothing()) == "Nothing()"
 
 
-def test_standard_library_takes_them_for_data_classes():
-    """Changed copies and the list of fields, inherited ones first, come from `dataclasses`."""
-    changed = replace(Named(x=1, name="a"), name="b")
+@pytest.mark.parametrize("copy", [replace, standard_replace], ids=["own", "standard"])
+def test_changed_copy_keeps_the_other_fields(copy):
+    """The original stays as it is, and a name that is no field is refused."""
+    original = Named(x=1, name="a", note="n")
 
-    assert changed == Named(x=1, name="b")
+    changed = copy(original, name="b")
+
+    assert (changed, changed.note, original.name) == (Named(x=1, name="b"), "n", "a")
+    with pytest.raises(TypeError, match="unknown"):
+        copy(original, unknown=1)
+
+
+def test_class_variables_are_no_fields():
+    """They belong to the class, whether or not a value is given there."""
+
+    @frozen
+    class Kind:
+        """A record with a constant of its class."""
+
+        number: int
+        unit: ClassVar[str] = "s"
+        scale: ClassVar = 10
+
+    assert repr(Kind(number=1)).endswith("Kind(number=1)")
+    assert (Kind.unit, Kind(number=1).scale) == ("s", 10)
+
+
+def test_standard_library_takes_them_for_data_classes():
+    """The list of fields, inherited ones first, and their defaults come from `dataclasses`."""
     assert [each.name for each in fields(Named)] == ["x", "y", "tags", "note", "name"]
+    assert fields(Point(x=1))[1].default == 0
+    assert fields(Point)[2].default_factory is list
 
 
 def test_hash_and_equality_are_those_of_the_standard_library():

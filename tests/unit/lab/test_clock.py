@@ -1,15 +1,15 @@
 """The clock in the user's hand: moves, freezes, waits for quiet."""
 
 import asyncio
+import contextlib
 
 import pytest
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import TimeControl, load_clock
+from emulator.lab.clock import SkipEnded, Skipper, TimeControl, load_clock
 from emulator.lab.errors import LabError
-from emulator.lab.skip import SkipEnded, Skipper
 from emulator.storage.database import Database, Schema, migrate
 
 
@@ -60,23 +60,18 @@ def database():
     opened.close()
 
 
-def run(database, scenario):
-    """Run *scenario* with a bench."""
-
-    async def main():
-        bench = Bench(database)
-        try:
-            return await scenario(bench)
-        finally:
-            bench.timers.close()
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def a_bench(database):
+    bench = Bench(database)
+    try:
+        yield bench
+    finally:
+        bench.timers.close()
 
 
-def test_a_move_stops_at_every_timer_in_order(database):
+async def test_a_move_stops_at_every_timer_in_order(database):
     """Each timer sees its own time, also those that timers set on the way."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         bench.clock.freeze()
         start, seen = bench.clock.now(), []
 
@@ -93,13 +88,10 @@ def test_a_move_stops_at_every_timer_in_order(database):
         assert seen == [("first", 1_000), ("second", 2_000), ("third", 3_000)]
         assert (moved.ran, moved.busy, bench.clock.now() - start) == (3, (), 10_000)
 
-    run(database, scenario)
 
-
-def test_a_frozen_clock_stands_and_goes_on_from_there(database):
+async def test_a_frozen_clock_stands_and_goes_on_from_there(database):
     """No timer comes by itself while it stands."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         await bench.control.set_frozen(frozen=True)
         stood = bench.clock.now()
         fired = asyncio.Event()
@@ -114,46 +106,37 @@ def test_a_frozen_clock_stands_and_goes_on_from_there(database):
             await fired.wait()
         assert stood + 20 <= bench.clock.now() < stood + 5_000
 
-    run(database, scenario)
 
-
-def test_the_clock_only_moves_forward(database):
+async def test_the_clock_only_moves_forward(database):
     """An earlier time is refused and nothing moves."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         bench.clock.freeze()
         before = bench.clock.now()
         with pytest.raises(LabError, match=r"^InvalidClock"):
             await bench.control.move_to(Millis(before - 1))
         assert bench.clock.now() == before
 
-    run(database, scenario)
 
-
-def test_the_time_is_kept(database):
+async def test_the_time_is_kept(database):
     """Another run over the same state goes on in the future; a reset brings it back."""
-
-    async def ahead(bench):
+    async with a_bench(database) as bench:
         await bench.control.advance(86_400_000)
 
-    async def again(bench):
+    async with a_bench(database) as bench:
         load_clock(database, bench.clock)
         ahead_ms = bench.clock.now() - bench.clock.system()
         bench.control.reset()
         await database.committed()
-        return ahead_ms, bench.clock.now() - bench.clock.system()
+        after_reset_ms = bench.clock.now() - bench.clock.system()
 
-    run(database, ahead)
-    ahead_ms, after_reset_ms = run(database, again)
     assert abs(ahead_ms - 86_400_000) < 1_000
     assert abs(after_reset_ms) < 1_000
     assert database.read("SELECT count(*) FROM lab_clock").fetchone()[0] == 0
 
 
-def test_settling_waits_for_what_works(database):
+async def test_settling_waits_for_what_works(database):
     """It returns when the work has ended, and with the work when the time is over."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         bench.work.running.append(Busy(kind="call", resource="s/f", detail="req-1"))
         left = await bench.control.settle(0.05)
         assert [(each.kind, each.resource, each.detail) for each in left] == [("call", "s/f", "req-1")]
@@ -164,13 +147,10 @@ def test_settling_waits_for_what_works(database):
         bench.ended()
         assert await waiting == []
 
-    run(database, scenario)
 
-
-def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(database):
+async def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(database):
     """Recurring events are jumped to while the condition is not quiet."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         bench.clock.freeze()
         start = bench.clock.now()
         bench.work.events = [
@@ -183,13 +163,10 @@ def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(database)
         await bench.skipper.skip(None, limit_ms=3_600_000, timeout_s=5)
         assert bench.clock.now() - start == 180_000
 
-    run(database, scenario)
 
-
-def test_a_skip_that_cannot_end_says_what_waits(database):
+async def test_a_skip_that_cannot_end_says_what_waits(database):
     """Nothing comes by itself: the answer names the token; past the limit it names the next event."""
-
-    async def scenario(bench):
+    async with a_bench(database) as bench:
         bench.clock.freeze()
         bench.work.waits = [Waiting(resource="flow/run", detail="the token of step Approve")]
         with pytest.raises(SkipEnded, match="nothing is left") as ended:
@@ -198,5 +175,3 @@ def test_a_skip_that_cannot_end_says_what_waits(database):
         bench.work.events = [Upcoming(at=Millis(bench.clock.now() + 5_000), what="retry", resource="flow/run")]
         with pytest.raises(SkipEnded, match="retry of flow/run"):
             await bench.skipper.skip(lambda: False, limit_ms=1_000, timeout_s=5)
-
-    run(database, scenario)

@@ -1,6 +1,7 @@
 """Long polls under virtual time: what wakes them, who is served, and that they never wait too long."""
 
 import asyncio
+import contextlib
 import sqlite3
 
 import pytest
@@ -11,18 +12,15 @@ from emulator.services.mns.errors import MessageNotExist, QueueNotExist
 from emulator.services.mns.queues import waiters as waiting
 
 
-def run(make_mns, scenario, **change):
-    """Run *scenario(mns)* on a loop, with a queue ``q``."""
-
-    async def main():
-        mns = make_mns()
-        mns.create(**change)
-        try:
-            return await scenario(mns)
-        finally:
-            mns.service.close()
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def mns_with_a_queue(make_mns, **change):
+    """A service with a queue ``q``."""
+    mns = make_mns()
+    mns.create(**change)
+    try:
+        yield mns
+    finally:
+        mns.service.close()
 
 
 def poll(mns, query="waitseconds=10", queue="q"):
@@ -47,10 +45,9 @@ def send_uncommitted(mns, body="x", **draft):
 # --- waking ------------------------------------------------------------------------------------------------------
 
 
-def test_an_arrival_wakes_a_parked_receiver(make_mns):
+async def test_an_arrival_wakes_a_parked_receiver(make_mns):
     """The message is received, hidden, and no timer stays behind for the poll."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns)
         await mns.turns()
         assert not future.done()
@@ -62,13 +59,10 @@ def test_an_arrival_wakes_a_parked_receiver(make_mns):
         assert mns.counters() == (0, 1, 0)
         assert mns.service.parked == 0
 
-    run(make_mns, scenario)
 
-
-def test_a_receiver_is_woken_only_after_the_commit(make_mns):
+async def test_a_receiver_is_woken_only_after_the_commit(make_mns):
     """It must not see what its sender has not been told is stored."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns)
         send_uncommitted(mns)
         assert not future.done()
@@ -78,13 +72,10 @@ def test_a_receiver_is_woken_only_after_the_commit(make_mns):
 
         assert future.done()
 
-    run(make_mns, scenario)
 
-
-def test_a_message_whose_commit_failed_wakes_nobody(make_mns):
+async def test_a_message_whose_commit_failed_wakes_nobody(make_mns):
     """The receiver goes on waiting, and the next message finds it."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns)
         await mns.turns()
         send_uncommitted(mns, "lost")
@@ -100,13 +91,10 @@ def test_a_message_whose_commit_failed_wakes_nobody(make_mns):
 
         assert body_of(mns, future) == "kept"
 
-    run(make_mns, scenario)
 
-
-def test_a_lost_receive_gives_its_message_to_somebody_else(make_mns):
+async def test_a_lost_receive_gives_its_message_to_somebody_else(make_mns):
     """When the commit of a receive fails, the message is visible again, and a parked receiver learns of it."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         mns.send("x")
         mns.ask("GET", "/queues/q/messages")  # hidden, not committed
         future = poll(mns)
@@ -118,13 +106,10 @@ def test_a_lost_receive_gives_its_message_to_somebody_else(make_mns):
 
         assert body_of(mns, future) == "x"
 
-    run(make_mns, scenario)
 
-
-def test_a_message_becoming_visible_wakes_at_that_instant(make_mns):
+async def test_a_message_becoming_visible_wakes_at_that_instant(make_mns):
     """A delayed message, and one whose visibility timeout ends; not a moment earlier."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         mns.send("delayed", DelaySeconds=3)
         mns.send("hidden")
         mns.receive()
@@ -143,13 +128,10 @@ def test_a_message_becoming_visible_wakes_at_that_instant(make_mns):
 
         assert body_of(mns, third) == "hidden"
 
-    run(make_mns, scenario)
 
-
-def test_an_earlier_instant_moves_the_wake_up(make_mns):
+async def test_an_earlier_instant_moves_the_wake_up(make_mns):
     """A change of visibility or a shorter delay while somebody waits."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         mns.send("x")
         handle = mns.receive().text_of("ReceiptHandle")
         future = poll(mns)
@@ -165,17 +147,14 @@ def test_an_earlier_instant_moves_the_wake_up(make_mns):
         await advance(mns, 1)
         assert body_of(mns, again) == "soon"
 
-    run(make_mns, scenario)
-
 
 # --- never too long ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wait_s", [1, 10, 30])
-def test_a_poll_never_waits_longer_than_asked(make_mns, wait_s):
+async def test_a_poll_never_waits_longer_than_asked(make_mns, wait_s):
     """An empty one-second poll is answered after about 0.88 s, as the live service does."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns, f"waitseconds={wait_s}")
         await advance(mns, wait_s - 0.121)
         assert not future.done()
@@ -185,13 +164,10 @@ def test_a_poll_never_waits_longer_than_asked(make_mns, wait_s):
         assert mns.service.parked == 0
         assert len(mns.timers) == 0
 
-    run(make_mns, scenario)
 
-
-def test_the_queues_own_wait_applies_when_the_call_names_none(make_mns):
+async def test_the_queues_own_wait_applies_when_the_call_names_none(make_mns):
     """For the single and the batch form; zero in the call means no waiting at all."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns, polling_wait_s=2) as mns:
         single = poll(mns, "")
         batch = poll(mns, "numOfMessages=3")
         assert mns.error("GET", "/queues/q/messages?waitseconds=0") == (404, "MessageNotExist")
@@ -200,22 +176,16 @@ def test_the_queues_own_wait_applies_when_the_call_names_none(make_mns):
             with pytest.raises(MessageNotExist):
                 future.result()
 
-    run(make_mns, scenario, polling_wait_s=2)
 
-
-def test_a_peek_does_not_wait(make_mns):
+async def test_a_peek_does_not_wait(make_mns):
     """Whatever it asks for."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns, polling_wait_s=5) as mns:
         assert mns.error("GET", "/queues/q/messages?peekonly=true&waitseconds=9") == (404, "MessageNotExist")
 
-    run(make_mns, scenario, polling_wait_s=5)
 
-
-def test_a_message_at_the_very_deadline_is_still_received(make_mns):
+async def test_a_message_at_the_very_deadline_is_still_received(make_mns):
     """Serving comes before sending away."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         handle = mns.send("x", DelaySeconds=1).text_of("ReceiptHandle")
         assert handle
         mns.clock.move_to(mns.clock.now() + 120)
@@ -224,16 +194,13 @@ def test_a_message_at_the_very_deadline_is_still_received(make_mns):
 
         assert body_of(mns, future) == "x"
 
-    run(make_mns, scenario)
-
 
 # --- who is served -----------------------------------------------------------------------------------------------
 
 
-def test_the_longest_waiting_receiver_is_served_first_and_only_one(make_mns):
+async def test_the_longest_waiting_receiver_is_served_first_and_only_one(make_mns):
     """No herd: one message wakes one receiver."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         futures = [poll(mns) for _ in range(5)]
         mns.send("a")
         await mns.turns()
@@ -246,13 +213,10 @@ def test_the_longest_waiting_receiver_is_served_first_and_only_one(make_mns):
         assert [body_of(mns, future) for future in futures[:3]] == ["a", "b", "c"]
         assert [future.done() for future in futures[3:]] == [False, False]
 
-    run(make_mns, scenario)
 
-
-def test_a_batch_takes_what_is_there_and_leaves_the_rest(make_mns):
+async def test_a_batch_takes_what_is_there_and_leaves_the_rest(make_mns):
     """It does not wait until it is full."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         batch = poll(mns, "numOfMessages=2&waitseconds=10")
         single = poll(mns)
         for body in "abc":
@@ -264,13 +228,10 @@ def test_a_batch_takes_what_is_there_and_leaves_the_rest(make_mns):
         assert [message.text_of("MessageBody") for message in root.children] == ["a", "b"]
         assert body_of(mns, single) == "c"
 
-    run(make_mns, scenario)
 
-
-def test_a_client_that_goes_away_takes_no_message(make_mns):
+async def test_a_client_that_goes_away_takes_no_message(make_mns):
     """Its place is free at once, and nothing is lost."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         gone, stays = poll(mns), poll(mns)
         gone.cancel()
         await mns.turns()
@@ -281,13 +242,10 @@ def test_a_client_that_goes_away_takes_no_message(make_mns):
 
         assert body_of(mns, stays) == "x"
 
-    run(make_mns, scenario)
 
-
-def test_a_client_that_goes_away_in_the_tick_of_the_arrival_takes_no_message(make_mns):
+async def test_a_client_that_goes_away_in_the_tick_of_the_arrival_takes_no_message(make_mns):
     """Cancelled, but not yet out of the room."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         gone, stays = poll(mns), poll(mns)
         send_uncommitted(mns, "x")
         gone.cancel()
@@ -296,13 +254,10 @@ def test_a_client_that_goes_away_in_the_tick_of_the_arrival_takes_no_message(mak
         assert body_of(mns, stays) == "x"
         assert mns.counters() == (0, 1, 0)
 
-    run(make_mns, scenario)
 
-
-def test_the_last_client_leaving_closes_the_room(make_mns):
+async def test_the_last_client_leaving_closes_the_room(make_mns):
     """No timer is left, and a later message is just stored."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns)
         future.cancel()
         await mns.turns()
@@ -312,13 +267,10 @@ def test_the_last_client_leaving_closes_the_room(make_mns):
 
         assert mns.drain() == ["x"]
 
-    run(make_mns, scenario)
 
-
-def test_a_receiver_that_comes_while_the_room_is_being_woken(make_mns):
+async def test_a_receiver_that_comes_while_the_room_is_being_woken(make_mns):
     """It is served by the next message although the others have left."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         first = poll(mns)
         mns.send("hidden", DelaySeconds=4)
         send_uncommitted(mns, "x")
@@ -330,40 +282,32 @@ def test_a_receiver_that_comes_while_the_room_is_being_woken(make_mns):
 
         assert body_of(mns, second) == "hidden"
 
-    run(make_mns, scenario)
 
-
-def test_too_many_receivers_are_answered_at_once(make_mns, monkeypatch):
+async def test_too_many_receivers_are_answered_at_once(make_mns, monkeypatch):
     """As the live service does."""
     monkeypatch.setattr(waiting, "PARKED_POLLS", 3)
 
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         for _ in range(3):
             poll(mns)
         assert mns.error("GET", "/queues/q/messages?waitseconds=5") == (404, "MessageNotExist")
         mns.create("other")
         poll(mns, queue="other")
 
-    run(make_mns, scenario)
 
-
-def test_deleting_the_queue_sends_its_receivers_away(make_mns):
+async def test_deleting_the_queue_sends_its_receivers_away(make_mns):
     """At once, with the code of a queue that is not there."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns)
         mns.call("DELETE", "/queues/q")
         with pytest.raises(QueueNotExist):
             future.result()
         assert len(mns.timers) == 0
 
-    run(make_mns, scenario)
 
-
-def test_closing_and_resetting_leave_nobody_parked(make_mns):
+async def test_closing_and_resetting_leave_nobody_parked(make_mns):
     """Each with its own word."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         first = poll(mns)
         mns.service.reset()
         with pytest.raises(QueueNotExist):
@@ -374,13 +318,10 @@ def test_closing_and_resetting_leave_nobody_parked(make_mns):
         with pytest.raises(MessageNotExist):
             second.result()
 
-    run(make_mns, scenario)
 
-
-def test_a_failing_receive_reaches_its_own_receiver_only(make_mns):
+async def test_a_failing_receive_reaches_its_own_receiver_only(make_mns):
     """The next one is served when it can be."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         mns.database.write("CREATE TRIGGER refuse BEFORE UPDATE ON mns_messages BEGIN SELECT RAISE(ABORT, 'no'); END")
         mns.database.commit()
         first, second = poll(mns), poll(mns)
@@ -395,13 +336,10 @@ def test_a_failing_receive_reaches_its_own_receiver_only(make_mns):
 
         assert body_of(mns, second) == "x"
 
-    run(make_mns, scenario)
 
-
-def test_many_parked_receivers_hold_one_timer(make_mns):
+async def test_many_parked_receivers_hold_one_timer(make_mns):
     """A queue has at most one, however many wait."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         futures = [poll(mns, f"waitseconds={1 + number % 30}") for number in range(500)]
         assert len(mns.timers) == 1
         assert mns.service.parked == 500
@@ -410,16 +348,13 @@ def test_many_parked_receivers_hold_one_timer(make_mns):
         for future in futures:
             assert isinstance(future.exception(), MessageNotExist)
 
-    run(make_mns, scenario)
-
 
 # --- for other services --------------------------------------------------------------------------------------------
 
 
-def test_other_services_send_receive_and_delete(make_mns):
+async def test_other_services_send_receive_and_delete(make_mns):
     """Bytes or text; an empty answer instead of an error when nothing came in time."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         service, tenant = mns.service, mns.tenant
         receipt = service.send(tenant, "q", '{"a": "ä"}'.encode(), delay_s=0, priority=3)
         (message,) = await service.receive(tenant, "q")
@@ -440,17 +375,12 @@ def test_other_services_send_receive_and_delete(make_mns):
         with pytest.raises(QueueNotExist):
             await service.receive(Tenant(AccountId("2"), tenant.region), "q")
 
-    run(make_mns, scenario)
 
-
-def test_errors_of_a_poll_are_the_services_own(make_mns):
+async def test_errors_of_a_poll_are_the_services_own(make_mns):
     """What a future fails with can be written as this dialect's error."""
-
-    async def scenario(mns):
+    async with mns_with_a_queue(make_mns) as mns:
         future = poll(mns, "waitseconds=1")
         await advance(mns, 1)
         error = future.exception()
         assert isinstance(error, ServiceError)
         assert mns.refusal(mns.front.render_error(error, mns.context)) == (404, "MessageNotExist")
-
-    run(make_mns, scenario)

@@ -74,16 +74,6 @@ def site(tmp_path):
     return Site(tmp_path)
 
 
-def run(site, work):
-    """Run *work* with the open store."""
-
-    async def go():
-        async with site.open():
-            return await work(site)
-
-    return asyncio.run(go())
-
-
 async def keys(site):
     return [each.key for each in await site.objects.listed(caller(), "bucket", "", "", "")]
 
@@ -93,10 +83,9 @@ async def filled(site):
     await site.objects.put(caller(), Place("bucket", "a"), b"first", PLAIN)
 
 
-def test_a_failed_commit_leaves_nothing_behind(site):
+async def test_a_failed_commit_leaves_nothing_behind(site):
     """The caller is told, the object is what it was, and the bytes of the new one go."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
 
         def lose(tenant, change):
@@ -107,47 +96,38 @@ def test_a_failed_commit_leaves_nothing_behind(site):
             await site.objects.put(caller(), Place("bucket", "a"), b"second", PLAIN)
         site.noting.changed = told
         stored = await site.objects.get(caller(), Place("bucket", "a"))
-        return await site.storage.contents.read(stored.pieces)
-
-    assert run(site, work) == b"first"
+        assert await site.storage.contents.read(stored.pieces) == b"first"
     assert len(site.files()) == 1
 
 
-def test_a_watcher_that_fails_lets_nothing_happen(site):
+async def test_a_watcher_that_fails_lets_nothing_happen(site):
     """What cannot be told is not done."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         site.noting.failure = sqlite3.OperationalError("disk full")
         with pytest.raises(sqlite3.OperationalError):
             await site.objects.put(caller(), Place("bucket", "b"), b"x", PLAIN)
         site.noting.failure = None
-        return await keys(site)
-
-    assert run(site, work) == ["a"]
+        assert await keys(site) == ["a"]
 
 
-def test_settings_are_there_after_a_start_and_go_with_the_bucket(site):
+async def test_settings_are_there_after_a_start_and_go_with_the_bucket(site):
     """As rows of their bucket."""
-
-    async def before(site):
+    async with site.open():
         bucket = await site.storage.create_bucket(caller(), "bucket", "", "Standard")
         await site.storage.put_setting(bucket, "cors", b"<CORSConfiguration/>")
 
-    async def after(site):
+    async with site.open():
         kept = site.storage.rows.setting("bucket", "cors")
         await site.storage.delete_bucket(caller(), "bucket")
-        return kept, site.storage.rows.setting("bucket", "cors")
+        left = site.storage.rows.setting("bucket", "cors")
 
-    run(site, before)
-
-    assert run(site, after) == (b"<CORSConfiguration/>", None)
+    assert (kept, left) == (b"<CORSConfiguration/>", None)
 
 
-def test_all_is_there_after_a_start(site):
+async def test_all_is_there_after_a_start(site):
     """Objects, their attributes, uploads and parts; what nothing needs any more has gone from disk."""
-
-    async def before(site):
+    async with site.open():
         await filled(site)
         await site.objects.put(caller(2_000), Place("bucket", "a"), b"replaced", PLAIN)
         upload = await site.uploads.start(caller(), Place("bucket", "m"), PLAIN.attributes, may_replace=True)
@@ -156,26 +136,20 @@ def test_all_is_there_after_a_start(site):
         stray = site.folder / "objects" / "ff" / "ff00"
         stray.parent.mkdir(parents=True)
         stray.write_bytes(b"left by a crash")
-        return upload.id
 
-    upload = run(site, before)
-
-    async def after(site):
+    async with site.open():
         stored = await site.objects.get(caller(), Place("bucket", "a"))
         uploads = await site.uploads.listed(caller(), "bucket")
-        return stored, await site.storage.contents.read(stored.pieces), [each.id for each in uploads]
+        content = await site.storage.contents.read(stored.pieces)
 
-    stored, content, uploads = run(site, after)
-
-    assert (content, uploads) == (b"replaced", [upload])
+    assert (content, [each.id for each in uploads]) == (b"replaced", [upload.id])
     assert (stored.attributes, stored.modified_at) == (PLAIN.attributes, 2_000)
     assert len(site.files()) == 1
 
 
-def test_copies_share_bytes_until_the_last_goes(site):
+async def test_copies_share_bytes_until_the_last_goes(site):
     """One file for a thousand copies."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         for number in range(3):
             await site.objects.copy(
@@ -186,18 +160,14 @@ def test_copies_share_bytes_until_the_last_goes(site):
         stored = await site.objects.get(caller(), Place("bucket", "c2"))
         content = await site.storage.contents.read(stored.pieces)
         await site.objects.delete(caller(), "bucket", ["c1", "c2"], "ObjectRemoved:DeleteObjects")
-        return counts, content
-
-    counts, content = run(site, work)
 
     assert (counts, content) == ([1], b"first")
     assert site.files() == []
 
 
-def test_an_object_that_is_read_stays_until_the_end(site):
+async def test_an_object_that_is_read_stays_until_the_end(site):
     """A stream goes on though the object has been removed; then its file goes."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         data = bytes(range(256)) * 4096
         stored = await site.objects.put(caller(), Place("bucket", "big"), data, PLAIN)
@@ -205,21 +175,16 @@ def test_an_object_that_is_read_stays_until_the_end(site):
         first = await anext(stream)
         await site.objects.delete(caller(), "bucket", ["big"], "ObjectRemoved:DeleteObject")
         rest = [piece async for piece in stream]
-        return first + b"".join(rest) == data
-
-    assert run(site, work)
+        assert first + b"".join(rest) == data
     assert len(site.files()) == 1
 
 
-def test_what_happened_is_told_with_sizes(site):
+async def test_what_happened_is_told_with_sizes(site):
     """Each change once, with what was there before; names of nothing tell nothing."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         await site.objects.put(caller(), Place("bucket", "a"), b"123", PLAIN)
         await site.objects.delete(caller(), "bucket", ["a", "nothing"], "ObjectRemoved:DeleteObjects")
-
-    run(site, work)
 
     assert site.noting.seen == [
         ("cn-home", "ObjectCreated:PutObject", "a", 5, 0),
@@ -228,10 +193,9 @@ def test_what_happened_is_told_with_sizes(site):
     ]
 
 
-def test_buckets_belong_to_an_account_and_a_region(site):
+async def test_buckets_belong_to_an_account_and_a_region(site):
     """A loopback caller reaches all of its own; a host name of another region, and another account, do not."""
-
-    async def work(site):
+    async with site.open():
         await site.storage.create_bucket(caller(region="cn-far"), "far", "", "Standard")
         await site.storage.bucket(caller(), "far")
         await site.storage.bucket(caller(region="cn-far"), "far")
@@ -246,8 +210,6 @@ def test_buckets_belong_to_an_account_and_a_region(site):
                 await site.storage.create_bucket(refused, "far", "", "Standard")
         with pytest.raises(OssError, match=r"^NoSuchBucket:"):
             await site.storage.bucket(caller(), "near")
-
-    run(site, work)
 
 
 async def test_two_stores_of_one_process_do_not_meet(tmp_path):
@@ -265,22 +227,18 @@ async def test_two_stores_of_one_process_do_not_meet(tmp_path):
         await sites[1].objects.get(caller(), Place("bucket", "a"))
 
 
-def test_reset_forgets_all(site):
+async def test_reset_forgets_all(site):
     """Rows, model and files."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         await site.storage.reset()
-        return await site.storage.buckets(caller())
-
-    assert run(site, work) == []
+        assert await site.storage.buckets(caller()) == []
     assert site.files() == []
 
 
-def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
+async def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
     """Fifty writers of three names leave three objects, each whole, and no file too many."""
-
-    async def work(site):
+    async with site.open():
         await site.storage.create_bucket(caller(), "bucket", "", "Standard")
         await asyncio.gather(
             *(site.objects.put(caller(), Place("bucket", f"k{n % 3}"), b"%d" % n * 99, PLAIN) for n in range(50))
@@ -289,18 +247,14 @@ def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
         for key in await keys(site):
             stored = await site.objects.get(caller(), Place("bucket", key))
             contents.append(await site.storage.contents.read(stored.pieces))
-        return contents
-
-    contents = run(site, work)
 
     assert [len(Counter(text)) <= 2 for text in contents] == [True] * 3
     assert len(site.files()) == 3
 
 
-def test_buckets_and_objects_are_listed_without_the_model(site):
+async def test_buckets_and_objects_are_listed_without_the_model(site):
     """In pages by name; another account sees none of them."""
-
-    async def work(site):
+    async with site.open():
         await filled(site)
         await site.objects.put(caller(), Place("bucket", "b"), b"second", PLAIN)
         lazy = LazyStorage(site.database, site.folder / "other", CountingIds(), home=Region("cn-home"), sync=True)
@@ -310,5 +264,3 @@ def test_buckets_and_objects_are_listed_without_the_model(site):
         assert [(each.key, each.size) for each in lazy.listed(own, "bucket", "", 1)] == [("a", 5)]
         assert [each.key for each in lazy.listed(own, "bucket", "a", 9)] == ["b"]
         assert (lazy.buckets(other), lazy.listed(other, "bucket", "", 9)) == ([], [])
-
-    run(site, work)

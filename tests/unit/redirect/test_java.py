@@ -1,12 +1,12 @@
 """What a Java virtual machine is told."""
 
-import asyncio
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
@@ -58,18 +58,14 @@ def test_without_java_nothing_is_told(tmp_path):
     assert with_java(environ) == environ
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def authority(tmp_path_factory):
     """The certificate of an authority."""
     folder = tmp_path_factory.mktemp("authority")
     made = CertificateAuthority(folder, accepts=lambda host: True, clock=SystemClock())
-
-    async def make():
-        content = (await made.ensure_ca()).read_bytes()
-        await made.close()
-        return content
-
-    return asyncio.run(make())
+    content = (await made.ensure_ca()).read_bytes()
+    await made.close()
+    return content
 
 
 @pytest.fixture

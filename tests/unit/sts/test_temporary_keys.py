@@ -9,8 +9,7 @@ from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.sts import service
-from emulator.services.sts.errors import StsError
-from emulator.services.sts.service import SCHEMA, TemporaryKeys
+from emulator.services.sts.service import SCHEMA, StsError, TemporaryKeys
 from emulator.storage.database import Database, migrate
 
 ACCOUNT = AccountId("1234567890123456")

@@ -5,10 +5,10 @@ Lists return one item more than asked for when there are more.
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.asynchronous.model import (
     AsyncCall,

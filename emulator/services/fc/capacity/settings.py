@@ -1,10 +1,10 @@
 """Puts, gets, deletes and lists what is configured about the instances of functions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut

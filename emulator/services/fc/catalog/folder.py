@@ -22,12 +22,11 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import (
     NEWEST_PYTHON,

@@ -8,10 +8,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.effects import Effects

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import ABSENT, field, fields_of, frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
 from emulator.storage.database import Database, Schema
@@ -16,8 +15,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 def _rows(kind: type[Any]) -> list[tuple[str, Any]]:
     rows = []
-    for entry in fields(kind):
-        default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+    for entry in fields_of(kind):
+        default = entry.default_factory() if entry.default_factory is not ABSENT else entry.default
         rows.append((entry.name, default))
     return rows
 

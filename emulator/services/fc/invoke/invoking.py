@@ -3,14 +3,13 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Clock, Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, Origin, Subject
@@ -71,6 +70,13 @@ class FunctionCall:
         """The call as faults know it."""
         origins: tuple[Origin, ...] = (self.origin, "async") if self.attempt else (self.origin,)
         return invocation_of(self.service, self.function, self.qualifier, *origins)
+
+
+Enqueue = Callable[[Tenant, FunctionCall, str], str]
+"""Queues a call in the transaction of this moment and returns its request id; a key that is known queues nothing.
+
+Raises: FcError.
+"""
 
 
 class Invoked(NamedTuple):

@@ -9,11 +9,11 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
+from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import (
     Credentials,

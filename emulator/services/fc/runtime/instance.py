@@ -6,12 +6,11 @@ serves a call, and how long it is kept, is the pool's business.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from emulator.http.client_connection import ClientError
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (

@@ -3,9 +3,9 @@
 import errno
 import logging
 import os
-from dataclasses import replace
 
 from emulator.kernel import system
+from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher

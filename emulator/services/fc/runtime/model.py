@@ -5,11 +5,10 @@ Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionIm
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, Self
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.interfering import FunctionFault
 
 OnEnd = Callable[[BaseException | None], object]

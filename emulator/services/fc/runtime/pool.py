@@ -7,13 +7,12 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator.kernel import system
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers

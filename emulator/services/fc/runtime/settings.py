@@ -3,11 +3,10 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.services.fc.runtime.model import Credentials, FunctionImage
 
 MEBIBYTE = 1024 * 1024

@@ -13,8 +13,7 @@ from emulator.services.mns.codec import unknown_word
 from emulator.services.mns.queues.model import QUEUE, TYPES, QueueView
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, TopicView
 from emulator.wire.attributes import Notation
-from emulator.wire.pop_errors import InvalidParameter, MissingParameter
-from emulator.wire.rpc import Reply
+from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
 
 Parameters = Mapping[str, str]
 Object = dict[str, Any]

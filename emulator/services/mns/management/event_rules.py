@@ -20,9 +20,8 @@ from emulator.services.mns.management.codec import (
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.model import QueueEndpoint, read_endpoint
 from emulator.wire.operation import operation
-from emulator.wire.pop_errors import InvalidParameter, MissingParameter
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Reply
+from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
 
 _RULE = "rule/"
 _SUBSCRIPTIONS_SHOWN = 20

@@ -9,9 +9,9 @@ Source: API reference of version 2022-01-19, one page per operation; alibabaclou
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page
 from emulator.services.mns.errors import MnsError
@@ -46,9 +46,8 @@ from emulator.services.mns.topics.model import (
     read_endpoint,
 )
 from emulator.wire.operation import operation
-from emulator.wire.pop_errors import InvalidParameter
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Reply
+from emulator.wire.rpc import InvalidParameter, Reply
 
 T = TypeVar("T")
 

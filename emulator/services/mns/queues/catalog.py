@@ -1,8 +1,7 @@
 """Queues: created, changed, looked at, listed, deleted."""
 
-from dataclasses import replace
-
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits

@@ -1,8 +1,8 @@
 """XML of queues, accounts and messages: drafts and receipt handles in; receipts, messages, failed entries out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.paging import Page
 from emulator.services.mns.codec import (
     document,

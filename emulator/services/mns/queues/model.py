@@ -3,12 +3,11 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any, Literal, NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Range
 from emulator.services.mns import limits

@@ -12,8 +12,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Interference
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import OUTBOX
-from emulator.services.mns.naming import DIALECT, push, subject
-from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
+from emulator.services.mns.ports import DIALECT, FunctionInvoker, FunctionRefused, push, subject
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import Draft, Properties, Property, appended, restored, stored

@@ -6,9 +6,9 @@ again from the tables; it is dropped when a commit fails.
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from emulator.kernel.clock import Clock
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits

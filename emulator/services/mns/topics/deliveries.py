@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers

@@ -1,7 +1,6 @@
 """Topics, subscriptions, their attributes, and deliveries: values, no rules."""
 
 import re
-from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from typing import Literal, NewType, assert_never
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 
 from emulator.http.heads import Unsendable, split_url
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import shared_context
 from emulator.services.workflow.engine.language import (

@@ -5,10 +5,9 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as AbcMapping
-from dataclasses import field
 from typing import Any, Final, Literal, cast
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, scan_path
 from emulator.services.workflow.expression.terms import (
     And,

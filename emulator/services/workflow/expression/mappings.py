@@ -14,10 +14,9 @@ The results are new objects; the values in them are the given ones, uncopied, an
 import re
 from collections.abc import Collection
 from collections.abc import Mapping as AbcMapping
-from dataclasses import replace
 from typing import Any, Final
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
 
 ERROR_KEYS: Final = ("error", "cause")

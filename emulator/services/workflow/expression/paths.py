@@ -12,11 +12,10 @@ out parts of the given data uncopied: JSON values are never changed in place.
 import re
 from collections.abc import Collection, Iterable
 from collections.abc import Mapping as AbcMapping
-from dataclasses import field
 from enum import Enum
 from typing import Any, Final, Literal
 
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 
 
 class ExpressionError(Exception):

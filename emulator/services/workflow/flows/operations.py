@@ -4,8 +4,7 @@ Source: alibabacloud_fnf20190315 for versions and aliases; the shapes of the rep
 there.
 """
 
-from dataclasses import replace
-
+from emulator.kernel.frozen import replace
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import optional, render_page, required, whole
 from emulator.services.workflow.flows.codec import (

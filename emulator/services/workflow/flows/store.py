@@ -1,10 +1,10 @@
 """The tables of flows: flows with their definitions, versions and aliases."""
 
 import hashlib
-from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.model import (
     AliasRecord,

@@ -52,12 +52,12 @@ async def test_function_comes_back_as_it_was_made(site, pack):
     assert got.headers["etag"] == made.headers["etag"]
 
 
-def test_fields_nobody_has_set_show_their_defaults(on_site, pack):
+async def test_fields_nobody_has_set_show_their_defaults(open_site, pack):
     """In both generations; what only one knows is shown by that one."""
     least = {"functionName": "least", "runtime": "python3.10", "handler": "index.handler"}
     shared = {"description": "", "timeout": 3, "memorySize": 128, "diskSize": 512, "instanceConcurrency": 1}
 
-    async def scenario(site):
+    async with open_site() as site:
         await site.make_function("shop")
         body = {**least, "code": pack()}
 
@@ -67,8 +67,6 @@ def test_fields_nobody_has_set_show_their_defaults(on_site, pack):
         assert {name: old[name] for name in shared} == {name: new[name] for name in shared} == shared
         assert (old["instanceType"], old["initializationTimeout"]) == ("e1", 3)
         assert not {"instanceType", "initializationTimeout"} & new.keys()
-
-    on_site(scenario)
 
 
 async def test_what_runs_is_what_was_configured(site):

@@ -1,12 +1,13 @@
 """Functions of the folder behave like those of the API."""
 
-import asyncio
 import json
 import logging
 import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 SHOP = {
     "shop/service.yml": "description: from the file\nrole: file-role\n"
@@ -30,13 +31,6 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-async def until(happened, timeout_s: float = 5.0) -> None:
-    """Wait until *happened* (a coroutine function) tells so."""
-    async with asyncio.timeout(timeout_s):
-        while not await happened():
-            await asyncio.sleep(0.02)
-
-
 async def code_of_call(site, qualifier: str = "") -> str:
     """Call the function and return the code that ran."""
     answer = await site.v1("POST", CALL.format(qualifier), b"")
@@ -44,10 +38,9 @@ async def code_of_call(site, qualifier: str = "") -> str:
     return (site.instances.images[-1].code_dir / "index.py").read_text()
 
 
-def test_folder_functions_appear_in_lists_gets_and_calls(on_site, tmp_path):
+async def test_folder_functions_appear_in_lists_gets_and_calls(open_site, tmp_path):
     """They are the same kind of thing as functions made by a client; their code is used in place."""
-
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         services = (await site.v1("GET", "/services")).body["services"]
         functions = (await site.v1("GET", "/services/shop/functions")).body["functions"]
         three = (await site.v3("GET", "/functions")).body["functions"]
@@ -64,13 +57,10 @@ def test_folder_functions_appear_in_lists_gets_and_calls(on_site, tmp_path):
         assert site.instances.images[-1].role == "file-role"
         assert (await site.v3("POST", "/functions/hello/invocations", b"x")).content == b"x"
 
-    on_site(scenario, write(tmp_path / "functions", SHOP))
 
-
-def test_versions_and_aliases_of_the_folder_work(on_site, tmp_path):
+async def test_versions_and_aliases_of_the_folder_work(open_site, tmp_path):
     """Numbered folders are versions; aliases of service.yml choose between them by weight."""
-
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         site.ids.fraction = lambda: 0.4
         low = await code_of_call(site, ".online")
         site.ids.fraction = lambda: 0.6
@@ -85,14 +75,12 @@ def test_versions_and_aliases_of_the_folder_work(on_site, tmp_path):
         assert (site.instances.images[-1].code_dir / "index.py").read_text() == "hello one"
         assert (await site.v1("GET", "/services/shop.1/functions/Order")).body["timeout"] == 60
 
-    on_site(scenario, write(tmp_path / "functions", SHOP))
 
-
-def test_edit_is_seen_by_a_call_within_a_second(on_site, tmp_path):
+async def test_edit_is_seen_by_a_call_within_a_second(open_site, tmp_path):
     """A changed file gives the function a new state: its warm instances retire and the next call runs the new code."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         await code_of_call(site)
         first = site.instances.images[-1]
         write(root, {"shop/Order/index.py": "edited"})
@@ -106,14 +94,12 @@ def test_edit_is_seen_by_a_call_within_a_second(on_site, tmp_path):
         assert site.instances.retired == [first.family]
         assert await code_of_call(site) == "edited"
 
-    on_site(scenario, root)
 
-
-def test_functions_come_and_go_with_their_folders(on_site, tmp_path):
+async def test_functions_come_and_go_with_their_folders(open_site, tmp_path):
     """A new folder is a new function, a removed one is gone, a service without anything left goes too."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         write(root, {"new/index.py": ""})
         shutil.rmtree(root / "shop")
 
@@ -129,14 +115,12 @@ def test_functions_come_and_go_with_their_folders(on_site, tmp_path):
 
         assert (await site.v1("POST", CALL.format(""), b"")).code == "ServiceNotFound"
 
-    on_site(scenario, root)
 
-
-def test_changed_settings_are_taken_over(on_site, tmp_path):
+async def test_changed_settings_are_taken_over(open_site, tmp_path):
     """An edit of function.yml or service.yml shows in the next answers, with a new ETag."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         before = await site.v1("GET", "/services/shop/functions/Order")
         write(root, {"shop/Order/function.yml": "timeout: 61", "shop/service.yml": "description: new"})
 
@@ -152,14 +136,12 @@ def test_changed_settings_are_taken_over(on_site, tmp_path):
         assert after.body["functionId"] == before.body["functionId"]
         assert (await site.v1("GET", "/services/shop/aliases")).body["aliases"] == []
 
-    on_site(scenario, root)
 
-
-def test_configuration_update_is_laid_over_the_files(on_site, tmp_path):
+async def test_configuration_update_is_laid_over_the_files(open_site, tmp_path):
     """An API update of settings holds, until the file says something new about the same field."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         updated = await site.v1("PUT", "/services/shop/functions/Order", {"timeout": 99, "memorySize": 1024})
         await site.v1("PUT", "/services/shop", {"role": "api-role"})
         write(root, {"shop/Order/function.yml": "timeout: 60\nmemorySize: 640"})
@@ -175,8 +157,6 @@ def test_configuration_update_is_laid_over_the_files(on_site, tmp_path):
         assert site.instances.images[-1].role == "api-role"
         assert (root / "shop/Order/function.yml").read_text() == "timeout: 60\nmemorySize: 640"
 
-    on_site(scenario, root)
-
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
@@ -189,24 +169,21 @@ def test_configuration_update_is_laid_over_the_files(on_site, tmp_path):
         ("DELETE", "/services/shop/aliases/online", None),
     ],
 )
-def test_what_only_the_folder_can_change_is_refused_naming_it(on_site, pack, tmp_path, method, path, body):
+async def test_what_only_the_folder_can_change_is_refused_naming_it(open_site, pack, tmp_path, method, path, body):
     """Code, versions, aliases and the existence of folder functions belong to the files; the refusal says where."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         answer = await site.v1(method, path, {"code": pack()} if body == "code" else body)
 
         assert (answer.status, answer.code) == (400, "InvalidArgument")
         assert str(root / "shop") in answer.body["ErrorMessage"]
         assert await code_of_call(site) == "head"
 
-    on_site(scenario, root)
 
-
-def test_name_of_a_folder_function_is_taken(on_site, pack, tmp_path):
+async def test_name_of_a_folder_function_is_taken(open_site, pack, tmp_path):
     """A client cannot make what the folder has, but may add to a service of the folder."""
-
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         body = {"functionName": "Order", "runtime": "python3", "handler": "a.b", "code": pack()}
 
         service = await site.v1("POST", "/services", {"serviceName": "shop"})
@@ -218,14 +195,12 @@ def test_name_of_a_folder_function_is_taken(on_site, pack, tmp_path):
         assert (function.code, three.code) == ("FunctionAlreadyExists", "FunctionAlreadyExists")
         assert other.status == 200
 
-    on_site(scenario, write(tmp_path / "functions", SHOP))
 
-
-def test_what_the_api_added_outlives_the_folder(on_site, pack, tmp_path):
+async def test_what_the_api_added_outlives_the_folder(open_site, pack, tmp_path):
     """A function made by a client in a folder's service stays when the folder goes."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         body = {"functionName": "Pay", "runtime": "python3", "handler": "a.b", "code": pack()}
         await site.v1("POST", "/services/shop/functions", body)
         shutil.rmtree(root / "shop")
@@ -239,14 +214,12 @@ def test_what_the_api_added_outlives_the_folder(on_site, pack, tmp_path):
         assert (await site.v1("DELETE", "/services/shop/functions/Pay")).status == 204
         assert (await site.v1("DELETE", "/services/shop")).status == 204
 
-    on_site(scenario, root)
 
-
-def test_publishing_copies_the_code_of_the_folder(on_site, tmp_path):
+async def test_publishing_copies_the_code_of_the_folder(open_site, tmp_path):
     """A version published by a client keeps the code of its moment, under the next free number."""
     root = write(tmp_path / "functions", SHOP)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         published = await site.v1("POST", "/services/shop/versions", {"description": "frozen"})
         again = await site.v1("POST", "/services/shop/versions", {})
         write(root, {"shop/Order/index.py": "edited"})
@@ -257,29 +230,26 @@ def test_publishing_copies_the_code_of_the_folder(on_site, tmp_path):
         assert not site.instances.images[-1].code_dir.is_relative_to(root)
         assert (await site.v1("DELETE", "/services/shop/versions/3")).status == 204
 
-    on_site(scenario, root)
 
-
-def test_code_of_the_folder_can_be_downloaded(on_site, tmp_path):
+async def test_code_of_the_folder_can_be_downloaded(open_site, tmp_path):
     """The package of a folder function is made when somebody asks for it."""
     import io
     import zipfile
 
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         answer = await site.v3("GET", "/functions/hello/code")
         package = site.admin.code_download(answer.body["url"].rpartition("/")[2])
 
         with zipfile.ZipFile(io.BytesIO(package.content)) as archive:
             assert archive.namelist() == ["index.py"]
 
-    on_site(scenario, write(tmp_path / "functions", SHOP))
 
-
-def test_broken_file_fails_the_calls_of_its_function_only(on_site, tmp_path, caplog):
+async def test_broken_file_fails_the_calls_of_its_function_only(open_site, tmp_path, caplog):
     """The start goes on, the log says what is wrong, and so does the function's own failure; others run."""
     root = write(tmp_path / "functions", {**SHOP, "bad/index.py": "", "bad/function.yml": "timeout: ["})
 
-    async def scenario(site):
+    caplog.set_level(logging.WARNING)
+    async with open_site(root) as site:
         bad = await site.v3("POST", "/functions/bad/invocations", b"", X_Fc_Log_Type="Tail")
 
         assert bad.status == 200
@@ -295,22 +265,16 @@ def test_broken_file_fails_the_calls_of_its_function_only(on_site, tmp_path, cap
 
         await until(mended)
 
-    with caplog.at_level(logging.WARNING):
-        on_site(scenario, root)
-
     assert any("bad/function.yml" in record.getMessage() for record in caplog.records)
 
 
-def test_call_of_a_folder_with_a_bad_name_says_what_is_wrong(on_site, tmp_path):
+async def test_call_of_a_folder_with_a_bad_name_says_what_is_wrong(open_site, tmp_path):
     """Somebody who calls it learns the rule instead of wondering why it is not there."""
-
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", {"9lives/index.py": ""})) as site:
         answer = await site.v3("POST", "/functions/9lives/invocations", b"")
 
         assert (answer.status, answer.code) == (400, "InvalidArgument")
         assert "must not start with a digit" in answer.body["Message"]
-
-    on_site(scenario, write(tmp_path / "functions", {"9lives/index.py": ""}))
 
 
 async def test_folder_takes_the_place_of_a_function_made_before(site_of, tmp_path):
@@ -349,10 +313,9 @@ async def test_ids_of_folder_functions_survive_a_restart_and_removal_shows_after
     assert without == []
 
 
-def test_reset_keeps_the_functions_of_the_folder(on_site, tmp_path):
+async def test_reset_keeps_the_functions_of_the_folder(open_site, tmp_path):
     """After a reset the folder's functions are as the files say, without what was laid over them."""
-
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         await site.v1("PUT", "/services/shop/functions/Order", {"timeout": 99})
 
         await site.fc.reset()
@@ -360,14 +323,12 @@ def test_reset_keeps_the_functions_of_the_folder(on_site, tmp_path):
         assert (await site.v1("GET", "/services/shop/functions/Order")).body["timeout"] == 60
         assert await code_of_call(site, ".1") == "one"
 
-    on_site(scenario, write(tmp_path / "functions", SHOP))
 
-
-def test_logs_are_found_by_name(on_site, tmp_path):
+async def test_logs_are_found_by_name(open_site, tmp_path):
     """The log of a function is read by service/function; one that never existed is an error."""
     from emulator.services.fc.errors import FcError
 
-    async def scenario(site):
+    async with open_site(write(tmp_path / "functions", SHOP)) as site:
         await code_of_call(site)
         site.logbook.on_log(site.instances.images[-1], "id", b"hello log\n")
 
@@ -378,5 +339,3 @@ def test_logs_are_found_by_name(on_site, tmp_path):
         assert everything == [b"shop/Order: hello log\n"]
         with pytest.raises(FcError, match=r"^FunctionNotFound:"):
             site.admin.logs("shop/None", 5, follow=False)
-
-    on_site(scenario, write(tmp_path / "functions", SHOP))

@@ -65,10 +65,9 @@ async def test_container_shows_how_its_image_is_accelerated(site):
 
 @pytest.mark.parametrize(("api", "weights"), [(OLD, None), (NEW, None)])
 @pytest.mark.parametrize("given", [{}, {"additionalVersionWeight": {}}, {"additionalVersionWeight": None}])
-def test_alias_without_weights_shows_null(on_site, api, weights, given):
+async def test_alias_without_weights_shows_null(open_site, api, weights, given):
     """Never set and set to nothing look alike."""
-
-    async def scenario(site):
+    async with open_site() as site:
         await site.make_function()
         await site.v1("POST", "/services/shop/versions", {})
 
@@ -78,8 +77,6 @@ def test_alias_without_weights_shows_null(on_site, api, weights, given):
             "aliasName": "a", "versionId": "1", "description": "", "additionalVersionWeight": weights,
             "createdTime": TIME, "lastModifiedTime": TIME,
         }  # fmt: skip
-
-    on_site(scenario)
 
 
 async def test_alias_may_give_its_own_version_a_weight(site):
@@ -265,10 +262,9 @@ async def test_bad_schedules_are_refused_in_the_services_words(site, actions, te
 @pytest.mark.parametrize(
     ("kind", "given", "allowed"), [("Sync", "Invalid", "Tail | None"), ("Async", "Tail", "None")], ids=["sync", "async"]
 )
-def test_bad_log_type_is_refused_in_the_services_words(on_site, kind, given, allowed):
+async def test_bad_log_type_is_refused_in_the_services_words(open_site, kind, given, allowed):
     """A queued call has no log to send along."""
-
-    async def scenario(site):
+    async with open_site() as site:
         await site.make_function()
         path = "/services/shop/functions/order/invocations"
 
@@ -276,8 +272,6 @@ def test_bad_log_type_is_refused_in_the_services_words(on_site, kind, given, all
 
         text = f"LogType is set to an invalid value (allowed: {allowed}, actual: '{given}')"
         assert (refused.code, refused.body["ErrorMessage"]) == ("InvalidArgument", text)
-
-    on_site(scenario)
 
 
 async def test_account_limits_are_told_by_name(site):

@@ -73,13 +73,13 @@ def test_the_configuration_replaces_what_the_function_says():
     assert [value for name, value in told if name == "Vary"] == ["Accept", "Origin"]
 
 
-def test_a_domain_answers_preflights_without_calling_its_function(on_site):
+async def test_a_domain_answers_preflights_without_calling_its_function(open_site):
     """Also when OPTIONS is not among the trigger's methods; answers carry the origin."""
     from emulator.http.message import Response
     from emulator.kernel.identity import Principal
     from emulator.wire.request import OperationRequest
 
-    async def scenario(site):
+    async with open_site() as site:
         await site.make_function()
         config = {"methods": ["GET"], "authType": "anonymous"}
         trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
@@ -102,5 +102,3 @@ def test_a_domain_answers_preflights_without_calling_its_function(on_site):
 
         assert (before.status, before.header("Access-Control-Allow-Methods"), called) == (204, "GET, PUT", 0)
         assert (after.status, after.header("Access-Control-Allow-Origin")) == (200, PAGE)
-
-    on_site(scenario)

@@ -136,11 +136,11 @@ async def test_dry_run_checks_the_target_and_runs_nothing(site):
     assert site.instances.images == []
 
 
-def test_oversized_event_is_refused_before_anything_runs(on_site, monkeypatch):
+async def test_oversized_event_is_refused_before_anything_runs(open_site, monkeypatch):
     """A payload over the limit answers EntityTooLarge with the limit in its text."""
     monkeypatch.setattr(limits, "SYNC_PAYLOAD_BYTES", 100)
 
-    async def scenario(site):
+    async with open_site() as site:
         await site.make_function()
 
         fits = await site.v1("POST", CALL, b"x" * 100)
@@ -150,8 +150,6 @@ def test_oversized_event_is_refused_before_anything_runs(on_site, monkeypatch):
         assert (answer.status, answer.code) == (400, "EntityTooLarge")
         assert answer.body["ErrorMessage"] == "payload size exceeds maximum allowed size (100 bytes)"
         assert len(site.instances.images) == 1
-
-    on_site(scenario)
 
 
 async def test_warm_call_asks_the_database_nothing(site):

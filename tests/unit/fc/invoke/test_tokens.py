@@ -65,18 +65,16 @@ async def make_trigger(site, **auth) -> int:
     ],
     ids=["by its key's id", "another algorithm", "without a key's id"],
 )
-def test_a_token_that_a_configured_key_has_signed_is_let_in(on_site, made):
+async def test_a_token_that_a_configured_key_has_signed_is_let_in(open_site, made):
     """The key is found by its id, or tried when the token names none that is known."""
     keys = JWKS if jwt.get_unverified_header(made).get("kid") else {"keys": [public(RSA, "RS256")]}
 
-    async def scenario(site):
+    async with open_site() as site:
         assert await make_trigger(site, jwks=keys) == 200
 
         answer, seen = await ask(site, Authorization=f"Bearer {made}")
 
         assert (answer.status, seen is not None) == (200, True)
-
-    on_site(scenario)
 
 
 @pytest.mark.parametrize(

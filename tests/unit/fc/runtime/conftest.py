@@ -1,11 +1,12 @@
 """A pool of real instances for functions that a test writes as text."""
 
 import asyncio
+import contextlib
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,9 @@ from emulator.services.fc.runtime.model import FunctionImage, Invocation, Invoca
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
-T = TypeVar("T")
-
 
 class Functions:
-    """Writes functions into a folder and runs scenarios against a pool."""
+    """Writes functions into a folder and calls them in pools."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,36 +51,37 @@ class Functions:
         """Return a call with a request id of its own."""
         return Invocation(**({"request_id": f"request-{next(self._requests)}", "event": event} | changes))
 
-    def run(self, scenario: Callable[[InstancePool], Awaitable[T]], clock: Clock | None = None, **settings: Any) -> T:
-        """Run *scenario* with a pool that exists for it alone."""
+    @contextlib.asynccontextmanager
+    async def pool(self, clock: Clock | None = None, **settings: Any) -> AsyncIterator[InstancePool]:
+        """A pool that exists for the block alone."""
+        pool = InstancePool(
+            clock or SystemClock(),
+            RandomIds(),
+            RuntimeSettings(**settings),
+            lambda image, request_id, data: self.log.append((request_id, data)),
+        )
+        await pool.start()
+        try:
+            async with asyncio.timeout(60):
+                yield pool
+        finally:
+            await pool.close()
 
-        async def with_pool() -> T:
-            pool = InstancePool(
-                clock or SystemClock(),
-                RandomIds(),
-                RuntimeSettings(**settings),
-                lambda image, request_id, data: self.log.append((request_id, data)),
-            )
-            await pool.start()
-            try:
-                async with asyncio.timeout(60):
-                    return await scenario(pool)
-            finally:
-                await pool.close()
+    async def invoke(
+        self, image: FunctionImage, invocation: Invocation, clock: Clock | None = None, **settings: Any
+    ) -> InvocationResult:
+        """Make one call in a pool of its own."""
+        async with self.pool(clock, **settings) as pool:
+            return await pool.invoke(image, invocation)
 
-        return asyncio.run(with_pool())
-
-    def calls(self, image: FunctionImage, *events: bytes, **settings: Any) -> list[InvocationResult]:
+    async def calls(self, image: FunctionImage, *events: bytes, **settings: Any) -> list[InvocationResult]:
         """Call a function once per event, one after the other."""
-
-        async def scenario(pool: InstancePool) -> list[InvocationResult]:
+        async with self.pool(**settings) as pool:
             return [await pool.invoke(image, self.invocation(event)) for event in events]
 
-        return self.run(scenario, **settings)
-
-    def call(self, code: str, event: bytes = b"", **changes: Any) -> InvocationResult:
+    async def call(self, code: str, event: bytes = b"", **changes: Any) -> InvocationResult:
         """Call a function once."""
-        return self.calls(self.image(code, **changes), event)[0]
+        return (await self.calls(self.image(code, **changes), event))[0]
 
     def logged(self, request_id: str) -> bytes:
         """Return everything that was logged under *request_id*."""

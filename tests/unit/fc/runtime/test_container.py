@@ -37,62 +37,58 @@ def docker(tmp_path, monkeypatch):
     return command, record
 
 
-def refusal(functions, made, **settings):
+async def refusal(functions, made, **settings):
     """Return what a call is refused with."""
-
-    async def scenario(pool):
+    async with functions.pool(**settings) as pool:
         with pytest.raises(RuntimeUnavailable) as caught:
             await pool.invoke(made, functions.invocation())
-        return str(caught.value), pool.instances(made.family)
-
-    message, instances = functions.run(scenario, **settings)
-    assert instances == []
-    return message
+        assert pool.instances(made.family) == []
+    return str(caught.value)
 
 
-def test_machine_without_docker_refuses_clearly(functions, monkeypatch):
+async def test_machine_without_docker_refuses_clearly(functions, monkeypatch):
     """The message names what is missing."""
     monkeypatch.setenv("PATH", "/nowhere")
 
-    message = refusal(functions, image(functions))
+    message = await refusal(functions, image(functions))
 
     assert message == (
         "runtime custom-container is not available: it needs a Docker engine, and there is no docker on the PATH"
     )
 
 
-def test_engine_that_does_not_answer_is_named(functions, docker, monkeypatch):
+async def test_engine_that_does_not_answer_is_named(functions, docker, monkeypatch):
     """With the docker command's own words."""
     command, record = docker
     monkeypatch.setenv("DOCKER_ENGINE", "Cannot connect to the Docker daemon.")
 
-    message = refusal(functions, image(functions), interpreters={"custom-container": str(command)})
+    message = await refusal(functions, image(functions), interpreters={"custom-container": str(command)})
 
     assert message.endswith("it needs a Docker engine, and none answers: Cannot connect to the Docker daemon.")
     assert [json.loads(line)[0] for line in record.read_text().splitlines()] == ["version"]
 
 
-def test_container_that_is_no_server_is_refused(functions, docker):
+async def test_container_that_is_no_server_is_refused(functions, docker):
     """It would run once for each event."""
     command, _ = docker
 
-    message = refusal(functions, image(functions, web_server=False), interpreters={"custom-container": str(command)})
+    message = await refusal(
+        functions, image(functions, web_server=False), interpreters={"custom-container": str(command)}
+    )
 
     assert "webServerMode false" in message
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_container_is_run_called_and_removed(functions, docker, method):
+async def test_container_is_run_called_and_removed(functions, docker, method):
     """Its port is published on a free one of this machine; variables are handed over, keys by name only."""
     command, record = docker
     made = image(functions, entrypoint=("/bin/app", "serve"), command=("--verbose",))
     keys = Credentials(access_key_id="STS.a", access_key_secret="hidden", security_token="c")
 
-    async def scenario(pool):
+    async with functions.pool(interpreters={"custom-container": str(command)}, start_method=method) as pool:
         first = await pool.invoke(made, functions.invocation(b"event", credentials=keys))
-        return first, await pool.invoke(made, functions.invocation(b"event"))
-
-    first, second = functions.run(scenario, interpreters={"custom-container": str(command)}, start_method=method)
+        second = await pool.invoke(made, functions.invocation(b"event"))
 
     seen = json.loads(first.body)
     run = seen["arguments"]
@@ -117,19 +113,20 @@ async def test_port_of_a_proxy_with_nobody_behind_it_is_not_served():
     async def close(reader, writer):
         writer.close()
 
+    has_ended = asyncio.Event()
+
     async def keep(reader, writer):
         await reader.read()
         writer.close()
+        has_ended.set()
 
-    async def main():
-        answers = []
-        for serve in (close, keep):
-            server = await asyncio.start_server(serve, "127.0.0.1", 0)
-            port = server.sockets[0].getsockname()[1]
-            answers.append((await is_open(port), await is_served(port)))
-            server.close()
+    answers = []
+    for serve in (close, keep):
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
         answers.append((await is_open(port), await is_served(port)))
-        await asyncio.sleep(0.01)
-        return answers
+        server.close()
+    answers.append((await is_open(port), await is_served(port)))
+    await has_ended.wait()
 
-    assert await main() == [(True, False), (True, True), (False, False)]
+    assert answers == [(True, False), (True, True), (False, False)]

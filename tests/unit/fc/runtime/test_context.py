@@ -13,7 +13,7 @@ from emulator.services.fc.runtime.settings import RuntimeSettings, instance_envi
 KEYS = Credentials(access_key_id="STS.id", access_key_secret="secret", security_token="token")
 
 
-def test_context_of_a_service_function_is_complete(functions):
+async def test_context_of_a_service_function_is_complete(functions):
     """Every documented attribute is there with its type."""
     image = functions.image(
         """
@@ -43,7 +43,7 @@ def test_context_of_a_service_function_is_complete(functions):
     }
     call = functions.invocation(request_id="rid", qualifier="online", retry_count=2, credentials=KEYS, tracing=tracing)
 
-    result = functions.run(lambda pool: pool.invoke(image, call))
+    result = await functions.invoke(image, call)
 
     assert json.loads(result.body) == {
         "request": ["rid", "rid"],
@@ -55,9 +55,9 @@ def test_context_of_a_service_function_is_complete(functions):
     }
 
 
-def test_context_as_json_has_the_wire_names(functions):
+async def test_context_as_json_has_the_wire_names(functions):
     """to_json returns text; returned from a handler it is a JSON string."""
-    result = functions.call("def handler(event, context): return context.to_json()")
+    result = await functions.call("def handler(event, context): return context.to_json()")
 
     assert json.loads(result.body) == {
         "requestId": "request-1",
@@ -71,9 +71,9 @@ def test_context_as_json_has_the_wire_names(functions):
     }
 
 
-def test_function_without_a_service_has_a_nameless_one(functions):
+async def test_function_without_a_service_has_a_nameless_one(functions):
     """3.0 functions on Python up to 3.10 keep the rest of the service object."""
-    result = functions.call(
+    result = await functions.call(
         "def handler(event, context): return [hasattr(context.service, 'name'), context.service.qualifier]",
         generation="3.0",
         service=None,
@@ -83,9 +83,9 @@ def test_function_without_a_service_has_a_nameless_one(functions):
     assert json.loads(result.body) == [False, "LATEST"]
 
 
-def test_python_3_12_context_is_flat(functions):
+async def test_python_3_12_context_is_flat(functions):
     """No credentials, service and tracing; log store on the context, version and qualifier on the function."""
-    result = functions.call(
+    result = await functions.call(
         """
         def handler(event, context):
             gone = [name for name in ("credentials", "service", "tracing") if hasattr(context, name)]
@@ -107,17 +107,17 @@ def test_python_3_12_context_is_flat(functions):
 @pytest.mark.parametrize(
     "baggages", ["not base64!", base64.b64encode(b"no json").decode(), base64.b64encode(b"[1]").decode()]
 )
-def test_malformed_baggages_are_empty(functions, baggages):
+async def test_malformed_baggages_are_empty(functions, baggages):
     """A caller's broken header does not fail the function."""
     image = functions.image("def handler(event, context): return context.tracing.span_baggages")
     call = functions.invocation(tracing={"x-fc-tracing-opentracing-span-baggages": baggages})
 
-    result = functions.run(lambda pool: pool.invoke(image, call))
+    result = await functions.invoke(image, call)
 
     assert result.body == b"{}"
 
 
-def test_environment_holds_the_platforms_variables_and_none_of_the_developers(functions, monkeypatch):
+async def test_environment_holds_the_platforms_variables_and_none_of_the_developers(functions, monkeypatch):
     """It is built from nothing; what starts with FC_ is the platform's."""
     monkeypatch.setenv("ALIBABA_CLOUD_ACCESS_KEY_ID", "the developer's")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
@@ -134,9 +134,8 @@ def test_environment_holds_the_platforms_variables_and_none_of_the_developers(fu
         version="5",
     )
 
-    result = functions.run(
-        lambda pool: pool.invoke(image, functions.invocation(credentials=KEYS)),
-        extra_environment={"LOCALYUN_ENDPOINT": "http://127.0.0.1:1"},
+    result = await functions.invoke(
+        image, functions.invocation(credentials=KEYS), extra_environment={"LOCALYUN_ENDPOINT": "http://127.0.0.1:1"}
     )
 
     environment = json.loads(result.body)
@@ -176,12 +175,12 @@ def test_function_without_a_service_has_no_service_variable(functions):
     assert "FC_SERVICE_NAME" not in environment
 
 
-def test_new_keys_replace_old_ones_in_a_warm_instance(functions):
+async def test_new_keys_replace_old_ones_in_a_warm_instance(functions):
     """Temporary keys expire before a warm instance does, so the environment follows the calls."""
     image = functions.image("import os\ndef handler(event, context): return os.environ['ALIBABA_CLOUD_ACCESS_KEY_ID']")
 
-    async def scenario(pool):
-        return [
+    async with functions.pool() as pool:
+        assert [
             (
                 await pool.invoke(
                     image,
@@ -191,12 +190,10 @@ def test_new_keys_replace_old_ones_in_a_warm_instance(functions):
                 )
             ).body
             for name in ("first", "second")
-        ]
-
-    assert functions.run(scenario) == [b"first", b"second"]
+        ] == [b"first", b"second"]
 
 
-def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_path):
+async def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_path):
     """The code folder comes first, then the layers, then the interpreter's packages; nothing of the agent's."""
     layer = tmp_path / "layer"
     versioned = layer / "python" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
@@ -217,7 +214,7 @@ def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_pa
     )
     (image.code_dir / "shadowed.py").write_text("WHERE = 'code'")
 
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
 
     assert json.loads(result.body) == {
         "path": [str(image.code_dir), str(versioned), str(layer / "python")],
@@ -229,19 +226,19 @@ def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_pa
     }
 
 
-def test_no_bytecode_is_written_beside_the_code(functions):
+async def test_no_bytecode_is_written_beside_the_code(functions):
     """Code is used in place, and the folder stays as its owner made it."""
     image = functions.image("import other\ndef handler(event, context): return 1")
     (image.code_dir / "other.py").write_text("")
 
-    functions.calls(image, b"")
+    await functions.calls(image, b"")
 
     assert sorted(path.name for path in image.code_dir.iterdir()) == ["index.py", "other.py"]
 
 
-def test_time_zone_follows_the_functions_variable(functions):
+async def test_time_zone_follows_the_functions_variable(functions):
     """TZ takes effect although the interpreter had started before."""
-    result = functions.call(
+    result = await functions.call(
         "import time\ndef handler(event, context): return time.strftime('%Z')", environment={"TZ": "Asia/Shanghai"}
     )
 
@@ -257,7 +254,7 @@ def test_time_zone_follows_the_functions_variable(functions):
     ],
     ids=["both", "call", "environment"],
 )
-def test_keys_are_where_the_function_wants_them(functions, places, shown):
+async def test_keys_are_where_the_function_wants_them(functions, places, shown):
     """In the context, in the environment, or in both."""
     image = functions.image(
         """
@@ -268,6 +265,6 @@ def test_keys_are_where_the_function_wants_them(functions, places, shown):
         **places,
     )
 
-    result = functions.run(lambda pool: pool.invoke(image, functions.invocation(credentials=KEYS)))
+    result = await functions.invoke(image, functions.invocation(credentials=KEYS))
 
     assert json.loads(result.body) == shown

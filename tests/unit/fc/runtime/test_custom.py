@@ -20,7 +20,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.program import free_port
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
@@ -42,23 +42,19 @@ def ask(**order):
     return json.dumps(order).encode()
 
 
-def refusal(functions, made, **settings):
+async def refusal(functions, made, **settings):
     """Return what a call of *made* is refused with, and make sure that no instance is left."""
-
-    async def scenario(pool):
+    async with functions.pool(**settings) as pool:
         with pytest.raises((InstanceStartFailed, RuntimeUnavailable)) as caught:
             await pool.invoke(made, functions.invocation())
-        return caught.value, pool.instances(made.family)
-
-    error, instances = functions.run(scenario, **settings)
-    assert instances == []
-    return error
+        assert pool.instances(made.family) == []
+    return caught.value
 
 
 @METHODS
-def test_event_is_posted_and_the_program_stays_up(functions, method):
+async def test_event_is_posted_and_the_program_stays_up(functions, method):
     """The body comes back as it is; a second call goes to the same process."""
-    first, second = functions.calls(image(functions), b"one", b"two", start_method=method)
+    first, second = await functions.calls(image(functions), b"one", b"two", start_method=method)
 
     one, two = json.loads(first.body), json.loads(second.body)
     assert (one["method"], one["path"], one["body"]) == ("POST", "/invoke", "one")
@@ -69,7 +65,7 @@ def test_event_is_posted_and_the_program_stays_up(functions, method):
     assert (first.max_memory_mb > 5) == (sys.platform == "linux")
 
 
-def test_request_carries_the_common_fields(functions):
+async def test_request_carries_the_common_fields(functions):
     """About the call, the function, its hooks, and the keys of its role."""
     made = image(functions, initializer="i.h", initializer_timeout_s=7, pre_stop="s.h", log_project="p", log_store="l")
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
@@ -77,7 +73,7 @@ def test_request_carries_the_common_fields(functions):
         credentials=keys, qualifier="prod", retry_count=2, tracing={"x-fc-tracing-opentracing-span-context": "span"}
     )
 
-    result = functions.run(lambda pool: pool.invoke(made, invocation))
+    result = await functions.invoke(made, invocation)
 
     seen = json.loads(result.body)
     fields = dict(seen["headers"])
@@ -109,11 +105,11 @@ def test_request_carries_the_common_fields(functions):
     assert seen["environment"]["ALIBABA_CLOUD_ACCESS_KEY_ID"] == "STS.a"
 
 
-def test_program_finds_its_port_and_code_in_the_environment(functions):
+async def test_program_finds_its_port_and_code_in_the_environment(functions):
     """Both names of the port; the working directory is the code's."""
     made = image(functions, environment={"OWN": "value"})
 
-    seen = json.loads(functions.calls(made, b"")[0].body)
+    seen = json.loads((await functions.calls(made, b""))[0].body)
 
     environment = seen["environment"]
     assert environment["FC_SERVER_PORT"] == environment["FC_CUSTOM_LISTEN_PORT"] != str(made.port)
@@ -132,12 +128,12 @@ def test_program_finds_its_port_and_code_in_the_environment(functions):
         ("sh", "-c", "cd /tmp && exec python /code/app.py --path=/code/data"),
     ],
 )
-def test_command_replaces_bootstrap(functions, command):
+async def test_command_replaces_bootstrap(functions, command):
     """The code's folder of the platform stands for the real one, wherever it is in the command line."""
     directory = str(Path(sys.executable).parent)
     made = image(functions, command=command, environment={"PATH": f"{directory}:/usr/bin:/bin"})
 
-    seen = json.loads(functions.calls(made, b"")[0].body)
+    seen = json.loads((await functions.calls(made, b""))[0].body)
 
     assert seen["arguments"] == [f"--path={made.code_dir}/data"]
 
@@ -151,16 +147,16 @@ def test_command_replaces_bootstrap(functions, command):
         ({"status": 500, "headers": {"x-fc-status": "200"}, "echo": "yes"}, None, b"yes"),
     ],
 )
-def test_field_and_not_the_status_tells_of_a_failure(functions, order, error, body):
+async def test_field_and_not_the_status_tells_of_a_failure(functions, order, error, body):
     """Of an answer to an event only the body goes on."""
-    result = functions.calls(image(functions), ask(**order))[0]
+    result = (await functions.calls(image(functions), ask(**order)))[0]
 
     assert (result.error_type, result.body, result.http) == (error, body, None)
 
 
-def test_output_is_the_log_of_the_call_in_progress(functions):
+async def test_output_is_the_log_of_the_call_in_progress(functions):
     """Markers are written once, though the program prints its own; the rest goes out without a request."""
-    result = functions.calls(image(functions), b"")[0]
+    result = (await functions.calls(image(functions), b""))[0]
 
     assert result.log.decode().split("\n")[:3] == [
         "FC Invoke Start RequestId: request-1",
@@ -170,11 +166,11 @@ def test_output_is_the_log_of_the_call_in_progress(functions):
     assert functions.logged("") == b"listening soon\n"
 
 
-def test_hooks_are_requests(functions):
+async def test_hooks_are_requests(functions):
     """Initializer once, before the first call; preFreeze after each; preStop at the end."""
     made = image(functions, initializer="i", pre_freeze="f", pre_stop="s")
 
-    first, second = functions.calls(made, b"", b"")
+    first, second = await functions.calls(made, b"", b"")
 
     assert b"FC Initialize Start RequestId: request-1\nPOST /initialize 1\nFC Initialize End" in first.log
     assert b"POST /invoke 2" in first.log
@@ -193,11 +189,11 @@ def test_hooks_are_requests(functions):
     ],
     ids=["both", "request", "environment"],
 )
-def test_keys_are_where_the_function_wants_them(functions, places, shown):
+async def test_keys_are_where_the_function_wants_them(functions, places, shown):
     """In the fields of each request, in the environment, or in both."""
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
 
-    result = functions.run(lambda pool: pool.invoke(image(functions, **places), functions.invocation(credentials=keys)))
+    result = await functions.invoke(image(functions, **places), functions.invocation(credentials=keys))
 
     seen = json.loads(result.body)
     in_request = {name.lower(): value for name, value in seen["headers"]}.get("x-fc-access-key-id")
@@ -205,12 +201,12 @@ def test_keys_are_where_the_function_wants_them(functions, places, shown):
 
 
 @pytest.mark.parametrize("by_http", [False, True], ids=["event", "http"])
-def test_hooks_see_nothing_of_the_call(functions, by_http):
+async def test_hooks_see_nothing_of_the_call(functions, by_http):
     """Their requests are their own and have no body, also when the call is an HTTP request."""
     made = image(functions, initializer="i", pre_freeze="f", pre_stop="s", environment={"STATUS_OF_initialize": "503"})
     invocation = functions.invocation(ask(echo="event"), http=http_call() if by_http else None)
 
-    result = functions.run(lambda pool: pool.invoke(made, invocation))
+    result = await functions.invoke(made, invocation)
 
     assert result.error_type == "InitializationError"
     seen = json.loads(json.loads(result.body)["errorMessage"].partition("status 503: ")[2])
@@ -218,11 +214,11 @@ def test_hooks_see_nothing_of_the_call(functions, by_http):
     assert b"/2016-08-15/proxy" not in b"".join(data for _, data in functions.log)
 
 
-def test_failing_initializer_fails_the_call_and_the_instance(functions):
+async def test_failing_initializer_fails_the_call_and_the_instance(functions):
     """The next call starts the program again."""
     made = image(functions, initializer="i", environment={"STATUS_OF_initialize": "503"})
 
-    first, second = functions.calls(made, b"", b"")
+    first, second = await functions.calls(made, b"", b"")
 
     assert [first.error_type, second.error_type] == ["InitializationError"] * 2
     assert first.instance_id != second.instance_id
@@ -230,17 +226,15 @@ def test_failing_initializer_fails_the_call_and_the_instance(functions):
 
 
 @pytest.mark.parametrize(("status", "same"), [(404, True), (500, False)])
-def test_failing_pre_freeze_is_ignored_unless_it_is_500(functions, status, same):
+async def test_failing_pre_freeze_is_ignored_unless_it_is_500(functions, status, same):
     """A 500 has the instance started anew."""
     made = image(functions, pre_freeze="f", environment={"STATUS_OF_pre_freeze": str(status)})
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(made, functions.invocation())
         left = ["idle"] if same else []
         await until(lambda: [info.state for info in pool.instances(made.family)] == left)
-        return first, await pool.invoke(made, functions.invocation())
-
-    first, second = functions.run(scenario)
+        second = await pool.invoke(made, functions.invocation())
 
     assert (first.instance_id == second.instance_id) == same
     assert second.error_type is None
@@ -248,9 +242,9 @@ def test_failing_pre_freeze_is_ignored_unless_it_is_500(functions, status, same)
 
 @METHODS
 @pytest.mark.parametrize("order", [{"exit": 3}, {"drop": 1}], ids=["exit", "drop"])
-def test_program_that_ends_or_hangs_up_is_replaced(functions, method, order):
+async def test_program_that_ends_or_hangs_up_is_replaced(functions, method, order):
     """The caller is told, the next call gets a new process."""
-    first, second = functions.calls(image(functions), ask(**order), b"", start_method=method)
+    first, second = await functions.calls(image(functions), ask(**order), b"", start_method=method)
 
     assert first.error_type == "UnhandledInvocationError"
     assert b"Process exited unexpectedly before completing request (duration: " in first.body
@@ -258,11 +252,11 @@ def test_program_that_ends_or_hangs_up_is_replaced(functions, method, order):
 
 
 @METHODS
-def test_call_that_takes_too_long_ends_the_program(functions, method):
+async def test_call_that_takes_too_long_ends_the_program(functions, method):
     """With what it has started: the test's program is a child of a shell."""
     made = image(functions, timeout_s=1, script=f'#!/bin/sh\n"{sys.executable}" app.py\necho over\n')
 
-    first, second = functions.calls(made, ask(sleep=30), b"", start_method=method)
+    first, second = await functions.calls(made, ask(sleep=30), b"", start_method=method)
 
     assert b"Function timed out after 1 seconds" in first.body
     assert (second.error_type, second.cold) == (None, True)
@@ -270,52 +264,46 @@ def test_call_that_takes_too_long_ends_the_program(functions, method):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
 @pytest.mark.parametrize("sleep", [0, 5])
-def test_memory_beyond_the_functions_ends_the_call(functions, sleep):
+async def test_memory_beyond_the_functions_ends_the_call(functions, sleep):
     """Found at the end of a short call and during a long one; children count."""
     made = image(functions, memory_mb=128, script=f'#!/bin/sh\n"{sys.executable}" app.py\necho over\n')
 
-    first, second = functions.calls(made, ask(eat=200, sleep=sleep), b"")
+    first, second = await functions.calls(made, ask(eat=200, sleep=sleep), b"")
 
     assert b"Process exited unexpectedly" in first.body
     assert second.cold
 
 
-def test_answer_beyond_the_limit_is_refused(functions):
+async def test_answer_beyond_the_limit_is_refused(functions):
     """The program lives on."""
     made = image(functions)
 
-    async def scenario(pool):
+    async with functions.pool(response_limit=5000) as pool:
         with pytest.raises(ResponseTooLarge):
             await pool.invoke(made, functions.invocation(ask(echo="x" * 5001)))
-        return await pool.invoke(made, functions.invocation(ask(echo="x" * 5000)))
-
-    result = functions.run(scenario, response_limit=5000)
+        result = await pool.invoke(made, functions.invocation(ask(echo="x" * 5000)))
 
     assert (len(result.body), result.cold) == (5000, False)
 
 
-def test_calls_share_an_instance_up_to_its_concurrency(functions):
+async def test_calls_share_an_instance_up_to_its_concurrency(functions):
     """Three requests are in the program at once."""
     made = image(functions, instance_concurrency=3)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         calls = [pool.invoke(made, functions.invocation(ask(meet=1, echo=str(number)))) for number in range(3)]
-        return await asyncio.gather(*calls)
-
-    results = functions.run(scenario)
+        results = await asyncio.gather(*calls)
 
     assert [result.body for result in results] == [b"0", b"1", b"2"]
     assert len({result.instance_id for result in results}) == 1
 
 
-def test_each_instance_has_a_port_of_its_own(functions):
+async def test_each_instance_has_a_port_of_its_own(functions):
     """Two calls at once run in two processes."""
     made = image(functions)
 
-    async def scenario(pool):
-        return await asyncio.gather(*(pool.invoke(made, functions.invocation(ask(sleep=0.3))) for _ in range(2)))
-
-    results = functions.run(scenario)
+    async with functions.pool() as pool:
+        results = await asyncio.gather(*(pool.invoke(made, functions.invocation(ask(sleep=0.3))) for _ in range(2)))
 
     ports = {json.loads(result.body)["environment"]["FC_SERVER_PORT"] for result in results}
     assert len(ports) == 2
@@ -327,33 +315,29 @@ def insisting(functions, port, **changes):
 
 
 @METHODS
-def test_program_that_insists_on_its_port_has_one_instance(functions, method):
+async def test_program_that_insists_on_its_port_has_one_instance(functions, method):
     """Calls that come at once are served one after the other by the same process."""
     made = insisting(functions, free_port(()))
 
-    async def scenario(pool):
-        return await asyncio.gather(*(pool.invoke(made, functions.invocation(ask(sleep=0.1))) for _ in range(3)))
-
-    results = functions.run(scenario, start_method=method)
+    async with functions.pool(start_method=method) as pool:
+        results = await asyncio.gather(*(pool.invoke(made, functions.invocation(ask(sleep=0.1))) for _ in range(3)))
 
     assert [result.error_type for result in results] == [None] * 3
     assert len({json.loads(result.body)["pid"] for result in results}) == 1
 
 
-def test_functions_that_insist_on_one_port_take_turns(functions):
+async def test_functions_that_insist_on_one_port_take_turns(functions):
     """An idle instance makes way, a busy one is waited for."""
     port = free_port(())
     one, two = insisting(functions, port, family="one"), insisting(functions, port, family="two")
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         first = await pool.invoke(one, functions.invocation())
         second = await pool.invoke(two, functions.invocation())
         both = await asyncio.gather(
             pool.invoke(two, functions.invocation(ask(sleep=0.2))), pool.invoke(one, functions.invocation())
         )
-        return [first, second, *both]
-
-    results = functions.run(scenario, isolation="none")
+        results = [first, second, *both]
 
     assert [result.error_type for result in results] == [None] * 4
     pids = [json.loads(result.body)["pid"] for result in results]
@@ -361,12 +345,12 @@ def test_functions_that_insist_on_one_port_take_turns(functions):
     assert len(set(pids)) == 3
 
 
-def test_port_held_by_a_stranger_is_reported(functions):
+async def test_port_held_by_a_stranger_is_reported(functions):
     """The program's own words are in the message."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         made = insisting(functions, stranger.getsockname()[1])
 
-        error = refusal(functions, made)
+        error = await refusal(functions, made)
 
     assert isinstance(error, InstanceStartFailed)
     assert "Address already in use" in str(error)
@@ -384,30 +368,30 @@ def test_port_held_by_a_stranger_is_reported(functions):
         ("no script\n", "Failed to start function instance. Error: [Errno 8] Exec format error"),
     ],
 )
-def test_program_that_does_not_start_is_reported(functions, method, script, message):
+async def test_program_that_does_not_start_is_reported(functions, method, script, message):
     """With what it has said."""
-    error = refusal(functions, image(functions, script=script), start_method=method)
+    error = await refusal(functions, image(functions, script=script), start_method=method)
 
     assert isinstance(error, InstanceStartFailed)
     assert str(error).startswith(message)
 
 
 @METHODS
-def test_program_that_is_not_executable_is_reported(functions, method):
+async def test_program_that_is_not_executable_is_reported(functions, method):
     """As the platform needs the permission, too."""
     made = image(functions)
     (made.code_dir / "bootstrap").chmod(0o644)
 
-    assert "Permission denied" in str(refusal(functions, made, start_method=method))
+    assert "Permission denied" in str(await refusal(functions, made, start_method=method))
 
 
 @pytest.mark.parametrize("command", [(), ("/code/gone", "x"), ("no-such-program-anywhere",)])
-def test_missing_program_is_told_apart(functions, command):
+async def test_missing_program_is_told_apart(functions, command):
     """By the documented text."""
     made = image(functions, command=command)
     (made.code_dir / "bootstrap").unlink()
 
-    error = refusal(functions, made)
+    error = await refusal(functions, made)
 
     assert isinstance(error, ProgramMissing)
     name = Path(command[0]).name if command else "bootstrap"
@@ -416,49 +400,47 @@ def test_missing_program_is_told_apart(functions, command):
 
 
 @METHODS
-def test_program_that_never_listens_is_given_up(functions, method):
+async def test_program_that_never_listens_is_given_up(functions, method):
     """The documented text, what it has said, and which port it may have missed."""
     made = image(functions, environment={"NEVER": "1"}, port=9000)
 
-    error = refusal(functions, made, start_method=method, listen_timeout_s=0.5)
+    error = await refusal(functions, made, start_method=method, listen_timeout_s=0.5)
 
     assert isinstance(error, InstanceStartFailed)
     assert str(error).startswith("Function instance health check failed on port 9000 in 0.5 seconds.")
     assert str(error).endswith("\nLogs:\nlistening soon")
 
 
-def test_slow_start_is_waited_for_and_not_billed(functions):
+async def test_slow_start_is_waited_for_and_not_billed(functions):
     """The function's time-out is for the call alone."""
     made = image(functions, environment={"DELAY": "1.2"}, timeout_s=1)
 
-    result = functions.calls(made, b"")[0]
+    result = (await functions.calls(made, b""))[0]
 
     assert (result.error_type, result.cold) == (None, True)
     assert result.duration_ms < 1000
 
 
-def test_client_that_gives_up_during_the_start_leaves_nothing_behind(functions):
+async def test_client_that_gives_up_during_the_start_leaves_nothing_behind(functions):
     """The program is ended."""
     made = image(functions, environment={"NEVER": "1"})
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         call = asyncio.create_task(pool.invoke(made, functions.invocation()))
         await until(lambda: functions.log)
         call.cancel()
         await asyncio.wait({call})
-        return pool.instances(made.family)
-
-    assert functions.run(scenario) == []
+        assert pool.instances(made.family) == []
 
 
-def test_health_check_holds_calls_back_and_ends_ill_instances(functions):
+async def test_health_check_holds_calls_back_and_ends_ill_instances(functions):
     """The first call waits until the program is well; when it falls ill, the next one gets a new process."""
     check = HealthCheck(path="/health", period_s=0.05, failure_threshold=2)  # type: ignore[arg-type]  # quicker than whole seconds
     made = image(functions, health_check=check, environment={"HEALTH_PATH": "/health"})
     ill = made.code_dir / "ill"
     ill.touch()
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         call = asyncio.create_task(pool.invoke(made, functions.invocation()))
         checks = made.code_dir / "checks"
         await until(lambda: checks.exists() and len(checks.read_text()) >= 4)
@@ -468,9 +450,7 @@ def test_health_check_holds_calls_back_and_ends_ill_instances(functions):
         ill.touch()
         await until(lambda: not pool.instances(made.family))
         ill.unlink()
-        return waited, first, await pool.invoke(made, functions.invocation())
-
-    waited, first, second = functions.run(scenario)
+        second = await pool.invoke(made, functions.invocation())
 
     assert waited
     assert (first.error_type, second.error_type) == (None, None)
@@ -491,12 +471,12 @@ def http_call(**changes):
     return HttpCall(**(fields | changes))
 
 
-def test_http_requests_pass_through_unchanged(functions):
+async def test_http_requests_pass_through_unchanged(functions):
     """Method, target, fields and body in; status, fields and body out."""
     made = image(functions)
     order = ask(status=418, headers={"X-Own": "1", "x-fc-status": "404"})
 
-    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(order, http=http_call())))
+    result = await functions.invoke(made, functions.invocation(order, http=http_call()))
 
     assert result.error_type is None
     assert result.http is not None
@@ -518,26 +498,24 @@ def test_http_requests_pass_through_unchanged(functions):
     assert platform["x-fc-base-path"] == "/2016-08-15/proxy/s/f/"
 
 
-def test_answer_to_head_has_fields_and_no_body(functions):
+async def test_answer_to_head_has_fields_and_no_body(functions):
     """The length is that of the body that is not there."""
     made = image(functions)
 
-    result = functions.run(
-        lambda pool: pool.invoke(made, functions.invocation(http=http_call(method="HEAD", headers=(("Host", "h"),))))
-    )
+    result = await functions.invoke(made, functions.invocation(http=http_call(method="HEAD", headers=(("Host", "h"),))))
 
     assert result.body == b""
     assert isinstance(result.http, HttpAnswer)
     assert int(dict(result.http.headers)["Content-Length"]) > 0
 
 
-def test_hooks_of_the_redirection_are_in_the_environment(functions):
+async def test_hooks_of_the_redirection_are_in_the_environment(functions):
     """A program in any language gets what its language's hook needs."""
     made = image(functions)
 
     def add(variables):
         return {**variables, "OWN": variables["FC_FUNCTION_NAME"]}
 
-    result = functions.calls(made, b"", add_hooks=add)[0]
+    result = (await functions.calls(made, b"", add_hooks=add))[0]
 
     assert json.loads(result.body)["environment"]["OWN"] == "function"

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.agent import bootstrap_command
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from tests.waiting import eventually
 
 SERVER = """
     import asyncio, pathlib, sys
@@ -68,11 +68,7 @@ def test_nothing_outlives_an_emulator_that_was_killed(tmp_path):
         server.send_signal(signal.SIGKILL)
     assert len(pids) == 3
 
-    deadline = time.monotonic() + 10
-    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-    assert not [pid for pid in pids if is_running(pid)]
+    eventually(lambda: not [pid for pid in pids if is_running(pid)])
 
 
 def test_zygote_ends_quietly_when_its_server_died_before_reading():
@@ -91,18 +87,16 @@ def test_zygote_ends_quietly_when_its_server_died_before_reading():
 
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="needs a second interpreter, the one under the virtualenv")
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_runtime_can_be_mapped_to_an_interpreter(functions, method):
+async def test_runtime_can_be_mapped_to_an_interpreter(functions, method):
     """Each interpreter has a zygote of its own; other runtimes stay on the emulator's."""
     other = str(Path(sys.base_prefix) / "bin" / "python3")
     code = "import sys\ndef handler(event, context): return sys.prefix"
     mapped = functions.image(code, runtime="python2.7")
     usual = functions.image(code)
 
-    async def scenario(pool):
+    async with functions.pool(interpreters={"python2.7": other}, start_method=method) as pool:
         results = [await pool.invoke(image, functions.invocation()) for image in (mapped, usual)]
-        return [result.body.decode() for result in results], results[0].log
-
-    prefixes, log = functions.run(scenario, interpreters={"python2.7": other}, start_method=method)
+        prefixes, log = [result.body.decode() for result in results], results[0].log
 
     assert prefixes == [sys.base_prefix, sys.prefix]
     assert b"WARNING" not in log

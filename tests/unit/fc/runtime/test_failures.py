@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '
@@ -30,7 +30,7 @@ EXITED = (
         "raise KeyboardInterrupt",
     ],
 )
-def test_process_that_ends_answers_with_the_exit_body(functions, statement):
+async def test_process_that_ends_answers_with_the_exit_body(functions, statement):
     """The caller gets the compact platform body, the log says the same, and the next call has a fresh instance."""
     image = functions.image(
         f"""
@@ -43,7 +43,7 @@ def test_process_that_ends_answers_with_the_exit_body(functions, statement):
         """
     )
 
-    before, ended, after = functions.calls(image, b"", b"x", b"")
+    before, ended, after = await functions.calls(image, b"", b"x", b"")
 
     assert ended.error_type == "UnhandledInvocationError"
     assert re.fullmatch(EXITED, ended.body.decode())
@@ -55,14 +55,14 @@ def test_process_that_ends_answers_with_the_exit_body(functions, statement):
     assert ended.max_memory_mb > 1
 
 
-def test_exit_while_importing_is_an_exit(functions):
+async def test_exit_while_importing_is_an_exit(functions):
     """sys.exit at module level ends the process like anywhere."""
-    result = functions.call("import sys\nsys.exit(1)")
+    result = await functions.call("import sys\nsys.exit(1)")
 
     assert re.fullmatch(EXITED, result.body.decode())
 
 
-def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
+async def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
     """The body names the seconds; the stacks of all threads are in the log; the instance is gone."""
     image = functions.image(
         """
@@ -77,7 +77,7 @@ def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
         timeout_s=1,
     )
 
-    late, after = functions.calls(image, b"x", b"")
+    late, after = await functions.calls(image, b"x", b"")
 
     message = json.loads(late.body)["errorMessage"]
     assert re.fullmatch(r"Function timed out after 1 seconds \(maxMemoryUsage: \d+(\.\d+)?MB\)", message)
@@ -98,9 +98,9 @@ def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
         "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))",
     ],
 )
-def test_function_that_ignores_the_signal_is_killed(functions, obstinate):
+async def test_function_that_ignores_the_signal_is_killed(functions, obstinate):
     """An endless loop with SIGTERM out of the way ends shortly after its time."""
-    result = functions.call(
+    result = await functions.call(
         f"""
         import signal
         def handler(event, context):
@@ -115,7 +115,7 @@ def test_function_that_ignores_the_signal_is_killed(functions, obstinate):
     assert 1000 <= result.duration_ms < 5000
 
 
-def test_time_out_ends_everything_the_function_started(functions, tmp_path):
+async def test_time_out_ends_everything_the_function_started(functions, tmp_path):
     """Subprocesses and daemons in sessions of their own do not outlive the instance."""
     image = functions.image(
         f"""
@@ -138,13 +138,11 @@ def test_time_out_ends_everything_the_function_started(functions, tmp_path):
         timeout_s=1,
     )
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         await pool.invoke(image, functions.invocation())
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
         await until(lambda: not any(is_running(pid) for pid in pids))
-        return pids
-
-    assert len(functions.run(scenario, isolation="none")) == 3
+        assert len(pids) == 3
 
 
 def is_running(pid):
@@ -154,7 +152,7 @@ def is_running(pid):
         return False
 
 
-def test_too_much_memory_ends_like_an_exit(functions):
+async def test_too_much_memory_ends_like_an_exit(functions):
     """A function that grows beyond its memory is killed while it runs, and small ones are not."""
     image = functions.image(
         """
@@ -167,24 +165,24 @@ def test_too_much_memory_ends_like_an_exit(functions):
         """
     )
 
-    fits, killed = functions.calls(image, b"", b"300")
+    fits, killed = await functions.calls(image, b"", b"300")
 
     assert fits.body == b"fits"
     assert re.fullmatch(EXITED, killed.body.decode())
     assert killed.duration_ms < 10_000
 
 
-def test_short_peak_of_memory_is_noticed_at_the_end(functions):
+async def test_short_peak_of_memory_is_noticed_at_the_end(functions):
     """A peak over the limit is seen in what the process has used at most, even when no look met it."""
-    result = functions.call("def handler(event, context): return len(b'x' * (300 * 1024 * 1024))")
+    result = await functions.call("def handler(event, context): return len(b'x' * (300 * 1024 * 1024))")
 
     assert re.fullmatch(EXITED, result.body.decode())
     assert result.max_memory_mb > 128  # on a slow machine a look may end it before the peak
 
 
-def test_mapped_but_unused_memory_is_no_memory(functions):
+async def test_mapped_but_unused_memory_is_no_memory(functions):
     """Reserving address space, as allocators and threads do, does not fail a function."""
-    result = functions.call(
+    result = await functions.call(
         """
         import mmap, threading
         def handler(event, context):
@@ -199,19 +197,21 @@ def test_mapped_but_unused_memory_is_no_memory(functions):
     assert result.body == b"fine"
 
 
-def test_memory_of_a_small_function_is_its_own(functions):
+async def test_memory_of_a_small_function_is_its_own(functions):
     """The figure is that of the instance, not inherited from a bigger process that started it."""
     ballast = bytearray(b"x") * (200 * 1024 * 1024)
 
-    forked = functions.call("def handler(event, context): return 1")
-    started = functions.calls(functions.image("def handler(event, context): return 1"), b"", start_method="exec")[0]
+    forked = await functions.call("def handler(event, context): return 1")
+    started = (
+        await functions.calls(functions.image("def handler(event, context): return 1"), b"", start_method="exec")
+    )[0]
 
     assert len(ballast) > 0
     assert 1 < forked.max_memory_mb < 60
     assert 1 < started.max_memory_mb < 60
 
 
-def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
+async def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
     """Cancelling leaves the marker of a cancelled invocation in the log."""
     image = functions.image(
         """
@@ -225,7 +225,7 @@ def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
         timeout_s=60,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(image, functions.invocation())
         call = asyncio.create_task(pool.invoke(image, functions.invocation(b"x", request_id="left")))
         await until(lambda: b"begun" in functions.logged("left"))
@@ -234,9 +234,7 @@ def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
             await call
         await until(lambda: b"Duration: " in functions.logged("left"))
         gone = all(info.instance_id != first.instance_id for info in pool.instances(image.family))
-        return gone, await pool.invoke(image, functions.invocation())
-
-    gone, after = functions.run(scenario)
+        after = await pool.invoke(image, functions.invocation())
 
     assert gone
     assert after.body == b"ok"
@@ -247,78 +245,68 @@ def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
     )
 
 
-def test_result_beyond_the_limit_is_a_platform_error(functions):
+async def test_result_beyond_the_limit_is_a_platform_error(functions):
     """The body is not sent at all, and the instance goes on."""
     image = functions.image("def handler(event, context): return b'x' * int(event)")
 
-    async def scenario(pool):
+    async with functions.pool(response_limit=1000) as pool:
         small = await pool.invoke(image, functions.invocation(b"1000"))
         with pytest.raises(ResponseTooLarge, match=r"payload size exceeds maximum allowed size \(1000 bytes\)"):
             await pool.invoke(image, functions.invocation(b"1001"))
-        return small, await pool.invoke(image, functions.invocation(b"10"))
-
-    small, after = functions.run(scenario, response_limit=1000)
+        after = await pool.invoke(image, functions.invocation(b"10"))
 
     assert len(small.body) == 1000
     assert after.instance_id == small.instance_id
 
 
 @pytest.mark.parametrize("runtime", ["cobol", "dotnetcore3.1"])
-def test_runtime_without_a_launcher_is_unavailable(functions, runtime):
+async def test_runtime_without_a_launcher_is_unavailable(functions, runtime):
     """A clear exception, no instance."""
     image = functions.image("", runtime=runtime)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         with pytest.raises(RuntimeUnavailable) as caught:
             await pool.invoke(image, functions.invocation())
-        return caught.value.runtime, pool.instances(image.family)
-
-    assert functions.run(scenario) == (runtime, [])
+        assert (caught.value.runtime, pool.instances(image.family)) == (runtime, [])
 
 
 @pytest.mark.parametrize("executable", ["/nowhere/python9", "/bin/false"])
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_interpreter_that_does_not_work_is_reported(functions, executable, method):
+async def test_interpreter_that_does_not_work_is_reported(functions, executable, method):
     """Whether it is missing or ends at once; calls on other interpreters go on."""
     image = functions.image("", runtime="python3.9")
     good = functions.image("def handler(event, context): return 'ok'")
 
-    async def scenario(pool):
+    async with functions.pool(interpreters={"python3.9": executable}, start_method=method) as pool:
         for _ in range(2):
             with pytest.raises((RuntimeUnavailable, InstanceStartFailed)):
                 await pool.invoke(image, functions.invocation())
-        return await pool.invoke(good, functions.invocation())
-
-    result = functions.run(scenario, interpreters={"python3.9": executable}, start_method=method)
+        result = await pool.invoke(good, functions.invocation())
 
     assert result.body == b"ok"
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_missing_code_folder_fails_the_start(functions, method):
+async def test_missing_code_folder_fails_the_start(functions, method):
     """The exception says what is missing, and no instance is left."""
     image = functions.image("", code_dir=functions.folder / "nowhere")
 
-    async def scenario(pool):
+    async with functions.pool(start_method=method) as pool:
         with pytest.raises(InstanceStartFailed, match="nowhere"):
             await pool.invoke(image, functions.invocation())
         await until(lambda: not pool.instances(image.family))
-        return True
-
-    assert functions.run(scenario, start_method=method)
+        assert True
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_instance_that_died_while_idle_costs_no_call(functions, method):
+async def test_instance_that_died_while_idle_costs_no_call(functions, method):
     """A call that the dead process never read is given to a fresh one."""
     image = functions.image("import os\ndef handler(event, context): return os.getpid()")
 
-    async def scenario(pool):
+    async with functions.pool(start_method=method, isolation="none") as pool:
         first = await pool.invoke(image, functions.invocation())
         os.kill(int(first.body), 9)
-        return first, await pool.invoke(image, functions.invocation())
-
-    first, second = functions.run(scenario, start_method=method, isolation="none")
+        second = await pool.invoke(image, functions.invocation())
 
     assert second.error_type is None
     assert second.body != first.body

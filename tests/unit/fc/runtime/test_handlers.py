@@ -5,17 +5,17 @@ import json
 import pytest
 
 
-def load_error(functions, handler="index.handler", code="", **files):
+async def load_error(functions, handler="index.handler", code="", **files):
     image = functions.image(code, handler=handler)
     for name, text in files.items():
         (image.code_dir / f"{name}.py").write_text(text)
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
     return result, image
 
 
-def test_missing_module_is_an_import_module_error(functions):
+async def test_missing_module_is_an_import_module_error(functions):
     """The trace names the module the way the finder before Python 3.12 does."""
-    result, _ = load_error(functions, handler="nowhere.handler")
+    result, _ = await load_error(functions, handler="nowhere.handler")
 
     assert result.body.decode() == (
         "{\n"
@@ -29,9 +29,9 @@ def test_missing_module_is_an_import_module_error(functions):
     assert result.error_type == "UnhandledInvocationError"
 
 
-def test_missing_import_inside_the_module_names_what_is_missing(functions):
+async def test_missing_import_inside_the_module_names_what_is_missing(functions):
     """The outer message is that of the entry module, the trace that of the import."""
-    result, _ = load_error(functions, code="import not_there_at_all")
+    result, _ = await load_error(functions, code="import not_there_at_all")
 
     assert json.loads(result.body) == {
         "errorMessage": "Unable to import module 'index'",
@@ -40,9 +40,9 @@ def test_missing_import_inside_the_module_names_what_is_missing(functions):
     }
 
 
-def test_syntax_error_lists_file_line_and_source(functions):
+async def test_syntax_error_lists_file_line_and_source(functions):
     """The first line of the trace is split at its commas and carets are gone."""
-    result, image = load_error(functions, code="x = 1\n\ndef broken(:\n    pass\n")
+    result, image = await load_error(functions, code="x = 1\n\ndef broken(:\n    pass\n")
 
     error = json.loads(result.body)
     assert error["errorType"] == "UserCodeSyntaxError"
@@ -52,17 +52,17 @@ def test_syntax_error_lists_file_line_and_source(functions):
     assert len(error["stackTrace"]) == 4
 
 
-def test_handler_without_a_dot_is_an_invalid_name(functions):
+async def test_handler_without_a_dot_is_an_invalid_name(functions):
     """Nothing is imported for it."""
-    result, _ = load_error(functions, handler="xyz")
+    result, _ = await load_error(functions, handler="xyz")
 
     error = json.loads(result.body)
     assert (error["errorType"], error["errorMessage"]) == ("InvalidHandleName", "Invalid handler 'xyz'")
 
 
-def test_value_error_while_importing_is_an_invalid_name(functions):
+async def test_value_error_while_importing_is_an_invalid_name(functions):
     """The platform cannot tell the two apart; the message has the module's name."""
-    result, _ = load_error(functions, code="raise ValueError('no')")
+    result, _ = await load_error(functions, code="raise ValueError('no')")
 
     error = json.loads(result.body)
     assert error == {
@@ -72,9 +72,9 @@ def test_value_error_while_importing_is_an_invalid_name(functions):
     }
 
 
-def test_other_exception_while_importing_is_a_user_code_error(functions):
+async def test_other_exception_while_importing_is_a_user_code_error(functions):
     """The text of the exception is in the message."""
-    result, _ = load_error(functions, code="1 / 0")
+    result, _ = await load_error(functions, code="1 / 0")
 
     assert json.loads(result.body) == {
         "errorMessage": "Module initialization error: 'division by zero'",
@@ -83,9 +83,9 @@ def test_other_exception_while_importing_is_a_user_code_error(functions):
     }
 
 
-def test_missing_attribute_is_handler_not_found(functions):
+async def test_missing_attribute_is_handler_not_found(functions):
     """The module is there, the function is not."""
-    result, _ = load_error(functions, code="x = 1")
+    result, _ = await load_error(functions, code="x = 1")
 
     assert json.loads(result.body) == {
         "errorMessage": "Handler 'handler' is missing on module 'index'",
@@ -94,9 +94,9 @@ def test_missing_attribute_is_handler_not_found(functions):
     }
 
 
-def test_load_failure_is_logged_as_a_dictionary(functions):
+async def test_load_failure_is_logged_as_a_dictionary(functions):
     """Load failures appear in the log as Python writes a dict, on a line of the root logger."""
-    result, _ = load_error(functions, handler="xyz")
+    result, _ = await load_error(functions, handler="xyz")
 
     assert (
         b"[ERROR] {'errorMessage': \"Invalid handler 'xyz'\", 'errorType': 'InvalidHandleName', 'stackTrace'"
@@ -105,26 +105,23 @@ def test_load_failure_is_logged_as_a_dictionary(functions):
     assert b", Error: Unhandled function error\n" in result.log
 
 
-def test_failures_are_tried_again_and_successes_kept(functions):
+async def test_failures_are_tried_again_and_successes_kept(functions):
     """The next call imports again; a loaded handler is not looked up a second time."""
     image = functions.image("import missing_part\ndef handler(event, context): return missing_part.VALUE")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(image, functions.invocation())
         (image.code_dir / "missing_part.py").write_text("VALUE = 'here'")
         second = await pool.invoke(image, functions.invocation())
         (image.code_dir / "index.py").unlink()
         third = await pool.invoke(image, functions.invocation())
-        return first, second, third
-
-    first, second, third = functions.run(scenario)
 
     assert first.error_type == "UnhandledInvocationError"
     assert second.body == third.body == b"here"
     assert first.instance_id == third.instance_id
 
 
-def test_dotted_packages_and_slash_directories_are_found(functions):
+async def test_dotted_packages_and_slash_directories_are_found(functions):
     """A dot is a package, a slash a plain directory; the module's name is everything left of the last dot."""
     image = functions.image("")
     package = image.code_dir / "pkg"
@@ -138,25 +135,25 @@ def test_dotted_packages_and_slash_directories_are_found(functions):
     dotted = functions.image("", code_dir=image.code_dir, handler="pkg.mod.handler")
     slashed = functions.image("", code_dir=image.code_dir, handler="dir/mod.handler")
 
-    results = [functions.calls(each, b"")[0].body for each in (dotted, slashed)]
+    results = [(await functions.calls(each, b""))[0].body for each in (dotted, slashed)]
 
     assert results == [b"pkg.mod True", b"dir/mod True"]
 
 
-def test_directory_without_init_is_no_package(functions):
+async def test_directory_without_init_is_no_package(functions):
     """The platform's finder is older than namespace packages."""
     image = functions.image("", handler="pkg.mod.handler")
     (image.code_dir / "pkg").mkdir()
     (image.code_dir / "pkg" / "mod.py").write_text("def handler(event, context): pass")
 
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
 
     assert json.loads(result.body)["stackTrace"] == ["ImportError: No module named 'pkg'"]
 
 
-def test_initializer_and_handler_share_their_module(functions):
+async def test_initializer_and_handler_share_their_module(functions):
     """The module is imported once for both, so the handler sees what the initializer prepared."""
-    result = functions.call(
+    result = await functions.call(
         """
         imported = []
         imported.append(1)
@@ -190,7 +187,7 @@ def test_initializer_and_handler_share_their_module(functions):
         ("Own()", b'{\n    "own": 1\n}'),
     ],
 )
-def test_result_is_converted_as_the_platform_does(functions, expression, body):
+async def test_result_is_converted_as_the_platform_does(functions, expression, body):
     """Text and bytes pass as they are; anything else becomes indented JSON with sorted keys."""
     code = f"""
         import datetime
@@ -204,25 +201,25 @@ def test_result_is_converted_as_the_platform_does(functions, expression, body):
             return {expression}
     """
 
-    result = functions.call(code)
+    result = await functions.call(code)
 
     assert result.error_type is None
     assert result.body == body
 
 
-def test_event_arrives_as_bytes(functions):
+async def test_event_arrives_as_bytes(functions):
     """A Python 3 handler gets the raw bytes of the event, empty ones for no body."""
     image = functions.image("def handler(event, context): return repr(event)")
 
-    results = functions.calls(image, b"", b"\x00\xffabc")
+    results = await functions.calls(image, b"", b"\x00\xffabc")
 
     assert [result.body for result in results] == [b"b''", rb"b'\x00\xffabc'"]
 
 
 @pytest.mark.parametrize("expression", ["bytearray(b'x')", "{1, 2}", "object"])
-def test_result_that_json_cannot_say_is_a_type_error(functions, expression):
+async def test_result_that_json_cannot_say_is_a_type_error(functions, expression):
     """The failure names the value and keeps the frames of the agent that tried."""
-    result = functions.call(f"def handler(event, context): return {expression}")
+    result = await functions.call(f"def handler(event, context): return {expression}")
 
     error = json.loads(result.body)
     assert result.error_type == "UnhandledInvocationError"
@@ -231,7 +228,7 @@ def test_result_that_json_cannot_say_is_a_type_error(functions, expression):
     assert any("to_json" in frame[2] for frame in error["stackTrace"])
 
 
-def test_exception_becomes_pretty_json_without_the_agents_frame(functions):
+async def test_exception_becomes_pretty_json_without_the_agents_frame(functions):
     """The body lists file, line, function and source of every frame of the user's code."""
     image = functions.image(
         """
@@ -243,7 +240,7 @@ def test_exception_becomes_pretty_json_without_the_agents_frame(functions):
         """
     )
 
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
 
     path = image.code_dir / "index.py"
     assert result.error_type == "UnhandledInvocationError"
@@ -269,9 +266,9 @@ def test_exception_becomes_pretty_json_without_the_agents_frame(functions):
     )
 
 
-def test_exception_without_user_frames_has_no_trace(functions):
+async def test_exception_without_user_frames_has_no_trace(functions):
     """A handler that takes the wrong number of arguments fails in the agent's own frame, which is left out."""
-    result = functions.call("def handler(): pass")
+    result = await functions.call("def handler(): pass")
 
     assert json.loads(result.body) == {
         "errorMessage": "handler() takes 0 positional arguments but 2 were given",
@@ -279,9 +276,9 @@ def test_exception_without_user_frames_has_no_trace(functions):
     }
 
 
-def test_code_without_source_lines_has_an_empty_source(functions):
+async def test_code_without_source_lines_has_an_empty_source(functions):
     """Frames of code made by exec are listed with no source text."""
-    result = functions.call(
+    result = await functions.call(
         """
         def handler(event, context):
             exec("raise KeyError('x')")
@@ -291,18 +288,18 @@ def test_code_without_source_lines_has_an_empty_source(functions):
     assert json.loads(result.body)["stackTrace"][-1] == ['File "<string>"', "line 1", "in <module>", ""]
 
 
-def test_text_that_utf8_cannot_say_fails_the_call(functions):
+async def test_text_that_utf8_cannot_say_fails_the_call(functions):
     """A lone surrogate cannot be sent, and the instance goes on."""
     image = functions.image("def handler(event, context): return '\\ud800' if event else 'fine'")
 
-    bad, good = functions.calls(image, b"x", b"")
+    bad, good = await functions.calls(image, b"x", b"")
 
     assert json.loads(bad.body)["errorType"] == "UnicodeEncodeError"
     assert good.body == b"fine"
     assert good.instance_id == bad.instance_id
 
 
-def test_globals_survive_between_calls(functions):
+async def test_globals_survive_between_calls(functions):
     """A warm instance keeps what the module knows; only the first call is cold."""
     image = functions.image(
         """
@@ -314,26 +311,26 @@ def test_globals_survive_between_calls(functions):
         """
     )
 
-    results = functions.calls(image, b"", b"", b"")
+    results = await functions.calls(image, b"", b"", b"")
 
     assert [result.body for result in results] == [b"1", b"2", b"3"]
     assert [result.cold for result in results] == [True, False, False]
     assert len({result.instance_id for result in results}) == 1
 
 
-def test_large_events_and_results_pass_unchanged(functions):
+async def test_large_events_and_results_pass_unchanged(functions):
     """Megabytes in both directions take the same way."""
     event = bytes(range(256)) * 20000
     image = functions.image("def handler(event, context): return event + event", memory_mb=512)
 
-    result = functions.calls(image, event)[0]
+    result = (await functions.calls(image, event))[0]
 
     assert result.body == event + event
 
 
-def test_a_missing_module_of_the_platform_names_the_extra(functions):
+async def test_a_missing_module_of_the_platform_names_the_extra(functions):
     """The cloud's runtimes bring it, so nothing there says more."""
-    result = functions.call("import tablestore\n\ndef handler(event, context):\n    pass\n")
+    result = await functions.call("import tablestore\n\ndef handler(event, context):\n    pass\n")
 
     described = json.loads(result.body)
     assert described["errorType"] == "ImportModuleError"

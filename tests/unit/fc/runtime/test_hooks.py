@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 COUNTING = """
     import pathlib, time
@@ -24,11 +24,11 @@ def notes(image):
     return (image.code_dir / "notes").read_text().split("\n")[:-1]
 
 
-def test_initializer_runs_once_per_instance(functions):
+async def test_initializer_runs_once_per_instance(functions):
     """Before the first call and never again."""
     image = functions.image(COUNTING, initializer="index.setup")
 
-    functions.calls(image, b"", b"")
+    await functions.calls(image, b"", b"")
 
     assert notes(image) == ["setup", "handler", "handler"]
 
@@ -45,7 +45,7 @@ def test_initializer_runs_once_per_instance(functions):
     ],
     ids=["raises", "hangs", "exits"],
 )
-def test_failed_initializer_fails_the_call_and_discards_the_instance(functions, statement, message):
+async def test_failed_initializer_fails_the_call_and_discards_the_instance(functions, statement, message):
     """The error type says so, the handler does not run, and the next call initializes a new instance."""
     image = functions.image(
         f"""
@@ -60,12 +60,10 @@ def test_failed_initializer_fails_the_call_and_discards_the_instance(functions, 
         initializer_timeout_s=1,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         failed = await pool.invoke(image, functions.invocation())
         (image.code_dir / "repaired").touch()
-        return failed, await pool.invoke(image, functions.invocation())
-
-    failed, good = functions.run(scenario)
+        good = await pool.invoke(image, functions.invocation())
 
     assert failed.error_type == "InitializationError"
     assert re.fullmatch(message, json.loads(failed.body)["errorMessage"])
@@ -75,19 +73,19 @@ def test_failed_initializer_fails_the_call_and_discards_the_instance(functions, 
     assert good.instance_id != failed.instance_id
 
 
-def test_load_error_in_the_initializer_is_an_initialization_error(functions):
+async def test_load_error_in_the_initializer_is_an_initialization_error(functions):
     """The body has the shape of any load error."""
-    result = functions.call("x = 1", initializer="index.setup")
+    result = await functions.call("x = 1", initializer="index.setup")
 
     assert result.error_type == "InitializationError"
     assert json.loads(result.body)["errorType"] == "HandlerNotFound"
 
 
-def test_pre_freeze_runs_after_each_call_and_pre_stop_at_the_end(functions):
+async def test_pre_freeze_runs_after_each_call_and_pre_stop_at_the_end(functions):
     """The caller does not wait for either; both log between their markers."""
     image = functions.image(COUNTING, pre_freeze="index.freeze", pre_stop="index.stop")
 
-    results = functions.calls(image, b"1", b"2")
+    results = await functions.calls(image, b"1", b"2")
 
     assert notes(image) == ["handler", "freeze request-1", "handler", "freeze request-2", "stop"]
     assert results[0].instance_id == results[1].instance_id
@@ -97,7 +95,7 @@ def test_pre_freeze_runs_after_each_call_and_pre_stop_at_the_end(functions):
     assert b"PreFreeze" not in results[1].log
 
 
-def test_failing_hooks_change_nothing(functions):
+async def test_failing_hooks_change_nothing(functions):
     """Their errors are logged, the instance goes on."""
     image = functions.image(
         """
@@ -108,7 +106,7 @@ def test_failing_hooks_change_nothing(functions):
         pre_stop="index.nowhere",
     )
 
-    first, second = functions.calls(image, b"1", b"2")
+    first, second = await functions.calls(image, b"1", b"2")
 
     assert (first.body, second.body) == (b"1", b"2")
     assert first.instance_id == second.instance_id
@@ -116,7 +114,7 @@ def test_failing_hooks_change_nothing(functions):
     assert b"FC PreFreeze End RequestId: request-1, Error: Unhandled function error\n" in functions.logged("request-1")
 
 
-def test_long_pre_freeze_does_not_hold_up_the_next_call(functions):
+async def test_long_pre_freeze_does_not_hold_up_the_next_call(functions):
     """When the hook takes its time another instance is started."""
     image = functions.image(
         """
@@ -128,13 +126,13 @@ def test_long_pre_freeze_does_not_hold_up_the_next_call(functions):
         pre_freeze_timeout_s=20,
     )
 
-    first, second = functions.calls(image, b"1", b"2")
+    first, second = await functions.calls(image, b"1", b"2")
 
     assert second.body == b"2"
     assert first.instance_id != second.instance_id
 
 
-def test_hook_beyond_its_time_ends_the_instance_only(functions):
+async def test_hook_beyond_its_time_ends_the_instance_only(functions):
     """The caller has had its answer long since."""
     image = functions.image(
         """
@@ -146,18 +144,16 @@ def test_hook_beyond_its_time_ends_the_instance_only(functions):
         pre_freeze_timeout_s=1,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(image, functions.invocation(b"x"))
         await until(lambda: not pool.instances(image.family))
-        return result
-
-    assert functions.run(scenario).body == b"x"
+        assert result.body == b"x"
     assert b"FC PreFreeze End RequestId: request-1, Error: Function timed out after 1 seconds" in functions.logged(
         "request-1"
     )
 
 
-def test_client_that_gives_up_during_the_initializer_ends_the_instance(functions):
+async def test_client_that_gives_up_during_the_initializer_ends_the_instance(functions):
     """The initializer's end marker says so, and the next call starts anew."""
     image = functions.image(
         """
@@ -172,7 +168,7 @@ def test_client_that_gives_up_during_the_initializer_ends_the_instance(functions
         initializer_timeout_s=60,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         call = asyncio.create_task(pool.invoke(image, functions.invocation()))
         await until(lambda: b"Initialize Start" in functions.logged("request-1"))
         call.cancel()
@@ -180,9 +176,7 @@ def test_client_that_gives_up_during_the_initializer_ends_the_instance(functions
             await call
         (image.code_dir / "quick").touch()
         await until(lambda: b"Duration: " in functions.logged("request-1"))
-        return await pool.invoke(image, functions.invocation())
-
-    after = functions.run(scenario)
+        after = await pool.invoke(image, functions.invocation())
 
     assert (after.body, after.cold) == (b"ran", True)
     assert b"FC Initialize End RequestId: request-1, Error: Invocation canceled by client" in functions.logged(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from tests.unit.fc.waiting import until
     ],
 )
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
+async def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
     """The call that does it is answered, and so is the next one in the same instance."""
     image = functions.image(
         f"""
@@ -53,7 +53,7 @@ def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
         timeout_s=10,
     )
 
-    first, second = functions.calls(image, b"deed", b"after", start_method=method)
+    first, second = await functions.calls(image, b"deed", b"after", start_method=method)
 
     assert (first.error_type, first.body) == (None, b"deed")
     assert (second.error_type, second.body) == (None, b"after")
@@ -61,7 +61,7 @@ def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
 
 
 @pytest.mark.parametrize("isolation", ["auto", "none"])
-def test_signals_to_the_parent_do_not_reach_the_zygote(functions, isolation):
+async def test_signals_to_the_parent_do_not_reach_the_zygote(functions, isolation):
     """Only a closed control socket ends it; SIGKILL has a test of its own."""
     image = functions.image(
         """
@@ -73,12 +73,12 @@ def test_signals_to_the_parent_do_not_reach_the_zygote(functions, isolation):
         """
     )
 
-    first, second = functions.calls(image, b"", b"", isolation=isolation)
+    first, second = await functions.calls(image, b"", b"", isolation=isolation)
 
     assert first.body == second.body
 
 
-def test_forked_process_that_returns_from_the_handler_answers_nothing(functions):
+async def test_forked_process_that_returns_from_the_handler_answers_nothing(functions):
     """Only the instance itself answers, once; the fork ends."""
     image = functions.image(
         """
@@ -89,13 +89,13 @@ def test_forked_process_that_returns_from_the_handler_answers_nothing(functions)
         """
     )
 
-    first, second = functions.calls(image, b"x", b"")
+    first, second = await functions.calls(image, b"x", b"")
 
     assert first.body.endswith(b"parent")
     assert second.body.split()[0] == first.body.split()[0]
 
 
-def test_fork_bomb_is_ended(functions):
+async def test_fork_bomb_is_ended(functions):
     """Growth in processes is noticed, everything is killed, and the next call works."""
     image = functions.image(
         """
@@ -112,11 +112,9 @@ def test_fork_bomb_is_ended(functions):
 
     others = children_of(os.getpid())  # of other tests that share this process
 
-    async def scenario(pool):
+    async with functions.pool(max_processes=50) as pool:
         bombed = await pool.invoke(image, functions.invocation(b"x"))
-        return bombed, await pool.invoke(image, functions.invocation()), children_of(os.getpid()) - others
-
-    bombed, after, remaining = functions.run(scenario, max_processes=50)
+        after, remaining = await pool.invoke(image, functions.invocation()), children_of(os.getpid()) - others
 
     assert b"Process exited unexpectedly" in bombed.body
     assert bombed.duration_ms < 15_000
@@ -131,7 +129,7 @@ def children_of(pid):
     return count
 
 
-def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
+async def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
     """Every byte passes by, the last ones are kept, and the loop stays responsive meanwhile."""
     image = functions.image(
         """
@@ -146,16 +144,14 @@ def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
         timeout_s=20,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         late_s = 0.0
         call = asyncio.create_task(pool.invoke(image, functions.invocation()))
         while not call.done():
             before = time.monotonic()
             await asyncio.sleep(0.01)
             late_s = max(late_s, time.monotonic() - before - 0.01)
-        return await call, late_s
-
-    result, late_s = functions.run(scenario)
+        result = await call
 
     assert len(result.log) <= 64 * 1024
     assert b"\nthe end\nFC Invoke End RequestId: request-1\n" in result.log
@@ -163,7 +159,7 @@ def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
     assert late_s < 0.5
 
 
-def test_flood_from_one_of_several_calls_is_held_back(functions):
+async def test_flood_from_one_of_several_calls_is_held_back(functions):
     """Output that travels in frames is limited like any other, and the other call is answered meanwhile."""
     image = functions.image(
         """
@@ -181,19 +177,17 @@ def test_flood_from_one_of_several_calls_is_held_back(functions):
         memory_mb=512,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         flood = asyncio.create_task(pool.invoke(image, functions.invocation(b"x")))
         await until(lambda: functions.logged("request-1"))
-        return await pool.invoke(image, functions.invocation()), await flood
-
-    other, flood = functions.run(scenario)
+        other, flood = await pool.invoke(image, functions.invocation()), await flood
 
     assert other.body == flood.body == b"done"
     assert b"\nthe end\nFC Invoke End RequestId: request-1\n" in flood.log
     assert len(functions.logged("request-1")) < 20 * 1024 * 1024
 
 
-def test_instance_without_a_zygote_still_ends_in_time(functions):
+async def test_instance_without_a_zygote_still_ends_in_time(functions):
     """A function that kills its zygote and never returns is killed directly, and so is what it started."""
     image = functions.image(
         """
@@ -210,13 +204,10 @@ def test_instance_without_a_zygote_still_ends_in_time(functions):
         timeout_s=1,
     )
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         result = await pool.invoke(image, functions.invocation())
         pids = (image.code_dir / "pids").read_text().split()
         await until(lambda: not any(is_running(pid) for pid in pids))
-        return result
-
-    result = functions.run(scenario, isolation="none")
 
     assert b"timed out after 1 seconds" in result.body
     assert 1000 <= result.duration_ms < 5000
@@ -229,7 +220,7 @@ def is_running(pid):
         return False
 
 
-def test_killed_spare_process_is_replaced(functions):
+async def test_killed_spare_process_is_replaced(functions):
     """A function that kills its sibling, the process that waits to become the next instance, does no harm."""
     image = functions.image(
         """
@@ -240,23 +231,21 @@ def test_killed_spare_process_is_replaced(functions):
             for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
                 if int(child) != os.getpid():
                     os.kill(int(child), signal.SIGKILL)
-            return "done"
+            return parent
         """
     )
     other = functions.image("def handler(event, context): return 'fine'")
 
-    async def scenario(pool):
-        await pool.invoke(image, functions.invocation())
-        await asyncio.sleep(0.1)
+    async with functions.pool(isolation="none") as pool:
+        first = await pool.invoke(image, functions.invocation())
+        await until(lambda: children_of(int(first.body)) == 2)  # the instance, and the next process that waits
         killer = await pool.invoke(image, functions.invocation())
-        return killer, await pool.invoke(other, functions.invocation())
+        after = await pool.invoke(other, functions.invocation())
 
-    killer, after = functions.run(scenario, isolation="none")
-
-    assert (killer.body, after.body) == (b"done", b"fine")
+    assert (killer.body, after.body) == (first.body, b"fine")
 
 
-def test_output_after_the_end_of_a_call_belongs_to_no_call(functions):
+async def test_output_after_the_end_of_a_call_belongs_to_no_call(functions):
     """What a background thread prints goes out without a request id; the next call's log is its own."""
     image = functions.image(
         """
@@ -271,20 +260,18 @@ def test_output_after_the_end_of_a_call_belongs_to_no_call(functions):
         """
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(image, functions.invocation(b"x"))
         (image.code_dir / "go").touch()
         await until(lambda: functions.logged(""))
-        return first, await pool.invoke(image, functions.invocation())
-
-    first, second = functions.run(scenario)
+        second = await pool.invoke(image, functions.invocation())
 
     assert functions.logged("") == b"from the background\n"
     assert b"background" not in first.log + second.log
     assert re.match(rb"FC Invoke Start RequestId: request-2\nFC Invoke End", second.log)
 
 
-def test_garbage_on_the_agents_socket_ends_that_instance_only(functions):
+async def test_garbage_on_the_agents_socket_ends_that_instance_only(functions):
     """Code that writes to the channel itself is answered like a crash."""
     image = functions.image(
         """
@@ -301,13 +288,13 @@ def test_garbage_on_the_agents_socket_ends_that_instance_only(functions):
         """
     )
 
-    broken, after = functions.calls(image, b"x", b"")
+    broken, after = await functions.calls(image, b"x", b"")
 
     assert b"Process exited unexpectedly" in broken.body
     assert after.body == b"fine"
 
 
-def test_forged_answers_are_not_believed(functions):
+async def test_forged_answers_are_not_believed(functions):
     """A frame for a call that nobody made is passed over, one without sense ends the instance."""
     image = functions.image(
         """
@@ -326,12 +313,12 @@ def test_forged_answers_are_not_believed(functions):
         """
     )
 
-    results = functions.calls(image, b"", b"")
+    results = await functions.calls(image, b"", b"")
 
     assert [result.body for result in results] == [b"the truth"] * 2
 
 
-def test_daemon_that_holds_the_log_does_not_hold_up_the_answer(functions):
+async def test_daemon_that_holds_the_log_does_not_hold_up_the_answer(functions):
     """A grandchild keeps stdout open for long; calls go on without it."""
     image = functions.image(
         """
@@ -343,15 +330,15 @@ def test_daemon_that_holds_the_log_does_not_hold_up_the_answer(functions):
         """
     )
 
-    results = functions.calls(image, b"x", b"1", b"2")
+    results = await functions.calls(image, b"x", b"1", b"2")
 
     assert [result.body for result in results] == [b"x", b"1", b"2"]
     assert all(result.duration_ms < 5000 for result in results)
 
 
-def test_exit_with_threads_still_running_ends_at_the_latest_with_the_time_out(functions):
+async def test_exit_with_threads_still_running_ends_at_the_latest_with_the_time_out(functions):
     """The interpreter waits for threads that are not daemons, as any Python program does."""
-    result = functions.call(
+    result = await functions.call(
         """
         import sys, threading, time
         def handler(event, context):

@@ -16,7 +16,7 @@ import pytest
 
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.scratch import Scratch
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 
 @functools.cache
@@ -53,17 +53,15 @@ TMP = """
 """
 
 
-def test_instances_do_not_see_each_others_files(functions, isolation):
+async def test_instances_do_not_see_each_others_files(functions, isolation):
     """Each begins with an empty folder for temporary files, which it keeps from call to call."""
     one, two = functions.image(TMP), functions.image(TMP)
 
-    async def scenario(pool):
-        return [
+    async with functions.pool(isolation=isolation) as pool:
+        first, second, again = [
             json.loads((await pool.invoke(image, functions.invocation(name))).body)
             for image, name in ((one, b"a"), (two, b"b"), (one, b"c"))
         ]
-
-    first, second, again = functions.run(scenario, isolation=isolation)
 
     seen = [[name for name in before if len(name) == 1] for _, before, _ in (first, second, again)]
     assert seen == [[], [], ["a"]]
@@ -71,7 +69,7 @@ def test_instances_do_not_see_each_others_files(functions, isolation):
     assert (first[0] == "/tmp") == (isolation == "auto")
 
 
-def test_folder_goes_with_its_instance(functions, isolation, tmp_path, monkeypatch):
+async def test_folder_goes_with_its_instance(functions, isolation, tmp_path, monkeypatch):
     """With what the function wrote, also what it made unreadable; nothing is left when the emulator has ended."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     image = functions.image(
@@ -83,18 +81,16 @@ def test_folder_goes_with_its_instance(functions, isolation, tmp_path, monkeypat
         """
     )
 
-    async def scenario(pool):
+    async with functions.pool(isolation=isolation) as pool:
         await pool.invoke(image, functions.invocation())
         written = list(tmp_path.glob("*/c-*/a"))
         pool.retire_family(image.family)
         await until(lambda: not list(tmp_path.glob("*/c-*")))
-        return written
-
-    assert len(functions.run(scenario, isolation=isolation)) == 1
+        assert len(written) == 1
     assert list(tmp_path.glob("localyun-instances-*")) == []
 
 
-def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp_path, monkeypatch):
+async def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp_path, monkeypatch):
     """What another one that still runs uses stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     running = Scratch()
@@ -107,13 +103,11 @@ def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp
     subprocess.run([sys.executable, "-c", code], check=False)
     assert len(list(tmp_path.glob("localyun-instances-*"))) == 2
 
-    async def scenario(pool):
+    async with functions.pool():
         await until(lambda: not list(tmp_path.glob("*/c-2")))
 
-    functions.run(scenario)
-
     assert list(tmp_path.glob("localyun-instances-*")) == [running.folder]
-    functions.run(lambda pool: running.close())
+    await running.close()
 
 
 def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_folder(tmp_path):
@@ -131,7 +125,7 @@ def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_fold
     assert ended.returncode == 1
 
 
-def test_machines_tmp_is_out_of_reach(functions, tmp_path):
+async def test_machines_tmp_is_out_of_reach(functions, tmp_path):
     """``rm -rf /tmp/*`` in a function does nothing to the machine's files; the function's own code stays."""
     needs_namespaces()
     with tempfile.NamedTemporaryFile(dir="/tmp") as precious:
@@ -144,25 +138,25 @@ def test_machines_tmp_is_out_of_reach(functions, tmp_path):
             """
         )
 
-        result = functions.calls(image, precious.name.encode())[0]
+        result = (await functions.calls(image, precious.name.encode()))[0]
 
         assert json.loads(result.body) == [False, ["index.py"], True, 1]
         assert Path(precious.name).exists()
 
 
-def test_files_a_function_creates_belong_to_the_user(functions):
+async def test_files_a_function_creates_belong_to_the_user(functions):
     """Whatever names the namespace gives to users."""
     image = functions.image(
         "import os\ndef handler(event, context):\n    open('made', 'w').close()\n    return os.getuid()\n"
     )
 
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
 
     assert int(result.body) == os.getuid()
     assert (image.code_dir / "made").stat().st_uid == os.getuid()
 
 
-def test_layers_are_in_opt(functions, tmp_path):
+async def test_layers_are_in_opt(functions, tmp_path):
     """The first layer lies on top."""
     needs_namespaces()
     layers = []
@@ -181,12 +175,12 @@ def test_layers_are_in_opt(functions, tmp_path):
         layers=tuple(layers),
     )
 
-    result = functions.calls(image, b"")[0]
+    result = (await functions.calls(image, b""))[0]
 
     assert json.loads(result.body) == {"both": "upper", "upper": "upper", "lower": "lower"}
 
 
-def test_instance_sees_its_own_processes_only(functions):
+async def test_instance_sees_its_own_processes_only(functions):
     """And nothing in there can be stopped that others need."""
     needs_namespaces()
     image = functions.image(
@@ -200,10 +194,10 @@ def test_instance_sees_its_own_processes_only(functions):
     )
     other = functions.image("def handler(event, context): return 'fine'")
 
-    async def scenario(pool):
-        return [(await pool.invoke(each, functions.invocation())).body for each in (image, other, image)]
-
-    first, second, third = functions.run(scenario)
+    async with functions.pool() as pool:
+        first, second, third = [
+            (await pool.invoke(each, functions.invocation())).body for each in (image, other, image)
+        ]
 
     assert json.loads(first) == json.loads(third) == [1, 2]
     assert second == b"fine"
@@ -221,41 +215,34 @@ STOPPER = """
 
 
 @pytest.mark.parametrize("event", [b"", b"x"], ids=["and returns", "and never returns"])
-def test_stopped_zygote_is_replaced(functions, event):
+async def test_stopped_zygote_is_replaced(functions, event):
     """Calls that need a new instance wait for a moment, and the stopper itself ends with its time-out."""
     image = functions.image(STOPPER, timeout_s=1)
     other = functions.image("def handler(event, context): return 'fine'")
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none", zygote_silence_s=0.5) as pool:
         stopper = asyncio.create_task(pool.invoke(image, functions.invocation(event)))
         await until((image.code_dir / "stopped").exists)
         async with asyncio.timeout(10):
             after = [await pool.invoke(each, functions.invocation()) for each in (other, other)]
-        return await stopper, after
-
-    stopper, after = functions.run(scenario, isolation="none", zygote_silence_s=0.5)
+        stopper = await stopper
 
     assert (b"timed out" in stopper.body) == bool(event)
     assert [result.body for result in after] == [b"fine", b"fine"]
 
 
-def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
+async def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
     """And its instances end all the same."""
     image = functions.image("import os\nopen('pid', 'w').write(str(os.getpid()))\n" + dedent(STOPPER), timeout_s=60)
     pids = image.code_dir / "pid"
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         task = asyncio.create_task(pool.invoke(image, functions.invocation(b"x")))
         await until((image.code_dir / "stopped").exists)
         task.cancel()
         await asyncio.wait([task])
 
-    functions.run(scenario, isolation="none")
-
-    with pytest.raises(ProcessLookupError):
-        for _ in range(500):
-            os.kill(int(pids.read_text()), 0)
-            time.sleep(0.01)
+    await until(lambda: not Path(f"/proc/{pids.read_text()}").exists())
 
 
 DAEMON = """
@@ -281,27 +268,25 @@ def sleepers(seconds):
     return found
 
 
-def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, isolation):
+async def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, isolation):
     """Nothing marks them as an instance's; they are known as descendants of the zygote."""
     seconds = f"{300 + os.getpid()}.{time.monotonic_ns() % 1000}".encode()
     image = functions.image(DAEMON)
 
-    async def scenario(pool):
+    async with functions.pool(isolation=isolation) as pool:
         result = await pool.invoke(image, functions.invocation(seconds))
         await until(lambda: len(sleepers(seconds)) == 2)
-        return result.body
-
-    assert functions.run(scenario, isolation=isolation) == b"left"
+        assert result.body == b"left"
     assert sleepers(seconds) == []
 
 
-def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monkeypatch):
+async def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monkeypatch):
     """Where the kernel has no namespaces for this user; instances have folders of their own all the same."""
     image = functions.image(TMP)
     # A root folder that is a file: nothing can be mounted there.
     monkeypatch.setattr("emulator.services.fc.runtime.zygote.root_folder", _file_as_root)
 
-    result = functions.calls(image, b"a")[0]
+    result = (await functions.calls(image, b"a"))[0]
 
     assert json.loads(result.body)[0] != "/tmp"
     assert "instances share /tmp and see all processes of this machine: [Errno" in caplog.text

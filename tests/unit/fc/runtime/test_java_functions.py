@@ -57,19 +57,17 @@ def java(functions, package):
     return image
 
 
-def test_streams_and_context_are_those_of_the_platform(functions, java):
+async def test_streams_and_context_are_those_of_the_platform(functions, java):
     """One process serves both calls; the initializer ran once; the logger's lines carry the request."""
     made = java(initializer="example.Handlers::initialize", log_project="project", memory_mb=512)
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
     tracing = {"x-fc-tracing-opentracing-span-context": "span"}
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(
             made, functions.invocation(b"one", credentials=keys, retry_count=2, qualifier="alias", tracing=tracing)
         )
-        return first, await pool.invoke(made, functions.invocation(b"two", credentials=keys))
-
-    first, second = functions.run(scenario)
+        second = await pool.invoke(made, functions.invocation(b"two", credentials=keys))
 
     assert first.body.decode() == (
         "one prepared request-1 STS.a c function example.Handlers::handleRequest 30000 512 service project alias span 2"
@@ -81,9 +79,9 @@ def test_streams_and_context_are_those_of_the_platform(functions, java):
     assert b"not shown" not in first.log
 
 
-def test_exceptions_are_described_as_the_platform_does(functions, java):
+async def test_exceptions_are_described_as_the_platform_does(functions, java):
     """With type, message and cause, and the frames of user code only."""
-    result = functions.calls(java(), b"fail")[0]
+    result = (await functions.calls(java(), b"fail"))[0]
 
     described = json.loads(result.body)
     frames = described.pop("stackTrace")
@@ -94,14 +92,16 @@ def test_exceptions_are_described_as_the_platform_does(functions, java):
     assert b"java.io.IOException: oops" in result.log
 
 
-def test_plain_objects_are_read_from_and_written_as_json(functions, java):
+async def test_plain_objects_are_read_from_and_written_as_json(functions, java):
     """Setters, getters and public fields are properties."""
-    result = functions.calls(java("example.Handlers$Objects::handleRequest"), b'{"name":"a","count":1,"tags":["x"]}')[0]
+    result = (
+        await functions.calls(java("example.Handlers$Objects::handleRequest"), b'{"name":"a","count":1,"tags":["x"]}')
+    )[0]
 
     assert (result.error_type, json.loads(result.body)) == (None, {"name": "a!", "count": 2, "tags": ["x"]})
 
 
-def test_http_handlers_get_servlet_objects(functions, java):
+async def test_http_handlers_get_servlet_objects(functions, java):
     """Attributes, parameters, reader; status and repeated fields of the answer."""
     http = HttpCall(
         method="POST",
@@ -113,8 +113,8 @@ def test_http_handlers_get_servlet_objects(functions, java):
         headers=(("x-two", "b"),),
     )
 
-    result = functions.run(
-        lambda pool: pool.invoke(java("example.Handlers$Web::handleRequest"), functions.invocation(b"body", http=http))
+    result = await functions.invoke(
+        java("example.Handlers$Web::handleRequest"), functions.invocation(b"body", http=http)
     )
 
     assert result.body == b"POST /a b /proxy/a%20b?x=1 127.0.0.9 1 body"
@@ -139,18 +139,18 @@ def test_http_handlers_get_servlet_objects(functions, java):
     ],
     ids=["form", "class", "method", "interface"],
 )
-def test_handlers_that_cannot_be_used_fail_their_call(functions, java, handler, kind, text):
+async def test_handlers_that_cannot_be_used_fail_their_call(functions, java, handler, kind, text):
     """With what is wrong with them."""
-    described = json.loads(functions.calls(java(handler), b"x")[0].body)
+    described = json.loads((await functions.calls(java(handler), b"x"))[0].body)
 
     assert (described["errorType"], described["errorMessage"]) == (kind, text)
 
 
-def test_time_outs_exits_and_hooks_are_as_elsewhere(functions, java):
+async def test_time_outs_exits_and_hooks_are_as_elsewhere(functions, java):
     """The platform's texts; the instance that ended is replaced."""
     made = java(timeout_s=2, pre_freeze="example.Handlers::preFreeze", pre_stop="example.Handlers::preStop")
 
-    slow, gone, well = functions.calls(made, b"sleep", b"exit", b"x")
+    slow, gone, well = await functions.calls(made, b"sleep", b"exit", b"x")
 
     assert json.loads(slow.body)["errorMessage"].startswith("Function timed out after 2 seconds")
     assert json.loads(gone.body)["errorMessage"].startswith("Process exited unexpectedly before completing request")
@@ -160,16 +160,16 @@ def test_time_outs_exits_and_hooks_are_as_elsewhere(functions, java):
     assert b"stopping\n" in everything
 
 
-def test_without_java_the_error_names_what_to_install(functions, monkeypatch):
+async def test_without_java_the_error_names_what_to_install(functions, monkeypatch):
     """As a runtime that is not available."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
     with pytest.raises(RuntimeUnavailable, match="install a JDK"):
-        functions.calls(functions.image("", runtime="java8", handler="a.B::c"), b"")
+        await functions.calls(functions.image("", runtime="java8", handler="a.B::c"), b"")
 
 
-def test_dotnet_says_how_its_code_runs(functions):
+async def test_dotnet_says_how_its_code_runs(functions):
     """There is no agent for it."""
     with pytest.raises(RuntimeUnavailable, match=r"install the \.NET SDK"):
-        functions.calls(functions.image("", runtime="dotnetcore3.1", handler="a::b::c"), b"")
+        await functions.calls(functions.image("", runtime="dotnetcore3.1", handler="a::b::c"), b"")

@@ -39,9 +39,9 @@ def test_call_log_keeps_its_end_and_passes_everything_on():
     assert len(b"".join(seen)) == 5000
 
 
-def test_cold_failing_call_logs_banner_markers_error_and_summary(functions):
+async def test_cold_failing_call_logs_banner_markers_error_and_summary(functions):
     """The whole slice of a first call with an initializer and an exception, line by line."""
-    result = functions.call(
+    result = await functions.call(
         """
         import logging
         def setup(context):
@@ -69,20 +69,20 @@ def test_cold_failing_call_logs_banner_markers_error_and_summary(functions):
     assert functions.logged("request-1") == result.log
 
 
-def test_warm_call_logs_only_its_own_lines(functions):
+async def test_warm_call_logs_only_its_own_lines(functions):
     """Markers, what was printed, summary; no banner."""
     image = functions.image("def handler(event, context): print('said', event.decode())")
 
-    second = functions.calls(image, b"one", b"two")[1]
+    second = (await functions.calls(image, b"one", b"two"))[1]
 
     assert second.log.startswith(
         b"FC Invoke Start RequestId: request-2\nsaid two\nFC Invoke End RequestId: request-2\n\n"
     )
 
 
-def test_output_of_every_kind_belongs_to_the_call(functions):
+async def test_output_of_every_kind_belongs_to_the_call(functions):
     """print, stderr, raw descriptors and subprocesses are caught, in the order they were written."""
-    result = functions.call(
+    result = await functions.call(
         """
         import logging, os, subprocess, sys
         def handler(event, context):
@@ -109,9 +109,9 @@ def test_output_of_every_kind_belongs_to_the_call(functions):
     ]
 
 
-def test_log_level_follows_the_functions_variable(functions):
+async def test_log_level_follows_the_functions_variable(functions):
     """FC_SERVER_LOG_LEVEL sets the level of the root logger and is not shown to the function."""
-    result = functions.call(
+    result = await functions.call(
         """
         import logging, os
         def handler(event, context):
@@ -125,9 +125,9 @@ def test_log_level_follows_the_functions_variable(functions):
     assert result.body == b"hidden"
 
 
-def test_logged_exception_is_followed_by_its_traceback(functions):
+async def test_logged_exception_is_followed_by_its_traceback(functions):
     """logger.exception works as anywhere."""
-    result = functions.call(
+    result = await functions.call(
         """
         import logging
         def handler(event, context):
@@ -142,21 +142,21 @@ def test_logged_exception_is_followed_by_its_traceback(functions):
     assert b"ZeroDivisionError: division by zero\nFC Invoke End" in result.log
 
 
-def test_one_record_is_cut_at_128_kib(functions):
+async def test_one_record_is_cut_at_128_kib(functions):
     """A longer line is cut and still ends with a newline."""
     image = functions.image("import logging\ndef handler(event, context): logging.info('x' * 300000)")
 
-    functions.calls(image, b"", log_limit=1024 * 1024)
+    await functions.calls(image, b"", log_limit=1024 * 1024)
 
     line = functions.logged("request-1").split(b"Start RequestId: request-1\n")[1].split(b"\nFC Invoke End")[0]
     assert len(line) == 128 * 1024 - 1
 
 
-def test_python_2_runtime_warns_once_and_gets_text(functions):
+async def test_python_2_runtime_warns_once_and_gets_text(functions):
     """Old sources run on Python 3: the event is text there, and the log says what runs."""
     image = functions.image("def handler(event, context): return type(event).__name__", runtime="python2.7")
 
-    first, second = functions.calls(image, b"x", b"y")
+    first, second = await functions.calls(image, b"x", b"y")
 
     assert first.body == b"str"
     assert first.log.count(b"python2.7 runs on Python 3 here") == 1

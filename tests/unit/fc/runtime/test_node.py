@@ -30,22 +30,22 @@ def image(functions, code, *, file="index.js", **changes):
     return made
 
 
-def call(functions, code, event=b"", **changes):
+async def call(functions, code, event=b"", **changes):
     """Call a new function once."""
     settings = {"start_method": changes.pop("start_method", "auto")}
-    return functions.calls(image(functions, code, **changes), event, **settings)[0]
+    return (await functions.calls(image(functions, code, **changes), event, **settings))[0]
 
 
 @needs_node
 @METHODS
-def test_warm_instance_keeps_its_globals(functions, method):
+async def test_warm_instance_keeps_its_globals(functions, method):
     """The event is a Buffer; the second call finds what the first one left."""
     counting = image(
         functions,
         "let n = 0; exports.handler = (e, c, callback) => callback(null, `${e}${Buffer.isBuffer(e)}${++n}`);",
     )
 
-    first, second = functions.calls(counting, b"a", b"b", start_method=method)
+    first, second = await functions.calls(counting, b"a", b"b", start_method=method)
 
     assert (first.body, second.body) == (b"atrue1", b"btrue2")
     assert (first.cold, second.cold) == (True, False)
@@ -67,9 +67,9 @@ def test_warm_instance_keeps_its_globals(functions, method):
     ],
 )
 @pytest.mark.parametrize("form", ["async () => VALUE", "(e, c, done) => done(null, VALUE)"], ids=["async", "callback"])
-def test_results_are_converted_as_the_platform_does(functions, value, body, form):
+async def test_results_are_converted_as_the_platform_does(functions, value, body, form):
     """Whichever way a handler answers."""
-    result = call(functions, f"exports.handler = {form.replace('VALUE', value)}")
+    result = await call(functions, f"exports.handler = {form.replace('VALUE', value)}")
 
     assert (result.error_type, result.body) == (None, body)
 
@@ -116,9 +116,9 @@ def test_results_are_converted_as_the_platform_does(functions, value, body, form
         ),
     ],
 )
-def test_failures_have_the_bodies_of_their_generation(functions, handler, generation, error, body):
+async def test_failures_have_the_bodies_of_their_generation(functions, handler, generation, error, body):
     """What a callback is given is handled, everything else is not."""
-    result = call(functions, f"exports.handler = {handler}", generation=generation)
+    result = await call(functions, f"exports.handler = {handler}", generation=generation)
 
     found = json.loads(result.body)
     trace = found.pop("stackTrace", None)
@@ -131,12 +131,12 @@ def test_failures_have_the_bodies_of_their_generation(functions, handler, genera
 
 
 @needs_node
-def test_stacks_begin_as_the_generations_agents_have_them(functions):
+async def test_stacks_begin_as_the_generations_agents_have_them(functions):
     """The older one leaves out the line that repeats the message."""
     code = "exports.handler = async () => { throw new Error('no') }"
 
-    old = json.loads(call(functions, code, generation="2.0").body)["stackTrace"]
-    new = json.loads(call(functions, code, generation="3.0").body)["stackTrace"]
+    old = json.loads((await call(functions, code, generation="2.0")).body)["stackTrace"]
+    new = json.loads((await call(functions, code, generation="3.0")).body)["stackTrace"]
 
     assert old[0].startswith("at exports.handler (")
     assert new[0] == "Error: no"
@@ -154,38 +154,36 @@ def test_stacks_begin_as_the_generations_agents_have_them(functions):
         ("", "handler", "InvalidHandleName", "Invalid handler 'handler'"),
     ],
 )
-def test_handlers_that_cannot_be_loaded_say_why(functions, code, handler, kind, message):
+async def test_handlers_that_cannot_be_loaded_say_why(functions, code, handler, kind, message):
     """The type carries the older agent's prefix in 2.0 only."""
     made = image(functions, code, handler=handler)
 
-    body = json.loads(functions.calls(made, b"")[0].body)
+    body = json.loads((await functions.calls(made, b""))[0].body)
 
     assert body["errorType"] == f"FunctionUnhandledError: {kind}"
     assert body["errorMessage"].startswith(message.replace("{code}", str(made.code_dir)))
 
 
 @needs_node
-def test_missing_module_has_the_documented_trace(functions):
+async def test_missing_module_has_the_documented_trace(functions):
     """One line that names it."""
     made = image(functions, "", handler="gone.handler")
 
-    body = json.loads(functions.calls(made, b"")[0].body)
+    body = json.loads((await functions.calls(made, b""))[0].body)
 
     assert body["stackTrace"] == [f"ImportModuleError: Module '{made.code_dir}/gone.js' is missing."]
 
 
 @needs_node
-def test_failed_load_is_tried_again(functions):
+async def test_failed_load_is_tried_again(functions):
     """An edit between two calls of one instance helps."""
     made = image(functions, "require('./part')")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         before = await pool.invoke(made, functions.invocation())
         (made.code_dir / "part.js").write_text("")
         (made.code_dir / "index.js").write_text("require('./part'); exports.handler = async () => 'ok'")
-        return before, await pool.invoke(made, functions.invocation())
-
-    before, after = functions.run(scenario)
+        after = await pool.invoke(made, functions.invocation())
 
     assert before.error_type == "UnhandledInvocationError"
     assert (after.body, after.cold) == (b"ok", False)
@@ -193,20 +191,20 @@ def test_failed_load_is_tried_again(functions):
 
 @needs_node
 @pytest.mark.parametrize(("file", "package"), [("index.mjs", None), ("index.js", '{"type": "module"}')])
-def test_handlers_can_be_ecmascript_modules(functions, file, package):
+async def test_handlers_can_be_ecmascript_modules(functions, file, package):
     """By their suffix or by the package they are in."""
     made = image(functions, "export const handler = async (event) => `got ${event}`;", file=file)
     if package:
         (made.code_dir / "package.json").write_text(package)
 
-    assert functions.calls(made, b"it")[0].body == b"got it"
+    assert (await functions.calls(made, b"it"))[0].body == b"got it"
 
 
 @needs_node
 @METHODS
-def test_console_and_logger_write_lines_with_request_and_level(functions, method):
+async def test_console_and_logger_write_lines_with_request_and_level(functions, method):
     """Raw output stays raw, in its order among the lines."""
-    result = call(
+    result = await call(
         functions,
         """
         exports.handler = async (event, context) => {
@@ -233,11 +231,11 @@ def test_console_and_logger_write_lines_with_request_and_level(functions, method
 
 
 @needs_node
-def test_log_level_of_the_function_is_kept(functions):
+async def test_log_level_of_the_function_is_kept(functions):
     """Less important lines are dropped."""
     code = "exports.handler = async () => { console.log('low'); console.warn('high'); }"
 
-    result = call(functions, code, environment={"FC_SERVER_LOG_LEVEL": "WARNING"})
+    result = await call(functions, code, environment={"FC_SERVER_LOG_LEVEL": "WARNING"})
 
     assert b"[warn] high" in result.log
     assert b"low" not in result.log
@@ -245,7 +243,7 @@ def test_log_level_of_the_function_is_kept(functions):
 
 @needs_node
 @METHODS
-def test_flood_of_output_arrives_whole_before_the_answer(functions, method):
+async def test_flood_of_output_arrives_whole_before_the_answer(functions, method):
     """Two megabytes through a pipe that holds far less."""
     made = image(
         functions,
@@ -255,13 +253,13 @@ def test_flood_of_output_arrives_whole_before_the_answer(functions, method):
         }""",
     )
 
-    functions.calls(made, b"", start_method=method)
+    await functions.calls(made, b"", start_method=method)
 
     assert functions.logged("request-1").count(b"x" * 1023 + b"\n") == 2000
 
 
 @needs_node
-def test_context_has_the_documented_fields(functions):
+async def test_context_has_the_documented_fields(functions):
     """Both what the function is and what the call is."""
     made = image(
         functions,
@@ -279,7 +277,7 @@ def test_context_has_the_documented_fields(functions):
     }
     invocation = functions.invocation(credentials=keys, qualifier="prod", retry_count=2, tracing=tracing)
 
-    result = functions.run(lambda pool: pool.invoke(made, invocation))
+    result = await functions.invoke(made, invocation)
 
     found = json.loads(result.body)
     assert found.pop("logger") == {}
@@ -313,7 +311,7 @@ def test_context_has_the_documented_fields(functions):
 
 
 @needs_node
-def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_path):
+async def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_path):
     """Modules of layers are found; the keys of the call are in the variables of both generations."""
     layer = tmp_path / "layer"
     (layer / "nodejs/node_modules/extra").mkdir(parents=True)
@@ -330,7 +328,7 @@ def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_pa
     )
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
 
-    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(credentials=keys)))
+    result = await functions.invoke(made, functions.invocation(credentials=keys))
 
     assert json.loads(result.body) == ["from the layer", "value", "STS.a", "c", "function", True]
 
@@ -345,7 +343,7 @@ def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_pa
     ],
     ids=["both", "call", "environment"],
 )
-def test_keys_are_where_the_function_wants_them(functions, places, shown):
+async def test_keys_are_where_the_function_wants_them(functions, places, shown):
     """In the context, in the environment, or in both."""
     made = image(
         functions,
@@ -355,18 +353,18 @@ def test_keys_are_where_the_function_wants_them(functions, places, shown):
     )
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
 
-    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(credentials=keys)))
+    result = await functions.invoke(made, functions.invocation(credentials=keys))
 
     assert json.loads(result.body) == shown
 
 
 @needs_node
 @METHODS
-def test_exit_in_a_handler_ends_the_instance_only(functions, method):
+async def test_exit_in_a_handler_ends_the_instance_only(functions, method):
     """The next call gets a fresh one."""
     made = image(functions, "exports.handler = async (event) => { if (event.length) process.exit(3); return 'ok'; }")
 
-    first, second = functions.calls(made, b"x", b"", start_method=method)
+    first, second = await functions.calls(made, b"x", b"", start_method=method)
 
     assert first.error_type == "UnhandledInvocationError"
     assert b"Process exited unexpectedly before completing request (duration: " in first.body
@@ -375,7 +373,7 @@ def test_exit_in_a_handler_ends_the_instance_only(functions, method):
 
 @needs_node
 @METHODS
-def test_uncaught_error_ends_the_instance(functions, method):
+async def test_uncaught_error_ends_the_instance(functions, method):
     """Its state is unknown: the next call gets a fresh one."""
     made = image(
         functions,
@@ -387,7 +385,7 @@ def test_uncaught_error_ends_the_instance(functions, method):
         }""",
     )
 
-    first, second = functions.calls(made, b"x", b"", start_method=method)
+    first, second = await functions.calls(made, b"x", b"", start_method=method)
 
     assert b"[error] Error: late" in first.log
     assert second.body == b"1"
@@ -396,11 +394,11 @@ def test_uncaught_error_ends_the_instance(functions, method):
 @needs_node
 @METHODS
 @pytest.mark.parametrize("body", ["for (;;) {}", "return new Promise(() => {})", ""])
-def test_call_that_takes_too_long_is_ended(functions, method, body):
+async def test_call_that_takes_too_long_is_ended(functions, method, body):
     """Busy, waiting for a promise, or for a callback nobody calls."""
     made = image(functions, f"exports.handler = () => {{ {body} }}", timeout_s=1)
 
-    result = functions.calls(made, b"", start_method=method)[0]
+    result = (await functions.calls(made, b"", start_method=method))[0]
 
     assert re.fullmatch(
         rb'\{"errorMessage":"Function timed out after 1 seconds \(maxMemoryUsage: [\d.]+MB\)"\}', result.body
@@ -408,7 +406,7 @@ def test_call_that_takes_too_long_is_ended(functions, method, body):
 
 
 @needs_node
-def test_memory_beyond_the_functions_ends_the_call(functions):
+async def test_memory_beyond_the_functions_ends_the_call(functions):
     """As for any runtime: the instance is ended and the caller told of an exit."""
     code = """
         exports.handler = async () => {
@@ -417,14 +415,14 @@ def test_memory_beyond_the_functions_ends_the_call(functions):
           return String(kept.length);
         }"""
 
-    result = call(functions, code, memory_mb=128)
+    result = await call(functions, code, memory_mb=128)
 
     assert b"Process exited unexpectedly" in result.body
-    assert call(functions, code, memory_mb=1024).body == b"30"
+    assert (await call(functions, code, memory_mb=1024)).body == b"30"
 
 
 @needs_node
-def test_hooks_run_with_their_markers(functions):
+async def test_hooks_run_with_their_markers(functions):
     """Initializer before the first call, preFreeze after each, preStop at the end; by callback or promise."""
     made = image(
         functions,
@@ -438,7 +436,7 @@ def test_hooks_run_with_their_markers(functions):
         pre_stop="index.stop",
     )
 
-    first, second = functions.calls(made, b"", b"")
+    first, second = await functions.calls(made, b"", b"")
 
     assert b"FC Initialize Start RequestId: request-1\nload code for handler:index.initializer\n" in first.log
     assert b"Initialize" not in second.log
@@ -449,7 +447,7 @@ def test_hooks_run_with_their_markers(functions):
 
 
 @needs_node
-def test_failing_initializer_fails_the_call(functions):
+async def test_failing_initializer_fails_the_call(functions):
     """The error type tells; the next call begins anew."""
     made = image(
         functions,
@@ -457,7 +455,7 @@ def test_failing_initializer_fails_the_call(functions):
         initializer="index.initializer",
     )
 
-    results = functions.calls(made, b"", b"")
+    results = await functions.calls(made, b"", b"")
 
     assert [result.error_type for result in results] == ["InitializationError"] * 2
     assert results[0].instance_id != results[1].instance_id
@@ -465,7 +463,7 @@ def test_failing_initializer_fails_the_call(functions):
 
 
 @needs_node
-def test_concurrent_calls_share_an_instance_and_keep_their_logs_apart(functions):
+async def test_concurrent_calls_share_an_instance_and_keep_their_logs_apart(functions):
     """Asynchronous code keeps track of its request, raw output included."""
     made = image(
         functions,
@@ -480,11 +478,9 @@ def test_concurrent_calls_share_an_instance_and_keep_their_logs_apart(functions)
         instance_concurrency=3,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         calls = [pool.invoke(made, functions.invocation(b"%d" % number)) for number in range(3)]
-        return await asyncio.gather(*calls)
-
-    results = functions.run(scenario)
+        results = await asyncio.gather(*calls)
 
     assert len({result.instance_id for result in results}) == 1
     for number, result in enumerate(results):
@@ -494,28 +490,26 @@ def test_concurrent_calls_share_an_instance_and_keep_their_logs_apart(functions)
 
 
 @needs_node
-def test_result_beyond_the_limit_is_refused(functions):
+async def test_result_beyond_the_limit_is_refused(functions):
     """The instance lives on."""
     made = image(functions, "exports.handler = async (event) => 'x'.repeat(Number(event))")
 
-    async def scenario(pool):
+    async with functions.pool(response_limit=1000) as pool:
         with pytest.raises(ResponseTooLarge):
             await pool.invoke(made, functions.invocation(b"1001"))
-        return await pool.invoke(made, functions.invocation(b"1000"))
-
-    result = functions.run(scenario, response_limit=1000)
+        result = await pool.invoke(made, functions.invocation(b"1000"))
 
     assert (len(result.body), result.cold) == (1000, False)
 
 
 @needs_node
 @METHODS
-def test_large_events_and_results_arrive_whole(functions, method):
+async def test_large_events_and_results_arrive_whole(functions, method):
     """Frames of megabytes in both directions."""
     made = image(functions, "exports.handler = async (event) => event", memory_mb=1024)
     event = bytes(range(256)) * 4096 * 6
 
-    assert functions.calls(made, event, start_method=method)[0].body == event
+    assert (await functions.calls(made, event, start_method=method))[0].body == event
 
 
 def http_call(**changes):
@@ -534,7 +528,7 @@ def http_call(**changes):
 
 @needs_node
 @pytest.mark.parametrize("content", ["Buffer.from('sent')", "'sent'", "require('stream').Readable.from(['se', 'nt'])"])
-def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
+async def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
     """Fields of both objects; text, bytes and streams can be sent."""
     made = image(
         functions,
@@ -556,7 +550,7 @@ def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
         }}""",
     )
 
-    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(b"body", http=http_call())))
+    result = await functions.invoke(made, functions.invocation(b"body", http=http_call()))
 
     assert (result.error_type, result.body) == (None, b"sent")
     assert result.http is not None
@@ -576,7 +570,7 @@ def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
 
 
 @needs_node
-def test_redirect_hook_is_loaded_before_user_code(functions, tmp_path):
+async def test_redirect_hook_is_loaded_before_user_code(functions, tmp_path):
     """With the function's own options behind it, in a folder with a space in its name."""
     folder = tmp_path / "with space"
     folder.mkdir()
@@ -591,35 +585,31 @@ def test_redirect_hook_is_loaded_before_user_code(functions, tmp_path):
     def add(variables):
         return with_hooks(variables, {"LOCALYUN_CA_BUNDLE": "/ca.pem"}, hook)
 
-    result = functions.calls(made, b"", add_hooks=add)[0]
+    result = (await functions.calls(made, b"", add_hooks=add))[0]
 
     assert json.loads(result.body) == [True, f'--require "{hook}" --no-warnings', "/ca.pem"]
 
 
 @needs_node
-def test_process_that_does_not_start_is_reported(functions):
+async def test_process_that_does_not_start_is_reported(functions):
     """What node itself says about it is in the message."""
     made = image(functions, "", environment={"NODE_OPTIONS": "--no-such-option"})
 
-    async def scenario(pool):
+    async with functions.pool(start_method="fork") as pool:
         with pytest.raises(InstanceStartFailed, match="--no-such-option is not allowed"):
             await pool.invoke(made, functions.invocation())
-        return pool.instances(made.family)
-
-    assert functions.run(scenario, start_method="fork") == []
+        assert pool.instances(made.family) == []
 
 
-def test_machine_without_node_refuses_clearly(functions, monkeypatch):
+async def test_machine_without_node_refuses_clearly(functions, monkeypatch):
     """The message names both ways out."""
     monkeypatch.setenv("PATH", "/nowhere")
     made = image(functions, "")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         with pytest.raises(RuntimeUnavailable) as caught:
             await pool.invoke(made, functions.invocation())
-        return str(caught.value), pool.instances(made.family)
-
-    message, instances = functions.run(scenario)
+        message, instances = str(caught.value), pool.instances(made.family)
 
     assert "no node on the PATH; install Node.js" in message
     assert "runtimes:" in message
@@ -627,20 +617,18 @@ def test_machine_without_node_refuses_clearly(functions, monkeypatch):
 
 
 @METHODS
-def test_mapped_interpreter_that_does_not_exist_is_reported(functions, method):
+async def test_mapped_interpreter_that_does_not_exist_is_reported(functions, method):
     """By name."""
     made = image(functions, "")
 
-    async def scenario(pool):
+    async with functions.pool(interpreters={"nodejs18": "/nowhere/node"}, start_method=method) as pool:
         with pytest.raises((RuntimeUnavailable, InstanceStartFailed), match="/nowhere/node"):
             await pool.invoke(made, functions.invocation())
-        return True
-
-    assert functions.run(scenario, interpreters={"nodejs18": "/nowhere/node"}, start_method=method)
+        assert True
 
 
 @needs_node
-def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monkeypatch, tmp_path):
+async def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monkeypatch, tmp_path):
     """After the function's own; one that is not there is named with what installs it."""
     folder = tmp_path / ".localyun" / "nodejs" / "node_modules" / "raw-body"
     folder.mkdir(parents=True)
@@ -649,20 +637,20 @@ def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monke
     found = image(functions, "const found = require('raw-body'); exports.handler = async () => found;")
     missing = image(functions, "require('ali-mns/lib');")
 
-    assert functions.calls(found, b"")[0].body == b"here"
-    described = json.loads(functions.calls(missing, b"")[0].body)
+    assert (await functions.calls(found, b""))[0].body == b"here"
+    described = json.loads((await functions.calls(missing, b""))[0].body)
     assert described["errorType"] == "FunctionUnhandledError: ImportModuleError"
     assert "here: npm install --prefix ~/.localyun/nodejs ali-mns" in described["stackTrace"][-1]
 
 
 @needs_node
 @pytest.mark.parametrize(("runtime", "ends"), [("nodejs6", True), ("nodejs8", False)])
-def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runtime, ends):
+async def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runtime, ends):
     """The caller sees that the process has gone, the log why; a callback's error is as ever."""
     code = "exports.handler = (e, c, callback) => { if (`${e}`) { callback(new Error('told')); } c.toSting(); };"
     made = image(functions, code, runtime=runtime)
 
-    thrown, told = functions.calls(made, b"", b"x")
+    thrown, told = await functions.calls(made, b"", b"x")
 
     message = json.loads(thrown.body)["errorMessage"]
     assert message.startswith("Process exited unexpectedly") is ends
@@ -696,18 +684,16 @@ def process_of(pool, result):
 
 
 @needs_node
-def test_first_call_of_another_function_takes_the_process_that_waits(functions):
+async def test_first_call_of_another_function_takes_the_process_that_waits(functions):
     """It has the folders, variables and identity of its own function then, and the next process is started."""
     first = image(functions, ABOUT, environment={"OF_THE_FIRST": "1"})
     second = image(functions, ABOUT, file="other.js", handler="other.handler", environment={"MINE": "é", "TZ": "UTC"})
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         result = await pool.invoke(second, functions.invocation())
-        return waiting is process_of(pool, result), result, await ahead(pool) is not waiting
-
-    took_it, result, is_replaced = functions.run(scenario)
+        took_it, is_replaced = waiting is process_of(pool, result), await ahead(pool) is not waiting
 
     told = json.loads(result.body)
     assert took_it
@@ -727,56 +713,50 @@ def test_first_call_of_another_function_takes_the_process_that_waits(functions):
 
 @needs_node
 @pytest.mark.parametrize("name", ["NODE_OPTIONS", "UV_THREADPOOL_SIZE"])
-def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
+async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
     """Such a function does not take the process that waits."""
     first = image(functions, ABOUT)
     second = image(functions, ABOUT, environment={name: "--no-warnings" if name == "NODE_OPTIONS" else "2"})
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         result = await pool.invoke(second, functions.invocation())
-        return waiting is process_of(pool, result), result
-
-    took_it, result = functions.run(scenario)
+        took_it = waiting is process_of(pool, result)
 
     assert not took_it
     assert name in json.loads(result.body)["env"]
 
 
 @needs_node
-def test_a_waiting_process_that_has_died_is_replaced(functions):
+async def test_a_waiting_process_that_has_died_is_replaced(functions):
     """The call starts one as if none had waited."""
     first, second = (image(functions, ABOUT) for _ in range(2))
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         [task] = pool._launchers.of("nodejs18")._waiting.values()
         (await task).prepared.control.kill()
         await waiting.gone
         result = await pool.invoke(second, functions.invocation())
-        return waiting is process_of(pool, result), result
-
-    took_it, result = functions.run(scenario)
+        took_it = waiting is process_of(pool, result)
 
     assert not took_it
     assert result.error_type is None
 
 
 @needs_node
-def test_calls_at_once_share_one_waiting_process_between_them(functions):
+async def test_calls_at_once_share_one_waiting_process_between_them(functions):
     """One takes it, the others start their own; all are answered."""
     first = image(functions, ABOUT)
     others = [image(functions, ABOUT) for _ in range(3)]
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         results = await asyncio.gather(*(pool.invoke(each, functions.invocation()) for each in others))
-        return [waiting is process_of(pool, result) for result in results], results
-
-    took_it, results = functions.run(scenario)
+        took_it = [waiting is process_of(pool, result) for result in results]
 
     assert sorted(took_it) == [False, False, True]
     assert [result.error_type for result in results] == [None, None, None]

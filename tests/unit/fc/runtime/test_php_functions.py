@@ -56,16 +56,14 @@ def image(functions, handler="index.handler", **changes):
 
 
 @here
-def test_events_and_context_are_those_of_the_platform(functions):
+async def test_events_and_context_are_those_of_the_platform(functions):
     """One process serves both calls; the initializer ran once; the logger's lines carry the request."""
     made = image(functions, initializer="index.initialize", log_project="project")
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(made, functions.invocation(b"one", credentials=keys, retry_count=1))
-        return first, await pool.invoke(made, functions.invocation(b"two"))
-
-    first, second = functions.run(scenario)
+        second = await pool.invoke(made, functions.invocation(b"two"))
 
     event, ready, context = json.loads(first.body)
     assert (event, ready, first.error_type) == ("one", True, None)
@@ -99,11 +97,11 @@ def test_events_and_context_are_those_of_the_platform(functions):
 
 
 @here
-def test_exceptions_are_described_as_the_platform_does(functions):
+async def test_exceptions_are_described_as_the_platform_does(functions):
     """With class, message and place."""
     made = image(functions)
 
-    result = functions.calls(made, b"fail")[0]
+    result = (await functions.calls(made, b"fail"))[0]
 
     assert result.error_type == "UnhandledInvocationError"
     assert json.loads(result.body) == {
@@ -114,7 +112,7 @@ def test_exceptions_are_described_as_the_platform_does(functions):
 
 
 @here
-def test_http_handlers_get_and_return_messages(functions):
+async def test_http_handlers_get_and_return_messages(functions):
     """Attributes and queries of the request; status and repeated fields of the response."""
     http = HttpCall(
         method="POST",
@@ -126,9 +124,7 @@ def test_http_handlers_get_and_return_messages(functions):
         headers=(("x-two", "b"),),
     )
 
-    result = functions.run(
-        lambda pool: pool.invoke(image(functions, "index.web"), functions.invocation(b"body", http=http))
-    )
+    result = await functions.invoke(image(functions, "index.web"), functions.invocation(b"body", http=http))
 
     assert result.body == b"POST /a b /proxy/a%20b?x=1 127.0.0.9 1 body"
     assert result.http == HttpAnswer(status=201, headers=(("X-Own", "a"), ("X-Own", "b")))
@@ -144,28 +140,28 @@ def test_http_handlers_get_and_return_messages(functions):
     ],
     ids=["form", "file", "function"],
 )
-def test_handlers_that_cannot_be_used_fail_their_call(functions, handler, kind, text):
+async def test_handlers_that_cannot_be_used_fail_their_call(functions, handler, kind, text):
     """With what is wrong with them."""
     made = image(functions, handler)
 
-    described = json.loads(functions.calls(made, b"x")[0].body)
+    described = json.loads((await functions.calls(made, b"x"))[0].body)
 
     assert (described["errorType"], described["errorMessage"]) == (kind, text.format(code=made.code_dir))
 
 
 @here
-def test_time_outs_and_exits_are_as_elsewhere(functions):
+async def test_time_outs_and_exits_are_as_elsewhere(functions):
     """The platform's texts; the instance that ended is replaced."""
-    slow, gone, well = functions.calls(image(functions, timeout_s=1), b"sleep", b"exit", b"x")
+    slow, gone, well = await functions.calls(image(functions, timeout_s=1), b"sleep", b"exit", b"x")
 
     assert json.loads(slow.body)["errorMessage"].startswith("Function timed out after 1 seconds")
     assert json.loads(gone.body)["errorMessage"].startswith("Process exited unexpectedly before completing request")
     assert (well.error_type, well.cold) == (None, True)
 
 
-def test_without_php_the_error_names_what_to_install(functions, monkeypatch):
+async def test_without_php_the_error_names_what_to_install(functions, monkeypatch):
     """As a runtime that is not available."""
     monkeypatch.setattr(polling_agents.shutil, "which", lambda name: None)
 
     with pytest.raises(RuntimeUnavailable, match="install it"):
-        functions.calls(image(functions), b"")
+        await functions.calls(image(functions), b"")

@@ -1,6 +1,7 @@
 """Which instance serves a call, and how long instances live."""
 
 import asyncio
+import json
 import os
 import shutil
 
@@ -8,7 +9,7 @@ import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
 from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 SLOW = """
     import os, time
@@ -28,18 +29,16 @@ async def begin(functions, pool, image):
     return task
 
 
-def test_busy_instance_is_not_shared(functions):
+async def test_busy_instance_is_not_shared(functions):
     """A second call at the same time gets an instance of its own."""
     image = functions.image(SLOW, timeout_s=30)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         tasks = [await begin(functions, pool, image) for _ in range(3)]
         states = [info.state for info in pool.instances(image.family)]
         (image.code_dir / "go").touch()
         results = await asyncio.gather(*tasks)
-        return states, results, [info.state for info in pool.instances(image.family)]
-
-    busy, results, idle = functions.run(scenario)
+        busy, idle = states, [info.state for info in pool.instances(image.family)]
 
     assert busy == ["busy"] * 3
     assert len({result.body for result in results}) == 3
@@ -47,52 +46,50 @@ def test_busy_instance_is_not_shared(functions):
     assert idle == ["idle"] * 3
 
 
-def test_instance_id_tells_the_second_of_the_start(functions):
+async def test_instance_id_tells_the_second_of_the_start(functions):
     """In hexadecimal digits, as the cloud's ids do; the rest is random."""
     image = functions.image("def handler(event, context): return context.request_id")
 
-    result = functions.run(
-        lambda pool: pool.invoke(image, functions.invocation()), VirtualClock(Millis(0x62D919BC * 1000))
-    )
+    result = await functions.invoke(image, functions.invocation(), clock=VirtualClock(Millis(0x62D919BC * 1000)))
 
     prefix, second, rest = result.instance_id.split("-")
     assert (prefix, second, len(rest)) == ("c", "62d919bc", 20)
 
 
-def test_most_recently_used_instance_is_taken_first(functions):
+async def test_most_recently_used_instance_is_taken_first(functions):
     """The one that finished last serves the next call, so that the others can be reaped."""
     image = functions.image(SLOW, timeout_s=30)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await begin(functions, pool, image)
         last = await pool.invoke(image, functions.invocation())
         (image.code_dir / "go").touch()
         finished = await first
-        return last.instance_id, finished.instance_id, (await pool.invoke(image, functions.invocation())).instance_id
+        taken = await pool.invoke(image, functions.invocation())
 
-    earlier, later, taken = functions.run(scenario)
-
-    assert earlier != later
-    assert taken == later
+    assert last.instance_id != finished.instance_id
+    assert taken.instance_id == finished.instance_id
 
 
-def test_images_with_different_keys_share_nothing(functions):
+async def test_images_with_different_keys_share_nothing(functions):
     """A change of code or configuration makes a new key, and a new key a new instance."""
     image = functions.image("def handler(event, context): return 1")
     changed = functions.image("def handler(event, context): return 2")
 
-    async def scenario(pool):
-        return [(await pool.invoke(each, functions.invocation())).body for each in (image, changed, image)]
+    async with functions.pool() as pool:
+        assert [(await pool.invoke(each, functions.invocation())).body for each in (image, changed, image)] == [
+            b"1",
+            b"2",
+            b"1",
+        ]
 
-    assert functions.run(scenario) == [b"1", b"2", b"1"]
 
-
-def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_call(functions):
+async def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_call(functions):
     """The call under way finishes; the next one starts anew."""
     image = functions.image(SLOW, timeout_s=30)
     other = functions.image(SLOW, family="another")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         busy = await begin(functions, pool, image)
         await pool.invoke(image, functions.invocation())
         kept = await pool.invoke(other, functions.invocation())
@@ -102,9 +99,6 @@ def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_call(f
         finished = await busy
         after = await pool.invoke(image, functions.invocation())
         still = await pool.invoke(other, functions.invocation())
-        return finished, after, kept, still
-
-    finished, after, kept, still = functions.run(scenario)
 
     assert finished.error_type is None
     assert after.cold
@@ -112,13 +106,13 @@ def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_call(f
     assert still.instance_id == kept.instance_id
 
 
-def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
+async def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
     """Idle time is measured on the clock that was given; provisioned instances stay."""
     clock = VirtualClock()
     image = functions.image("def handler(event, context): return 1")
     provisioned = functions.image("def handler(event, context): return 2", family="kept")
 
-    async def scenario(pool):
+    async with functions.pool(clock=clock) as pool:
         await pool.invoke(image, functions.invocation())
         await pool.provision(provisioned, 1)
         clock.move_to(clock.now() + 299_000)
@@ -127,20 +121,18 @@ def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
         clock.move_to(clock.now() + 1_000)
         pool._timers.run_due()
         await until(lambda: not pool.instances(image.family))
-        return before, pool.instances("kept")
-
-    before, kept = functions.run(scenario, clock=clock)
+        kept = pool.instances("kept")
 
     assert [info.state for info in before] == ["idle"]
     assert [info.state for info in kept] == ["idle"]
 
 
-def test_number_of_instances_is_bounded(functions):
+async def test_number_of_instances_is_bounded(functions):
     """An idle instance makes room, a busy one does not."""
     image = functions.image(SLOW, timeout_s=30)
     other = functions.image("def handler(event, context): return 1", family="other")
 
-    async def scenario(pool):
+    async with functions.pool(max_instances=2) as pool:
         await pool.invoke(other, functions.invocation())
         tasks = [await begin(functions, pool, image) for _ in range(2)]
         with pytest.raises(InstancesExhausted) as caught:
@@ -148,15 +140,13 @@ def test_number_of_instances_is_bounded(functions):
         await until(lambda: pool.instances("other") == [])  # it made room
         (image.code_dir / "go").touch()
         await asyncio.gather(*tasks)
-        return caught.value.limit, await pool.invoke(other, functions.invocation())
-
-    limit, after = functions.run(scenario, max_instances=2)
+        limit, after = caught.value.limit, await pool.invoke(other, functions.invocation())
 
     assert limit == 2
     assert after.body == b"1"
 
 
-def test_provisioned_instances_are_started_initialized_and_not_cold(functions):
+async def test_provisioned_instances_are_started_initialized_and_not_cold(functions):
     """The initializer has run with the role's keys before the first call, under a request id of its own."""
     image = functions.image(
         """
@@ -171,12 +161,10 @@ def test_provisioned_instances_are_started_initialized_and_not_cold(functions):
     )
     role = Credentials(access_key_id="STS.role", access_key_secret="s", security_token="t")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         count = await pool.provision(image, 2, role)
         instances = pool.instances(image.family)
-        return count, instances, await pool.invoke(image, functions.invocation())
-
-    count, instances, result = functions.run(scenario)
+        result = await pool.invoke(image, functions.invocation())
 
     assert count == 2
     assert [info.state for info in instances] == ["idle", "idle"]
@@ -185,49 +173,43 @@ def test_provisioned_instances_are_started_initialized_and_not_cold(functions):
     assert b"FC Initialize Start" in b"".join(data for request, data in functions.log if request != "request-1")
 
 
-def test_provisioned_count_can_be_lowered(functions):
+async def test_provisioned_count_can_be_lowered(functions):
     """Surplus instances end at once; none are kept at zero."""
     image = functions.image("def handler(event, context): return 1")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         counts = [await pool.provision(image, 3), await pool.provision(image, 1)]
         await until(lambda: len(pool.instances(image.family)) == 1)
         counts.append(await pool.provision(image, 0))
         await until(lambda: not pool.instances(image.family))
-        return counts
-
-    assert functions.run(scenario) == [3, 1, 0]
+        assert counts == [3, 1, 0]
 
 
-def test_provisioned_instance_that_dies_is_replaced(functions):
+async def test_provisioned_instance_that_dies_is_replaced(functions):
     """The number asked for is kept up."""
     image = functions.image("import os\ndef handler(event, context): os._exit(1)")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         await pool.provision(image, 1)
         old = pool.instances(image.family)[0].instance_id
         result = await pool.invoke(image, functions.invocation())
         await until(lambda: [i for i in pool.instances(image.family) if i.instance_id != old and i.state == "idle"])
-        return result
-
-    assert functions.run(scenario).error_type == "UnhandledInvocationError"
+        assert result.error_type == "UnhandledInvocationError"
 
 
-def test_concurrent_calls_share_an_instance_up_to_its_concurrency(functions):
+async def test_concurrent_calls_share_an_instance_up_to_its_concurrency(functions):
     """With an instance concurrency of three, three calls at once need one instance and a fourth another."""
     image = functions.image(SLOW, timeout_s=30, instance_concurrency=3)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         tasks = [await begin(functions, pool, image) for _ in range(4)]
         (image.code_dir / "go").touch()
-        return await asyncio.gather(*tasks)
-
-    bodies = [result.body for result in functions.run(scenario)]
+        bodies = [result.body for result in await asyncio.gather(*tasks)]
 
     assert bodies[0] == bodies[1] == bodies[2] != bodies[3]
 
 
-def test_concurrent_calls_keep_their_logs_and_contexts_apart(functions):
+async def test_concurrent_calls_keep_their_logs_and_contexts_apart(functions):
     """Printed and logged lines carry to the call whose thread wrote them."""
     image = functions.image(
         """
@@ -247,12 +229,11 @@ def test_concurrent_calls_keep_their_logs_and_contexts_apart(functions):
         timeout_s=20,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         calls = [functions.invocation() for _ in range(3)]
-        return [call.request_id for call in calls], await asyncio.gather(*(pool.invoke(image, call) for call in calls))
+        results = await asyncio.gather(*(pool.invoke(image, call) for call in calls))
 
-    requests, results = functions.run(scenario)
-
+    requests = [call.request_id for call in calls]
     for request_id, result in zip(requests, results, strict=True):
         text = result.log.decode()
         assert result.body.decode() == request_id
@@ -263,7 +244,7 @@ def test_concurrent_calls_keep_their_logs_and_contexts_apart(functions):
         assert not any(other in text for other in requests if other != request_id)
 
 
-def test_initializer_of_a_shared_instance_runs_once(functions):
+async def test_initializer_of_a_shared_instance_runs_once(functions):
     """Calls that arrive meanwhile wait for it."""
     image = functions.image(
         """
@@ -280,18 +261,16 @@ def test_initializer_of_a_shared_instance_runs_once(functions):
         instance_concurrency=10,
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = asyncio.create_task(pool.invoke(image, functions.invocation()))
         await until(lambda: b"Initialize Start" in functions.logged("request-1"))
-        return [await first, *await asyncio.gather(*(pool.invoke(image, functions.invocation()) for _ in range(4)))]
-
-    results = functions.run(scenario)
+        results = [await first, *await asyncio.gather(*(pool.invoke(image, functions.invocation()) for _ in range(4)))]
 
     assert [result.body for result in results] == [b"1"] * 5
     assert len({result.instance_id for result in results}) == 1
 
 
-def test_exit_in_one_of_several_calls_ends_them_all(functions):
+async def test_exit_in_one_of_several_calls_ends_them_all(functions):
     """They share the process; each is told that it ended."""
     image = functions.image(
         """
@@ -307,15 +286,13 @@ def test_exit_in_one_of_several_calls_ends_them_all(functions):
         timeout_s=20,
     )
 
-    async def scenario(pool):
-        return await asyncio.gather(*(pool.invoke(image, functions.invocation(event)) for event in (b"x", b"")))
-
-    results = functions.run(scenario)
+    async with functions.pool() as pool:
+        results = await asyncio.gather(*(pool.invoke(image, functions.invocation(event)) for event in (b"x", b"")))
 
     assert all(b"Process exited unexpectedly" in result.body for result in results)
 
 
-def test_zygote_that_dies_is_replaced(functions):
+async def test_zygote_that_dies_is_replaced(functions):
     """A function that kills its parent does no harm: its call is answered and later ones are as well."""
     image = functions.image(
         """
@@ -328,32 +305,25 @@ def test_zygote_that_dies_is_replaced(functions):
     )
     other = functions.image("def handler(event, context): return 'fine'")
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         killer = await pool.invoke(image, functions.invocation(b"x"))
         again = await pool.invoke(other, functions.invocation())
         warm = await pool.invoke(image, functions.invocation())
-        return killer, again, warm
-
-    killer, again, warm = functions.run(scenario, isolation="none")
 
     assert killer.error_type is None
     assert again.body == b"fine"
     assert warm.instance_id == killer.instance_id
 
 
-def test_closing_the_pool_leaves_no_process(functions):
+async def test_closing_the_pool_leaves_no_process(functions):
     """Idle, busy and provisioned instances and the zygote are gone."""
     image = functions.image(SLOW, timeout_s=60)
     pid = functions.image("import os\ndef handler(event, context): return [os.getpid(), os.getppid()]")
 
-    async def scenario(pool):
+    async with functions.pool(isolation="none") as pool:
         await begin(functions, pool, image)
         await pool.provision(pid, 1)
-        return (await pool.invoke(pid, functions.invocation())).body
-
-    own, parent = (
-        int(number) for number in functions.run(scenario, isolation="none").decode().strip("[] \n").split(",")
-    )
+        own, parent = json.loads((await pool.invoke(pid, functions.invocation())).body)
 
     for process in (own, parent):
         with pytest.raises(ProcessLookupError):
@@ -370,7 +340,7 @@ LOADED = {
 
 
 @pytest.mark.parametrize("runtime", LOADED)
-def test_an_instance_kept_ready_has_loaded_its_code(functions, runtime):
+async def test_an_instance_kept_ready_has_loaded_its_code(functions, runtime):
     """The import is over before the first call, with or without an initializer, and happens once."""
     if runtime.startswith("nodejs") and shutil.which("node") is None:
         pytest.skip("there is no node on the PATH")
@@ -378,25 +348,21 @@ def test_an_instance_kept_ready_has_loaded_its_code(functions, runtime):
     image = functions.image("", runtime=runtime)
     (image.code_dir / name).write_text(code)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         kept = await pool.provision(image, 1)
         loaded = (image.code_dir / "loaded").exists()
-        return kept, loaded, await pool.invoke(image, functions.invocation())
-
-    kept, loaded, result = functions.run(scenario)
+        result = await pool.invoke(image, functions.invocation())
 
     assert (kept, loaded) == (1, True)
     assert (result.body, result.provisioned) == (b"ok", True)
 
 
-def test_code_that_cannot_be_loaded_is_told_by_the_first_call(functions):
+async def test_code_that_cannot_be_loaded_is_told_by_the_first_call(functions):
     """An instance is kept ready all the same: only its callers can be told."""
     image = functions.image("import nothing_of_that_name\n")
 
-    async def scenario(pool):
-        return await pool.provision(image, 1), await pool.invoke(image, functions.invocation())
-
-    kept, result = functions.run(scenario)
+    async with functions.pool() as pool:
+        kept, result = await pool.provision(image, 1), await pool.invoke(image, functions.invocation())
 
     assert kept == 1
     assert b"Unable to import module 'index'" in result.body

@@ -45,17 +45,14 @@ async def test_classic_client_in_a_function_reaches_the_emulator(functions):
     requests = []
     keys = Credentials(access_key_id="STS.abc", access_key_secret="secret", security_token="CAISxyz")
 
-    async def main():
-        server, port = await record(requests)
-        async with server:
-            return await asyncio.to_thread(
-                functions.run,
-                lambda pool: pool.invoke(image, functions.invocation(credentials=keys)),
-                redirect_hook=emulator.redirect.python_hook(),
-                extra_environment=emulator.redirect.hook_environment(port, None, None),
-            )
-
-    result = await main()
+    server, port = await record(requests)
+    async with server:
+        result = await functions.invoke(
+            image,
+            functions.invocation(credentials=keys),
+            redirect_hook=emulator.redirect.python_hook(),
+            extra_environment=emulator.redirect.hook_environment(port, None, None),
+        )
 
     assert (result.error_type, result.body) == (None, b"{}")
     assert len(requests) == 1
@@ -63,7 +60,7 @@ async def test_classic_client_in_a_function_reaches_the_emulator(functions):
     assert "STS.abc" in requests[0]
 
 
-def test_hook_gives_a_function_the_emulators_authorities(functions, tmp_path):
+async def test_hook_gives_a_function_the_emulators_authorities(functions, tmp_path):
     """Every TLS client's variable and certifi name the bundle; other names resolve as before."""
     bundle = tmp_path / "bundle.pem"
     bundle.write_text("an authority")
@@ -84,8 +81,9 @@ def test_hook_gives_a_function_the_emulators_authorities(functions, tmp_path):
         """,
     )
 
-    result = functions.run(
-        lambda pool: pool.invoke(image, functions.invocation()),
+    result = await functions.invoke(
+        image,
+        functions.invocation(),
         redirect_hook=emulator.redirect.python_hook(),
         extra_environment=emulator.redirect.hook_environment(8868, 8869, bundle),
     )

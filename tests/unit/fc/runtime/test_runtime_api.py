@@ -36,16 +36,14 @@ def ask(**order):
 
 
 @METHODS
-def test_calls_are_polled_for_by_one_process(functions, method):
+async def test_calls_are_polled_for_by_one_process(functions, method):
     """With the fields the vendor's library reads; the answer is posted."""
     made = image(functions)
     keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
 
-    async def scenario(pool):
+    async with functions.pool(start_method=method) as pool:
         first = await pool.invoke(made, functions.invocation(b"one", credentials=keys, retry_count=1))
-        return first, await pool.invoke(made, functions.invocation(b"two"))
-
-    first, second = functions.run(scenario, start_method=method)
+        second = await pool.invoke(made, functions.invocation(b"two"))
 
     seen = json.loads(first.body)
     headers = {name.lower(): value for name, value in seen["headers"].items()}
@@ -62,18 +60,18 @@ def test_calls_are_polled_for_by_one_process(functions, method):
     assert b"FC Invoke Start RequestId: request-1\nkind 0\nFC Invoke End RequestId: request-1\n" in first.log
 
 
-def test_reported_error_fails_the_call(functions):
+async def test_reported_error_fails_the_call(functions):
     """The body is what the program has posted."""
-    result = functions.calls(image(functions), ask(fail=1, echo='{"errorMessage":"no"}'))[0]
+    result = (await functions.calls(image(functions), ask(fail=1, echo='{"errorMessage":"no"}')))[0]
 
     assert (result.error_type, result.body) == ("UnhandledInvocationError", b'{"errorMessage":"no"}')
 
 
-def test_hooks_are_calls_of_another_kind(functions):
+async def test_hooks_are_calls_of_another_kind(functions):
     """The initializer's answer does not become the handler's."""
     made = image(functions, initializer="i", pre_freeze="f", pre_stop="s")
 
-    result = functions.calls(made, b"event")[0]
+    result = (await functions.calls(made, b"event"))[0]
 
     assert json.loads(result.body)["body"] == "event"
     assert b"FC Initialize Start RequestId: request-1\nkind 1\nFC Initialize End" in result.log
@@ -82,7 +80,7 @@ def test_hooks_are_calls_of_another_kind(functions):
     assert b"kind 2\n" in everything
 
 
-def test_http_requests_are_told_in_one_field(functions):
+async def test_http_requests_are_told_in_one_field(functions):
     """And so are status and fields of the answer."""
     made = image(functions)
     http = HttpCall(
@@ -95,7 +93,7 @@ def test_http_requests_are_told_in_one_field(functions):
         headers=(("x-two", "a"), ("X-Two", "b")),
     )
 
-    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(b"body", http=http)))
+    result = await functions.invoke(made, functions.invocation(b"body", http=http))
 
     assert result.http == HttpAnswer(status=201, headers=(("X-Own", "a"), ("X-Own", "b")))
     assert json.loads(result.body) == {
@@ -110,15 +108,13 @@ def test_http_requests_are_told_in_one_field(functions):
     }
 
 
-def test_calls_share_an_instance_up_to_its_concurrency(functions):
+async def test_calls_share_an_instance_up_to_its_concurrency(functions):
     """The program polls on while a call runs."""
     made = image(functions, instance_concurrency=2)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         calls = [pool.invoke(made, functions.invocation(ask(meet=1, echo=str(number)))) for number in range(2)]
-        return await asyncio.gather(*calls)
-
-    results = functions.run(scenario)
+        results = await asyncio.gather(*calls)
 
     assert [result.body for result in results] == [b"0", b"1"]
     assert len({result.instance_id for result in results}) == 1
@@ -129,50 +125,44 @@ def test_calls_share_an_instance_up_to_its_concurrency(functions):
     ("order", "message"),
     [({"exit": 3}, b"Process exited unexpectedly"), ({"silent": 1}, b"Function timed out after 1")],
 )
-def test_call_without_an_answer_ends_the_instance(functions, method, order, message):
+async def test_call_without_an_answer_ends_the_instance(functions, method, order, message):
     """The next call gets a new process."""
     made = image(functions, timeout_s=1)
 
-    first, second = functions.calls(made, ask(**order), b"", start_method=method)
+    first, second = await functions.calls(made, ask(**order), b"", start_method=method)
 
     assert message in first.body
     assert (second.error_type, second.cold) == (None, True)
 
 
-def test_answer_beyond_the_limit_is_refused(functions):
+async def test_answer_beyond_the_limit_is_refused(functions):
     """Whether it is a little larger or far too large to be read."""
     made = image(functions, memory_mb=512)
 
-    async def scenario(pool):
+    async with functions.pool(response_limit=1000) as pool:
         for size in (1001, 3_000_000):
             with pytest.raises(ResponseTooLarge):
                 await pool.invoke(made, functions.invocation(ask(echo="x" * size)))
-        return await pool.invoke(made, functions.invocation(ask(echo="x" * 1000)))
-
-    result = functions.run(scenario, response_limit=1000)
+        result = await pool.invoke(made, functions.invocation(ask(echo="x" * 1000)))
 
     assert (len(result.body), result.cold) == (1000, False)
 
 
-def test_program_that_never_polls_is_given_up(functions):
+async def test_program_that_never_polls_is_given_up(functions):
     """Its own words are in the message."""
     made = image(functions, environment={"NEVER": "1", "STRANGER": "1"})
 
-    async def scenario(pool):
+    async with functions.pool(start_timeout_s=1) as pool:
         with pytest.raises(InstanceStartFailed, match=r"did not ask for a call .* in 1 seconds.\nLogs:\n404 404$"):
             await pool.invoke(made, functions.invocation())
-        return pool.instances(made.family)
-
-    assert functions.run(scenario, start_timeout_s=1) == []
+        assert pool.instances(made.family) == []
 
 
-def test_missing_executable_is_told_apart(functions):
+async def test_missing_executable_is_told_apart(functions):
     """The handler names it."""
     made = image(functions, handler="gone")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         with pytest.raises(ProgramMissing, match="/gone is not exist"):
             await pool.invoke(made, functions.invocation())
-        return pool.instances(made.family)
-
-    assert functions.run(scenario) == []
+        assert pool.instances(made.family) == []

@@ -41,12 +41,12 @@ def states(pool, made):
     return [info.state for info in pool.instances(made.family)]
 
 
-def test_first_piece_is_there_before_the_last_is_written(functions):
+async def test_first_piece_is_there_before_the_last_is_written(functions):
     """The call is over, and logged, when the body has been read."""
     made = image(functions)
     go = made.code_dir / "go"
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         invocation = request(functions, pieces=2, wait_for=str(go))
         result = await pool.invoke(made, invocation)
         first = await anext(result.stream)
@@ -54,9 +54,6 @@ def test_first_piece_is_there_before_the_last_is_written(functions):
         go.touch()
         rest = [piece async for piece in result.stream]
         after = states(pool, made), functions.logged(invocation.request_id)
-        return result, first, rest, during, after
-
-    result, first, rest, during, after = functions.run(scenario)
 
     assert (result.error_type, result.body, result.http.status) == (None, b"", 200)
     assert (first, b"".join(rest)) == (b"piece 0\n", b"piece 1\n")
@@ -67,60 +64,54 @@ def test_first_piece_is_there_before_the_last_is_written(functions):
     assert b"FC Invoke End RequestId: request-1\n\nDuration: " in after[1]
 
 
-def test_short_answers_are_given_whole(functions):
+async def test_short_answers_are_given_whole(functions):
     """A known, small length costs no streaming."""
     made = image(functions)
 
-    result = functions.run(lambda pool: pool.invoke(made, request(functions, echo="short")))
+    result = await functions.invoke(made, request(functions, echo="short"))
 
     assert (result.stream, result.body) == (None, b"short")
 
 
-def test_program_that_dies_while_it_writes_cuts_the_answer_short(functions):
+async def test_program_that_dies_while_it_writes_cuts_the_answer_short(functions):
     """The reader learns of it, the next call gets a new process."""
     made = image(functions)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, pieces=3, exit_after=1))
         pieces = []
         with pytest.raises(ClientError):
             async for piece in result.stream:
                 pieces.append(piece)  # noqa: PERF401 - what came before the error counts
-        return pieces, await pool.invoke(made, request(functions, echo="next"))
-
-    pieces, following = functions.run(scenario)
+        following = await pool.invoke(made, request(functions, echo="next"))
 
     assert b"".join(pieces).startswith(b"piece 0\n")
     assert b"Process exited unexpectedly" in functions.logged("request-1")
     assert (following.body, following.cold) == (b"next", True)
 
 
-def test_time_out_counts_until_the_end_of_the_body(functions):
+async def test_time_out_counts_until_the_end_of_the_body(functions):
     """The program is ended while it writes."""
     made = image(functions, timeout_s=1)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, pieces=2, wait_for="never"))
         with pytest.raises(ClientError):
             async for _ in result.stream:
                 pass
 
-    functions.run(scenario)
-
     assert b"Error: Function timed out after 1 seconds" in functions.logged("request-1")
 
 
-def test_reader_that_leaves_ends_the_call(functions):
+async def test_reader_that_leaves_ends_the_call(functions):
     """As a client that gives up does for any call."""
     made = image(functions)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, pieces=2, wait_for="never"))
         await anext(result.stream)
         await result.stream.aclose()
-        return await pool.invoke(made, request(functions, echo="next"))
-
-    following = functions.run(scenario)
+        following = await pool.invoke(made, request(functions, echo="next"))
 
     assert b"Error: Invocation canceled by client" in functions.logged("request-1")
     assert (following.body, following.cold) == (b"next", True)
@@ -236,22 +227,20 @@ def built_in_request(functions, order):
     [("python3", "iterate"), ("python3", "write"), ("nodejs20", "write"), ("nodejs20", "stream")],
 )
 @pytest.mark.parametrize("method", ["fork", "exec"])
-def test_built_in_runtimes_send_pieces_as_they_are_written(functions, runtime, order, method):
+async def test_built_in_runtimes_send_pieces_as_they_are_written(functions, runtime, order, method):
     """The first is there while the handler waits; status and fields come with it; the log ends with the body."""
     if runtime.startswith("node") and shutil.which("node") is None:
         pytest.skip("there is no node")
     made = built_in(functions, runtime)
 
-    async def scenario(pool):
+    async with functions.pool(start_method=method) as pool:
         invocation = built_in_request(functions, order)
         result = await pool.invoke(made, invocation)
         first = await anext(result.stream)
         during = states(pool, made), functions.logged(invocation.request_id)
         (made.code_dir / "go").touch()
         rest = [piece async for piece in result.stream]
-        return result, first, rest, during, (states(pool, made), functions.logged(invocation.request_id))
-
-    result, first, rest, during, after = functions.run(scenario, start_method=method)
+        after = (states(pool, made), functions.logged(invocation.request_id))
 
     assert (result.http.status, result.http.headers) == (201, (("X-Own", "a"),))
     assert (first, b"".join(rest)) == (b"piece 0", b"piece 1")
@@ -262,71 +251,63 @@ def test_built_in_runtimes_send_pieces_as_they_are_written(functions, runtime, o
 
 
 @BUILT_IN
-def test_built_in_runtimes_give_short_answers_whole(functions, runtime):
+async def test_built_in_runtimes_give_short_answers_whole(functions, runtime):
     """A known, small length costs no streaming."""
-    result = functions.run(lambda pool: pool.invoke(built_in(functions, runtime), built_in_request(functions, "short")))
+    result = await functions.invoke(built_in(functions, runtime), built_in_request(functions, "short"))
 
     assert (result.stream, result.body) == (None, b"piece 0piece 1")
 
 
-def test_a_list_of_pieces_is_given_whole(functions):
+async def test_a_list_of_pieces_is_given_whole(functions):
     """All of it is there already."""
-    result = functions.run(
-        lambda pool: pool.invoke(built_in(functions, "python3"), built_in_request(functions, "list"))
-    )
+    result = await functions.invoke(built_in(functions, "python3"), built_in_request(functions, "list"))
 
     assert (result.stream, result.body) == (None, b"piece 0piece 1")
 
 
 @BUILT_IN
-def test_a_failure_midway_cuts_the_answer_short(functions, runtime):
+async def test_a_failure_midway_cuts_the_answer_short(functions, runtime):
     """The log says so; the instance serves on."""
     made = built_in(functions, runtime)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, built_in_request(functions, "fail"))
         with pytest.raises(FailedMidway):
             async for _ in result.stream:
                 pass
-        return await pool.invoke(made, built_in_request(functions, "short"))
-
-    second = functions.run(scenario)
+        second = await pool.invoke(made, built_in_request(functions, "short"))
 
     assert b"FC Invoke End RequestId: request-1, Error: Unhandled function error\n" in functions.logged("request-1")
     assert (second.cold, second.body) == (False, b"piece 0piece 1")
 
 
 @BUILT_IN
-def test_an_end_midway_cuts_the_answer_short(functions, runtime):
+async def test_an_end_midway_cuts_the_answer_short(functions, runtime):
     """The next call has a new instance."""
     made = built_in(functions, runtime)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, built_in_request(functions, "exit"))
         with pytest.raises(ClientError):
             async for _ in result.stream:
                 pass
-        return await pool.invoke(made, built_in_request(functions, "short"))
-
-    second = functions.run(scenario)
+        second = await pool.invoke(made, built_in_request(functions, "short"))
 
     assert b"Error: Process exited unexpectedly" in functions.logged("request-1")
     assert (second.cold, second.body) == (True, b"piece 0piece 1")
 
 
-def test_a_slow_reader_holds_the_handler_back(functions):
+async def test_a_slow_reader_holds_the_handler_back(functions):
     """Its pieces are not collected without bounds."""
     made = built_in(functions, "python3")
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         invocation = built_in_request(functions, "many")
         result = await pool.invoke(made, invocation)
         first = await anext(result.stream)
         before = functions.logged(invocation.request_id)
         rest = [piece async for piece in result.stream]
-        return first, before, b"".join(rest), functions.logged(invocation.request_id)
-
-    first, before, rest, after = functions.run(scenario)
+        rest, after = b"".join(rest), functions.logged(invocation.request_id)
 
     assert (first, len(rest), rest[-7:]) == (b"piece 0", 10_000_007, b"piece 1")
     assert b"all written" not in before

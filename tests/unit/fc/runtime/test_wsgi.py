@@ -32,15 +32,15 @@ def request(**changes) -> HttpCall:
     return HttpCall(**(fields | changes))
 
 
-def serve(functions, code, event=b"", **changes):
+async def serve(functions, code, event=b"", **changes):
     """Let a new function serve one request."""
     image = functions.image(code)
-    return functions.run(lambda pool: pool.invoke(image, functions.invocation(event, http=request(**changes))))
+    return await functions.invoke(image, functions.invocation(event, http=request(**changes)))
 
 
-def test_handler_is_a_wsgi_application_for_http_requests(functions):
+async def test_handler_is_a_wsgi_application_for_http_requests(functions):
     """The environ holds what the platform's holds; body and header fields come back."""
-    result = serve(functions, SHOW, b"\x00\xff")
+    result = await serve(functions, SHOW, b"\x00\xff")
 
     assert result.error_type is None
     assert result.body.endswith(b"\x00\xff")
@@ -59,7 +59,7 @@ def test_handler_is_a_wsgi_application_for_http_requests(functions):
     assert seen["request_id"] == "request-1"
 
 
-def test_same_handler_takes_events_and_requests(functions):
+async def test_same_handler_takes_events_and_requests(functions):
     """There is no flag on the function: how it is called decides."""
     code = """
         def handler(first, second):
@@ -70,19 +70,16 @@ def test_same_handler_takes_events_and_requests(functions):
     """
     image = functions.image(code)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         event = await pool.invoke(image, functions.invocation(b"x"))
         answer = await pool.invoke(image, functions.invocation(b"x", http=request()))
-        return event, answer
-
-    event, answer = functions.run(scenario)
 
     assert (event.body, event.http) == (b"event x", None)
     assert answer.body == b"request"
     assert answer.http == HttpAnswer(status=201, headers=(("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")))
 
 
-def test_written_and_returned_pieces_make_the_body_and_the_iterable_is_closed(functions):
+async def test_written_and_returned_pieces_make_the_body_and_the_iterable_is_closed(functions):
     """What is written comes first; a generator runs to its end and is closed."""
     code = """
         class Body:
@@ -95,13 +92,13 @@ def test_written_and_returned_pieces_make_the_body_and_the_iterable_is_closed(fu
             start_response("200 OK", [])(b"one ")
             return Body()
     """
-    result = serve(functions, code)
+    result = await serve(functions, code)
 
     assert result.body == b"one two three"
     assert b"closed" in result.log
 
 
-def test_flask_application_serves_paths_beyond_ascii(functions):
+async def test_flask_application_serves_paths_beyond_ascii(functions):
     """A framework gets what WSGI promises."""
     code = """
         from flask import Flask, request
@@ -111,7 +108,7 @@ def test_flask_application_serves_paths_beyond_ascii(functions):
             return f"{name} {request.args['x']} {len(request.data)}"
         handler = app
     """
-    result = serve(functions, code, b"12345")
+    result = await serve(functions, code, b"12345")
 
     assert result.error_type is None, result.body
     assert result.body.decode() == "a b/é 1 5"
@@ -129,9 +126,9 @@ def test_flask_application_serves_paths_beyond_ascii(functions):
         ("return None", "not iterable"),
     ],
 )
-def test_failing_handler_gives_the_usual_error_object(functions, body, message):
+async def test_failing_handler_gives_the_usual_error_object(functions, body, message):
     """What goes wrong in the handler is the function's failure, with the trace in its log."""
-    result = serve(functions, f"def handler(environ, start_response):\n    {body}\n")
+    result = await serve(functions, f"def handler(environ, start_response):\n    {body}\n")
 
     error = json.loads(result.body)
     assert result.error_type == "UnhandledInvocationError"
@@ -140,21 +137,21 @@ def test_failing_handler_gives_the_usual_error_object(functions, body, message):
     assert message.encode() in result.log
 
 
-def test_the_trace_of_a_failing_handler_begins_in_the_users_code(functions):
+async def test_the_trace_of_a_failing_handler_begins_in_the_users_code(functions):
     """No frame of the agent is in it, as with events."""
-    result = serve(functions, "def handler(environ, start_response):\n    raise ValueError('boom')\n")
+    result = await serve(functions, "def handler(environ, start_response):\n    raise ValueError('boom')\n")
 
     assert [frame[2] for frame in json.loads(result.body)["stackTrace"]] == ["in handler"]
 
 
-def test_handler_that_cannot_be_loaded_fails_the_request(functions):
+async def test_handler_that_cannot_be_loaded_fails_the_request(functions):
     """The error object is that of an event."""
-    result = serve(functions, "nothing = 1\n")
+    result = await serve(functions, "nothing = 1\n")
 
     assert json.loads(result.body)["errorType"] == "HandlerNotFound"
 
 
-def test_hooks_run_beside_requests_as_beside_events(functions):
+async def test_hooks_run_beside_requests_as_beside_events(functions):
     """The initializer and the other hooks get their own call; the handler serves each request once."""
     image = functions.image(
         """
@@ -172,11 +169,9 @@ def test_hooks_run_beside_requests_as_beside_events(functions):
         pre_freeze="index.pre_freeze",
     )
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         first = await pool.invoke(image, functions.invocation(http=request()))
-        return first, await pool.invoke(image, functions.invocation(http=request(method="GET")))
-
-    first, second = functions.run(scenario)
+        second = await pool.invoke(image, functions.invocation(http=request(method="GET")))
 
     assert (first.body, second.body) == (b"initializer,POST", b"initializer,POST,pre_freeze,GET")
     assert b"FC Initialize End RequestId: request-1\nFC Invoke Start" in first.log

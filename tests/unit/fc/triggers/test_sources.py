@@ -9,7 +9,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers.model import ObjectChange
 from emulator.wire.dates import iso_seconds
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 V1 = "/services/shop/functions/order/triggers"
 
@@ -151,11 +151,11 @@ async def test_a_bucket_has_ten_triggers_at_most(site):
     assert answers[10].body["ErrorCode"] == "LimitExceeded"
 
 
-def test_topic_trigger_keeps_its_subscription_in_step(on_site):
+async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
     """It is made, changed and removed with the trigger; without the topic there is no trigger."""
     from emulator.services.fc.triggers.watchers import TopicTriggers
 
-    async def scenario(site):
+    async with open_site() as site:
         topics = Subscriptions()
         site.fc.sources.triggers.watchers.append(TopicTriggers(topics))
         await site.make_function()
@@ -174,8 +174,6 @@ def test_topic_trigger_keeps_its_subscription_in_step(on_site):
         assert settings == {"filter_tag": "hot", "content_format": "STREAM", "strategy": "BACKOFF_RETRY"}
         assert changed["content_format"] == "JSON"
         assert topics.there == {}
-
-    on_site(scenario)
 
 
 @pytest.mark.parametrize(

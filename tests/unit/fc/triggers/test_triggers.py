@@ -168,14 +168,14 @@ triggers:
 }
 
 
-def test_triggers_of_the_folder_follow_its_files(on_site, tmp_path, caplog):
+async def test_triggers_of_the_folder_follow_its_files(open_site, tmp_path, caplog):
     """Those that can be used are there, the others are warned of; the files own them, and their ids last."""
     root = tmp_path / "functions"
     for name, content in FOLDER.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content)
 
-    async def scenario(site):
+    async with open_site(root) as site:
         listed = (await site.v3("GET", "/functions/web/triggers")).body["triggers"]
         refused = await site.v3("DELETE", "/functions/web/triggers/http")
         await site.fc.reset()
@@ -186,5 +186,3 @@ def test_triggers_of_the_folder_follow_its_files(on_site, tmp_path, caplog):
         assert "function.yml" in refused.body["Message"] or "web" in refused.body["Message"]
         assert [row["triggerName"] for row in again] == ["http", "tick", "topic"]
         assert "nonsense" in caplog.text
-
-    on_site(scenario, root)

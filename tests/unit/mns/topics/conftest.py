@@ -246,20 +246,6 @@ class Site:
 
 
 @pytest.fixture
-def run():
-    """Run an async test body with a site: ``run(scenario, **options of the service)``."""
-
-    def run(scenario, **options):
-        async def main():
-            async with asyncio.timeout(60), Site(**options) as site:
-                return await scenario(site)
-
-        return asyncio.run(main())
-
-    return run
-
-
-@pytest.fixture
 def new_site():
-    """The class, for tests that start one again on the same file."""
+    """The class: ``async with new_site(options of the service) as site`` opens a site."""
     return Site

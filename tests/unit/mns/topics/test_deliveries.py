@@ -10,16 +10,16 @@ from emulator.services.mns import limits as topic_limits
 from emulator.services.mns.queues.model import Property
 from emulator.services.mns.topics import push as push_module
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft, SubscriptionDeadLetters
+from tests.waiting import until
 
 
 def gaps(pushes):
     return [(after.at - before.at) / 1000 for before, after in pairwise(pushes)]
 
 
-def test_a_push_is_made_once_when_it_is_answered_with_success(run):
+async def test_a_push_is_made_once_when_it_is_answered_with_success(new_site):
     """Any status from 200 to 299 will do."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receivers = [await site.receiver(status) for status in (200, 201, 204, 299)]
         site.topic()
         for number, receiver in enumerate(receivers):
@@ -31,14 +31,11 @@ def test_a_push_is_made_once_when_it_is_answered_with_success(run):
         assert {report.state for number in range(4) for report in site.reports(f"s{number}")} == {"delivered"}
         assert site.service.topics.view(site.tenant, "t").message_count == 0
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("answer", [302, 404, 500, 503, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"junk\r\n"])
-def test_anything_else_is_tried_again(run, answer):
+async def test_anything_else_is_tried_again(new_site, answer):
     """Redirects are not followed, and an answer that breaks off is none."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(answer, 204)
         site.topic()
         site.subscribe(receiver.url)
@@ -50,13 +47,10 @@ def test_anything_else_is_tried_again(run, answer):
         assert (before, len(receiver.pushes)) == (1, 2)
         assert [(report.state, report.attempts) for report in site.reports()] == [("delivered", 2)]
 
-    run(scenario)
 
-
-def test_a_redirect_leads_nowhere(run):
+async def test_a_redirect_leads_nowhere(new_site):
     """The address of a redirect is never called."""
-
-    async def scenario(site):
+    async with new_site() as site:
         other = await site.receiver(204)
         answer = f"HTTP/1.1 307 X\r\nLocation: {other.url}/\r\nContent-Length: 0\r\n\r\n".encode()
         receiver = await site.receiver(answer)
@@ -68,13 +62,10 @@ def test_a_redirect_leads_nowhere(run):
         assert len(receiver.pushes) == 4
         assert other.pushes == []
 
-    run(scenario)
 
-
-def test_back_off_gives_up_after_three_retries(run):
+async def test_back_off_gives_up_after_three_retries(new_site):
     """Four attempts, fifteen seconds apart here."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(500)
         site.topic()
         site.subscribe(receiver.url)
@@ -86,13 +77,10 @@ def test_back_off_gives_up_after_three_retries(run):
         assert (report.state, report.attempts, report.last_result) == ("dropped", 4, "HTTP 500")
         assert site.service.topics.view(site.tenant, "t").message_count == 0
 
-    run(scenario)
 
-
-def test_decay_follows_its_timetable_to_the_end(run):
+async def test_decay_follows_its_timetable_to_the_end(new_site):
     """177 attempts with the exact gaps."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(500)
         site.topic()
         site.subscribe(receiver.url, strategy=NotifyStrategy.DECAY)
@@ -101,8 +89,6 @@ def test_decay_follows_its_timetable_to_the_end(run):
 
         assert gaps(receiver.pushes) == list(topic_limits.DECAY_GAPS_S)
         assert [report.state for report in site.reports()] == ["dropped"]
-
-    run(scenario)
 
 
 async def test_pending_deliveries_keep_their_instants_over_a_restart(new_site, tmp_path):
@@ -158,31 +144,25 @@ async def test_what_was_under_way_at_a_stop_is_tried_again_at_the_start(new_site
         assert receiver.pushes[0].body == b"hello"
 
 
-def test_a_subscriber_that_hangs_delays_nobody(run):
+async def test_a_subscriber_that_hangs_delays_nobody(new_site):
     """The live one gets everything while the other holds all the connections it is allowed."""
-
-    async def scenario(site):
+    async with new_site() as site:
         hanging, live = await site.receiver(None), await site.receiver(204)
         site.topic()
         site.subscribe(hanging.url, name="hanging")
         site.subscribe(live.url, name="live")
         for number in range(40):
             site.publish(f"m{number}")
-        async with asyncio.timeout(3):
-            while len(live.pushes) < 40:
-                await asyncio.sleep(0.002)
+        await until(lambda: len(live.pushes) >= 40)
 
         assert {push.body.decode() for push in live.pushes} == {f"m{number}" for number in range(40)}
         assert len(hanging.pushes) == topic_limits.PUSHES_PER_SUBSCRIPTION
         assert len(site.reports("hanging")) == 40
 
-    run(scenario)
 
-
-def test_pushes_that_wait_for_room_go_on_after_the_clock_was_set_back(run):
+async def test_pushes_that_wait_for_room_go_on_after_the_clock_was_set_back(new_site):
     """They were due and stay so; otherwise they would rest until the old time has come again."""
-
-    async def scenario(site):
+    async with new_site() as site:
         hanging = await site.receiver(None)
         site.topic()
         site.subscribe(hanging.url)
@@ -199,35 +179,29 @@ def test_pushes_that_wait_for_room_go_on_after_the_clock_was_set_back(run):
         assert len(due) == topic_limits.PUSHES_PER_SUBSCRIPTION + 5
         assert set(due) == {site.clock.now()}
 
-    run(scenario)
 
-
-def test_every_subscriber_may_always_have_one_push(run, monkeypatch):
+async def test_every_subscriber_may_always_have_one_push(new_site, monkeypatch):
     """Also when others have used up what all share."""
     monkeypatch.setattr("emulator.services.mns.topics.deliveries.PUSHES", 4)
 
-    async def scenario(site):
+    async with new_site() as site:
         hanging, live = await site.receiver(None), await site.receiver(204)
         site.topic()
         site.subscribe(hanging.url, name="hanging")
         site.subscribe(live.url, name="live")
         for number in range(10):
             site.publish(f"m{number}")
-        async with asyncio.timeout(3):
-            while len(live.pushes) < 10:
-                await asyncio.sleep(0.002)
+        await until(lambda: len(live.pushes) >= 10)
 
         assert len(hanging.pushes) <= 4
         assert len(live.pushes) == 10
 
-    run(scenario)
 
-
-def test_a_subscriber_that_does_not_answer_in_time_has_failed(run, monkeypatch):
+async def test_a_subscriber_that_does_not_answer_in_time_has_failed(new_site, monkeypatch):
     """The push is broken off and tried again later."""
     monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.05)
 
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(None, 204)
         site.topic()
         site.subscribe(receiver.url)
@@ -242,13 +216,10 @@ def test_a_subscriber_that_does_not_answer_in_time_has_failed(run, monkeypatch):
         assert pending.next_at == site.clock.now() - 5_000
         assert (ended.state, ended.attempts) == ("delivered", 2)
 
-    run(scenario)
 
-
-def test_other_machines_are_not_called(run):
+async def test_other_machines_are_not_called(new_site):
     """Without permission nothing leaves this machine, and the report says why."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://192.0.2.1/hook")
         site.publish()
@@ -256,14 +227,12 @@ def test_other_machines_are_not_called(run):
 
         assert "not allowed" in site.reports()[0].last_result
 
-    run(scenario)
 
-
-def test_names_of_the_cloud_lead_back_here(run):
+async def test_names_of_the_cloud_lead_back_here(new_site):
     """A push to a function's address goes to this emulator, under that name and over plain HTTP."""
     found = {}
 
-    async def scenario(site):
+    async with new_site(home=found.get) as site:
         receiver = await site.receiver(204)
         found["here.fcapp.run"] = ("127.0.0.1", receiver.port)
         site.topic()
@@ -274,13 +243,10 @@ def test_names_of_the_cloud_lead_back_here(run):
         (push,) = receiver.pushes
         assert (push.target, push.headers["Host"]) == ("/hook?a=b", "here.fcapp.run")
 
-    run(scenario, home=found.get)
 
-
-def test_a_subscriber_that_leaves_gets_nothing_more(run):
+async def test_a_subscriber_that_leaves_gets_nothing_more(new_site):
     """What is on its way is dropped, also what is under way, and the message with it."""
-
-    async def scenario(site):
+    async with new_site() as site:
         hanging, failing = await site.receiver(None), await site.receiver(500)
         site.topic()
         site.subscribe(hanging.url, name="hanging")
@@ -298,14 +264,12 @@ def test_a_subscriber_that_leaves_gets_nothing_more(run):
         assert site.service.topics.view(site.tenant, "t").message_count == 0
         assert len(site.timers) == 0
 
-    run(scenario)
 
-
-def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypatch):
+async def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(new_site, monkeypatch):
     """Other requests never wait long behind it."""
     monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://127.0.0.1:1/")
         for number in range(35):
@@ -318,8 +282,6 @@ def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypa
         assert left == 25
         assert site.service.topic_store.publication_count(1) == 0
         assert site.service.topic_store.deleted_subscriptions() == []
-
-    run(scenario)
 
 
 async def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
@@ -341,10 +303,9 @@ async def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start
         assert site.service.topic_store.publication_count(1) == 0
 
 
-def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(run):
+async def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(new_site):
     """With where it comes from in its system properties."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(500)
         site.topic()
         site.queue("dead")
@@ -364,13 +325,10 @@ def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(run):
         }
         assert site.reports()[0].state == "dead-lettered"
 
-    run(scenario)
 
-
-def test_a_dead_letter_queue_that_is_missing_loses_the_message(run):
+async def test_a_dead_letter_queue_that_is_missing_loses_the_message(new_site):
     """The report says so."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://127.0.0.1:1/", dead_letters=SubscriptionDeadLetters(enabled=True, target="nobody"))
         site.publish()
@@ -380,13 +338,10 @@ def test_a_dead_letter_queue_that_is_missing_loses_the_message(run):
         assert report.state == "dropped"
         assert "QueueNotExist" in report.last_result
 
-    run(scenario)
 
-
-def test_a_queue_has_the_message_before_the_publisher_has_its_answer(run):
+async def test_a_queue_has_the_message_before_the_publisher_has_its_answer(new_site):
     """In the same transaction."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue()
         site.to_queue()
@@ -395,13 +350,10 @@ def test_a_queue_has_the_message_before_the_publisher_has_its_answer(run):
         assert site.bodies() == ["hello"]
         assert site.reports()[0].state == "delivered"
 
-    run(scenario)
 
-
-def test_a_queue_that_is_missing_gets_the_message_once_it_is_there(run):
+async def test_a_queue_that_is_missing_gets_the_message_once_it_is_there(new_site):
     """A retry finds it."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.to_queue()
         site.publish()
@@ -413,13 +365,10 @@ def test_a_queue_that_is_missing_gets_the_message_once_it_is_there(run):
         assert (pending.attempts, pending.last_result.partition(":")[0]) == (1, "QueueNotExist")
         assert site.bodies() == ["hello"]
 
-    run(scenario)
 
-
-def test_a_notification_too_large_for_its_queue_fails(run):
+async def test_a_notification_too_large_for_its_queue_fails(new_site):
     """The envelope counts."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic(maximum_message_size=1024)
         site.queue(maximum_message_size=1024)
         site.to_queue(content_format=ContentFormat.XML)
@@ -429,13 +378,10 @@ def test_a_notification_too_large_for_its_queue_fails(run):
         assert site.bodies() == []
         assert site.reports()[0].state == "dropped"
 
-    run(scenario)
 
-
-def test_a_function_gets_the_event_and_refusals_are_tried_again(run):
+async def test_a_function_gets_the_event_and_refusals_are_tried_again(new_site):
     """The key is the same for every attempt."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.functions.refusals = 1
         site.topic()
         site.subscribe("acs:fc:cn-x:1:services/s/functions/f", content_format=ContentFormat.STREAM)
@@ -449,13 +395,10 @@ def test_a_function_gets_the_event_and_refusals_are_tried_again(run):
             ("acs:fc:cn-x:1:services/s/functions/f", b"hello", f"{receipt.message_id}/1"),
         ]
 
-    run(scenario)
 
-
-def test_without_function_compute_such_a_delivery_fails(run):
+async def test_without_function_compute_such_a_delivery_fails(new_site):
     """With a reason that says so."""
-
-    async def scenario(site):
+    async with new_site(functions=None) as site:
         site.topic()
         site.subscribe("acs:fc:cn-x:1:functions/f")
         site.publish()
@@ -463,13 +406,10 @@ def test_without_function_compute_such_a_delivery_fails(run):
 
         assert "not available" in site.reports()[0].last_result
 
-    run(scenario, functions=None)
 
-
-def test_a_lost_transaction_is_looked_at_again(run):
+async def test_a_lost_transaction_is_looked_at_again(new_site):
     """The result of an attempt that could not be stored did not happen: the push is made once more."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(204)
         site.topic()
         site.subscribe(receiver.url)
@@ -492,8 +432,6 @@ def test_a_lost_transaction_is_looked_at_again(run):
         assert (first, resting, len(receiver.pushes)) == (1, 1, 2)
         assert [report.state for report in site.reports()] == ["delivered"]
 
-    run(scenario)
-
 
 def break_commit(site):
     """Let the commit of this tick fail: a reference to a row that is not there is found out at its end."""
@@ -505,10 +443,9 @@ def can_break(site):
     site.database.write("CREATE TABLE child (n INTEGER REFERENCES parent(n) DEFERRABLE INITIALLY DEFERRED)")
 
 
-def test_a_publish_whose_commit_fails_is_not_pushed(run):
+async def test_a_publish_whose_commit_fails_is_not_pushed(new_site):
     """Effects come after the commit."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(204)
         can_break(site)
         site.topic()
@@ -522,13 +459,10 @@ def test_a_publish_whose_commit_fails_is_not_pushed(run):
 
         assert [push.body for push in receiver.pushes] == [b"kept"]
 
-    run(scenario)
 
-
-def test_a_result_whose_commit_fails_did_not_happen(run):
+async def test_a_result_whose_commit_fails_did_not_happen(new_site):
     """The push is made again a little later."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(204)
         can_break(site)
         site.topic()
@@ -553,15 +487,13 @@ def test_a_result_whose_commit_fails_did_not_happen(run):
         assert site.reports()[0].state == "delivered"
         assert site.service.topics.view(site.tenant, "t").message_count == 0
 
-    run(scenario)
 
-
-def test_those_who_wait_for_a_connection_come_first(run, monkeypatch):
+async def test_those_who_wait_for_a_connection_come_first(new_site, monkeypatch):
     """A subscriber with a long backlog does not keep what all share to itself."""
     monkeypatch.setattr("emulator.services.mns.topics.deliveries.PUSHES", 2)
     monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.2)
 
-    async def scenario(site):
+    async with new_site() as site:
         hanging = [await site.receiver(None) for _ in range(3)]
         site.topic()
         for number, receiver in enumerate(hanging):
@@ -573,13 +505,10 @@ def test_those_who_wait_for_a_connection_come_first(run, monkeypatch):
         assert [len(receiver.pushes) for receiver in hanging] == [4, 4, 4]
         assert {report.attempts for number in range(3) for report in site.reports(f"s{number}")} == {1}
 
-    run(scenario)
 
-
-def test_reset_forgets_everything(run):
+async def test_reset_forgets_everything(new_site):
     """Topics, deliveries and the outbox."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://127.0.0.1:1/")
         site.subscribe("mail:directmail:a@example.com", name="mail")
@@ -593,13 +522,10 @@ def test_reset_forgets_everything(run):
         assert site.service.outbox(site.tenant) == []
         assert site.service.topic_store.subscriptions_with_deliveries() == []
 
-    run(scenario)
 
-
-def test_message_in_a_queue_keeps_both_kinds_of_properties(run):
+async def test_message_in_a_queue_keeps_both_kinds_of_properties(new_site):
     """What the publisher said about tracing is there for the reader of the queue."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue()
         site.to_queue()
@@ -614,13 +540,10 @@ def test_message_in_a_queue_keeps_both_kinds_of_properties(run):
         assert [name for name, _, _ in json.loads(message.system_properties)] == ["traceparent", "baggage"]
         assert [name for name, _, _ in json.loads(message.user_properties)] == ["a"]
 
-    run(scenario)
 
-
-def test_a_waiting_delivery_is_made_at_once_when_asked_for(run):
+async def test_a_waiting_delivery_is_made_at_once_when_asked_for(new_site):
     """The attempts so far are kept with what was sent and answered."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(500, 204)
         site.topic()
         site.subscribe(receiver.url)
@@ -638,13 +561,10 @@ def test_a_waiting_delivery_is_made_at_once_when_asked_for(run):
             (2, True, 204, "hello"),
         ]
 
-    run(scenario)
 
-
-def test_an_ended_delivery_is_made_once_more(run):
+async def test_an_ended_delivery_is_made_once_more(new_site):
     """Also to a queue; a message nobody knows is refused."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.queue()
         site.topic()
         site.to_queue(content_format=ContentFormat.SIMPLIFIED)
@@ -657,5 +577,3 @@ def test_an_ended_delivery_is_made_once_more(run):
         assert site.bodies() == ["hello", "hello"]
         assert not site.service.redeliver(site.tenant, "t", "s", "0" * 32)
         assert site.service.topics.view(site.tenant, "t").message_count == 0
-
-    run(scenario)

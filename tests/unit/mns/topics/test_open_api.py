@@ -22,10 +22,9 @@ def body(answer, status=200):
     return json.loads(answer.body)
 
 
-def test_the_envelope_says_success_twice(run):
+async def test_the_envelope_says_success_twice(new_site):
     """Code is a number there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         reply = body(site.act("CreateQueue", QueueName="q"))
 
         assert len(reply.pop("RequestId")) == 36
@@ -34,13 +33,10 @@ def test_the_envelope_says_success_twice(run):
             "Data": {"Code": 200, "Message": "operation success", "Success": True},
         }  # fmt: skip
 
-    run(scenario)
 
-
-def test_form_parameters_count_like_those_of_the_query(run):
+async def test_form_parameters_count_like_those_of_the_query(new_site):
     """Two operations put some of theirs there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         headers = [("Host", "h"), ("Content-Type", "application/x-www-form-urlencoded")]
         target = "/?Action=CreateTopic&Version=2022-01-19&Format=JSON&TopicType=fifo"
         context = OperationRequest(Request("POST", target, Headers(headers), b"TopicName=t&EnableLogging=true"), 0)
@@ -49,8 +45,6 @@ def test_form_parameters_count_like_those_of_the_query(run):
 
         settings = site.service.topics.view(site.tenant, "t").topic.settings
         assert (settings.fifo, settings.logging_enabled) == (True, True)
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -92,23 +86,19 @@ def test_form_parameters_count_like_those_of_the_query(run):
         ("DropEverything", {}, 404, "InvalidAction.NotFound"),
     ],
 )  # fmt: skip
-def test_refusals(run, action, parameters, status, code):
+async def test_refusals(new_site, action, parameters, status, code):
     """With the four members every client reads."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         reply = body(site.act(action, **parameters), status)
 
         assert reply["Code"] == code
         assert reply.keys() >= {"RequestId", "HostId", "Message"}
 
-    run(scenario)
 
-
-def test_policies_may_be_written_in_any_case_and_type(run):
+async def test_policies_may_be_written_in_any_case_and_type(new_site):
     """Booleans as text, numbers as text."""
-
-    async def scenario(site):
+    async with new_site() as site:
         policy = '{"Enabled":"True","DeadLetterTargetQueue":"dead","MaxReceiveCount":"7"}'
         site.act("CreateQueue", QueueName="q", DlqPolicy=policy, TenantRateLimitPolicy='{"Enabled":false}')
         data = body(site.act("GetQueueAttributes", QueueName="q"))["Data"]
@@ -116,13 +106,10 @@ def test_policies_may_be_written_in_any_case_and_type(run):
         assert data["DlqPolicy"] == {"Enabled": True, "DeadLetterTargetQueue": "dead", "MaxReceiveCount": "7"}
         assert data["TenantRateLimitPolicy"] == {"Enabled": False}
 
-    run(scenario)
 
-
-def test_changing_a_part_of_the_encryption_keeps_the_rest(run):
+async def test_changing_a_part_of_the_encryption_keeps_the_rest(new_site):
     """For queues and topics."""
-
-    async def scenario(site):
+    async with new_site() as site:
         for kind in ("Queue", "Topic"):
             name = {f"{kind}Name": "x"}
             site.act(f"Create{kind}", EnableSSE="true", SseType="KMS", KmsKeyId="1", **name)
@@ -131,18 +118,15 @@ def test_changing_a_part_of_the_encryption_keeps_the_rest(run):
 
             assert (data["EnableSSE"], data["SseType"], data["KmsKeyId"]) == (True, "KMS", "2")
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("number", "size", "expected"),
     [("", "", (1, 10, 10)), ("2", "", (2, 10, 2)), ("0", "1", (1, 10, 10)), ("9", "99", (9, 50, 0))],
 )
 @pytest.mark.parametrize("kind", ["Queue", "Topic"])
-def test_pages_are_moved_into_range(run, kind, number, size, expected):
+async def test_pages_are_moved_into_range(new_site, kind, number, size, expected):
     """Never refused; a page behind the end is empty."""
-
-    async def scenario(site):
+    async with new_site() as site:
         for index in range(12):
             site.act(f"Create{kind}", **{f"{kind}Name": f"x{index:02d}"})
         data = body(site.act(f"List{kind}", PageNum=number, PageSize=size))["Data"]
@@ -151,13 +135,10 @@ def test_pages_are_moved_into_range(run, kind, number, size, expected):
         assert data["Total"] == 12
         assert ("Pages" in data) == ("Size" in data) == (kind == "Queue")
 
-    run(scenario)
 
-
-def test_subscribing_again_is_compared_like_in_the_xml_api(run):
+async def test_subscribing_again_is_compared_like_in_the_xml_api(new_site):
     """What only this API knows counts when it is named."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         subscribe = {"TopicName": "t", "SubscriptionName": "s", "PushType": "queue", "Endpoint": "q"}
         policy = '{"Enabled":true,"DeadLetterTargetQueue":"dead"}'
@@ -167,13 +148,10 @@ def test_subscribing_again_is_compared_like_in_the_xml_api(run):
 
         assert other["Code"] == "SubscriptionAlreadyExist"
 
-    run(scenario)
 
-
-def test_changes_of_a_subscription_are_kept(run):
+async def test_changes_of_a_subscription_are_kept(new_site):
     """Each of them, next to what was there."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         names = {"TopicName": "t", "SubscriptionName": "s"}
         subscribe = {**names, "PushType": "email", "Endpoint": "a@example.com"}
@@ -193,13 +171,10 @@ def test_changes_of_a_subscription_are_kept(run):
         assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
         assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
-    run(scenario)
 
-
-def test_a_rule_that_says_something_else_is_a_conflict(run):
+async def test_a_rule_that_says_something_else_is_a_conflict(new_site):
     """The same again is none."""
-
-    async def scenario(site):
+    async with new_site() as site:
         rule = {"ProductName": "oss", "RuleName": "r", "EventTypes": '["a"]', "MatchRules": "[]"}
         endpoint = {"Endpoint": '{"EndpointType":"queue","EndpointValue":"q"}'}
         body(site.act("CreateEventRule", **rule, **endpoint))
@@ -208,13 +183,10 @@ def test_a_rule_that_says_something_else_is_a_conflict(run):
 
         assert other["Code"] == "EventRuleAlreadyExist"
 
-    run(scenario)
 
-
-def test_rules_are_found_by_product_name_and_subscriber(run):
+async def test_rules_are_found_by_product_name_and_subscriber(new_site):
     """The older list of endpoints serves as subscribers; the older paging has its members."""
-
-    async def scenario(site):
+    async with new_site() as site:
         endpoint = {"EndpointType": "http", "EndpointValue": "http://127.0.0.1:1/"}
         match = '[[{"Name":"bucket/a.txt"}]]'
         rule = {"ProductName": "oss", "EventTypes": '["a"]', "MatchRules": match, "Endpoints": json.dumps([endpoint])}
@@ -232,18 +204,13 @@ def test_rules_are_found_by_product_name_and_subscriber(run):
         assert listed(Subscription='{"EndpointType":"http","EndpointValue":"x"}') == []
         assert listed(ProductName="ecs") == listed(TopicName="t") == []
 
-    run(scenario)
 
-
-def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(run):
+async def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(new_site):
     """Rules outlive topics."""
-
-    async def scenario(site):
+    async with new_site() as site:
         endpoint = '{"EndpointType":"topic","EndpointValue":"gone"}'
         names = {"ProductName": "oss", "RuleName": "r"}
         body(site.act("CreateEventRule", **names, EventTypes='["a"]', MatchRules="[]", Endpoint=endpoint))
         data = body(site.act("GetEventRule", **names))["Data"]
 
         assert (data["TopicName"], data["Subscriptions"]) == ("gone", [])
-
-    run(scenario)

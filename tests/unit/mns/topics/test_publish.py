@@ -18,10 +18,9 @@ def properties_xml(number=1, value="ack"):
     return f"<UserProperties>{''.join(entry.format(item, value) for item in range(number))}</UserProperties>"
 
 
-def test_a_publisher_learns_id_and_digest(run):
+async def test_a_publisher_learns_id_and_digest(new_site):
     """And nothing else; without subscribers the message is accepted and gone."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         root = site.xml("POST", "/topics/t/messages", message_xml("hello"))
 
@@ -29,8 +28,6 @@ def test_a_publisher_learns_id_and_digest(run):
         assert root.text_of("MessageBodyMD5") == md5(b"hello").hexdigest().upper()
         assert len(root.text_of("MessageId")) == 32
         assert site.service.topics.view(site.tenant, "t").message_count == 0
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +46,9 @@ def test_a_publisher_learns_id_and_digest(run):
         ("", (400, "MalformedXML")),
     ],
 )
-def test_messages_that_are_refused(run, body, expected):
+async def test_messages_that_are_refused(new_site, body, expected):
     """And nobody gets anything."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic(maximum_message_size=1024)
         site.queue()
         site.to_queue()
@@ -60,13 +56,10 @@ def test_messages_that_are_refused(run, body, expected):
         assert site.error("POST", "/topics/t/messages", body) == expected
         assert site.bodies() == []
 
-    run(scenario)
 
-
-def test_tags_choose_subscribers(run):
+async def test_tags_choose_subscribers(new_site):
     """Equal tag or no filter; with a filter nothing untagged."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         for queue, tag in (("all", None), ("red", "red"), ("blue", "blue")):
             site.queue(queue)
@@ -76,13 +69,10 @@ def test_tags_choose_subscribers(run):
 
         assert [site.bodies("all"), site.bodies("red"), site.bodies("blue")] == [["1", "2"], ["1"], []]
 
-    run(scenario)
 
-
-def test_a_subscriber_gets_what_is_published_after_it_came(run):
+async def test_a_subscriber_gets_what_is_published_after_it_came(new_site):
     """Nothing older."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue()
         site.publish("before")
@@ -91,13 +81,10 @@ def test_a_subscriber_gets_what_is_published_after_it_came(run):
 
         assert site.bodies() == ["after"]
 
-    run(scenario)
 
-
-def test_user_properties_go_to_the_queue_message(run):
+async def test_user_properties_go_to_the_queue_message(new_site):
     """Natively, next to the body."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue()
         site.to_queue(content_format=ContentFormat.JSON)
@@ -109,13 +96,10 @@ def test_user_properties_go_to_the_queue_message(run):
         assert json.loads(message.body)["Message"] == "hello"
         assert message.priority == 8
 
-    run(scenario)
 
-
-def test_the_queue_s_own_delay_counts(run):
+async def test_the_queue_s_own_delay_counts(new_site):
     """A notification is a message like any other."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue(delay_s=5)
         site.to_queue()
@@ -125,13 +109,10 @@ def test_the_queue_s_own_delay_counts(run):
 
         assert (early, site.bodies()) == ([], ["hello"])
 
-    run(scenario)
 
-
-def test_an_ordered_topic_needs_a_group_and_hands_it_on(run):
+async def test_an_ordered_topic_needs_a_group_and_hands_it_on(new_site):
     """To an ordered queue; the publisher's answer has it too."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic(fifo=True)
         site.queue(fifo=True)
         site.to_queue()
@@ -143,10 +124,8 @@ def test_an_ordered_topic_needs_a_group_and_hands_it_on(run):
         assert missing == (400, "FifoMissingMessageGroupId")
         assert root.text_of("MessageGroupId") == message.group_id == "g"
 
-    run(scenario)
 
-
-def test_mails_and_short_messages_are_in_the_outbox(run):
+async def test_mails_and_short_messages_are_in_the_outbox(new_site):
     """With the attributes that say how they look, newest first; anonymous receivers come from the message."""
     attributes = (
         '<MessageAttributes><DirectMail>{"AccountName":"from@example.com","Subject":"Hi"}</DirectMail>'
@@ -154,7 +133,7 @@ def test_mails_and_short_messages_are_in_the_outbox(run):
         '"SmsParams":"{\\"138\\":{\\"name\\":\\"a\\"},\\"139\\":{}}"}</DirectSMS></MessageAttributes>'
     )
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("mail:directmail:to@example.com", name="mail")
         site.subscribe("sms:directsms:anonymous", name="sms")
@@ -169,22 +148,18 @@ def test_mails_and_short_messages_are_in_the_outbox(run):
         assert {entry.message_id for entry in entries.values()} == {receipt.text_of("MessageId")}
         assert site.reports("mail")[0].state == "delivered"
 
-    run(scenario)
 
-
-def test_the_outbox_keeps_the_newest(run, monkeypatch):
+async def test_the_outbox_keeps_the_newest(new_site, monkeypatch):
     """It does not grow for ever."""
     monkeypatch.setattr("emulator.services.mns.topics.carrier.OUTBOX", 3)
 
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("mail:directmail:to@example.com")
         for number in range(6):
             site.publish(f"m{number}")
 
         assert [entry.body for entry in site.service.outbox(site.tenant)] == ["m5", "m4", "m3"]
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -196,35 +171,28 @@ def test_the_outbox_keeps_the_newest(run, monkeypatch):
         (None, "anonymous"),
     ],
 )
-def test_attributes_of_other_services_are_json(run, attributes, address):
+async def test_attributes_of_other_services_are_json(new_site, attributes, address):
     """Objects or text inside, as a flow gives them."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("sms:directsms:anonymous")
         site.publish(attributes=attributes)
 
         assert [entry.address for entry in site.service.outbox(site.tenant)] == [address]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("attributes", ["[]", "{", '"text"'])
-def test_attributes_that_are_no_object_are_refused(run, attributes):
+async def test_attributes_that_are_no_object_are_refused(new_site, attributes):
     """InvalidArgument."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         with pytest.raises(MnsError, match=r"^InvalidArgument:"):
             site.publish(attributes=attributes)
 
-    run(scenario)
 
-
-def test_bytes_and_broken_text_of_other_services_are_read_as_text(run):
+async def test_bytes_and_broken_text_of_other_services_are_read_as_text(new_site):
     """What UTF-8 cannot hold is replaced."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue()
         site.to_queue()
@@ -233,13 +201,10 @@ def test_bytes_and_broken_text_of_other_services_are_read_as_text(run):
 
         assert site.bodies() == ["a\ufffd", "b?"]
 
-    run(scenario)
 
-
-def test_the_message_count_is_that_of_messages_on_their_way(run):
+async def test_the_message_count_is_that_of_messages_on_their_way(new_site):
     """Counted with the tables, kept in step."""
-
-    async def scenario(site):
+    async with new_site() as site:
         receiver = await site.receiver(500, 204)
         site.topic()
         site.subscribe(receiver.url)
@@ -250,5 +215,3 @@ def test_the_message_count_is_that_of_messages_on_their_way(run):
         await site.advance(20)
 
         assert (waiting, site.xml("GET", "/topics/t").text_of("MessageCount")) == ("1", "0")
-
-    run(scenario)

@@ -24,11 +24,11 @@ def signed_text(push):
     return "\n".join([*first, *(f"{name}:{value}" for name, value in service), push.target])
 
 
-def test_every_format_verifies_with_the_real_key(run, tmp_path):
+async def test_every_format_verifies_with_the_real_key(new_site, tmp_path):
     """Key and certificate of a real signer; the certificate's address is among what is signed."""
     signer = PushSigner(tmp_path / "notifications", clock=SystemClock())
 
-    async def scenario(site):
+    async with new_site(signer=signer) as site:
         receiver = await site.receiver(204)
         site.topic()
         for content_format in ContentFormat:
@@ -47,19 +47,17 @@ def test_every_format_verifies_with_the_real_key(run, tmp_path):
             url = base64.b64decode(push.headers["x-mns-signing-cert-url"]).decode()
             assert url == "http://127.0.0.1:8868/_localyun/mns/signing-cert.pem"
 
-    run(scenario, signer=signer)
 
-
-def test_the_certificate_is_served_where_pushes_say(run):
+def test_the_certificate_is_served_where_pushes_say(new_site):
     """Gateway and service name the same page."""
     assert f"GET /{CERTIFICATE_PAGE}" in {each.route for each in operations_of(admin)}
 
 
-def test_twenty_subscribers_all_get_the_message_signed(run, tmp_path):
+async def test_twenty_subscribers_all_get_the_message_signed(new_site, tmp_path):
     """Each with a signature of its own."""
     signer = PushSigner(tmp_path / "notifications", clock=SystemClock())
 
-    async def scenario(site):
+    async with new_site(signer=signer) as site:
         receivers = [await site.receiver(204) for _ in range(20)]
         site.topic()
         for number, receiver in enumerate(receivers):
@@ -73,13 +71,10 @@ def test_twenty_subscribers_all_get_the_message_signed(run, tmp_path):
         assert len({push.headers["Authorization"] for push in pushes}) == 20
         assert {push.target for push in pushes} == {"/notifications"}
 
-    run(scenario, signer=signer)
 
-
-def test_the_signer_is_warmed_by_a_web_subscription_only(run):
+async def test_the_signer_is_warmed_by_a_web_subscription_only(new_site):
     """Queues need no signatures."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.to_queue(name="queue")
         before = site.signer.warmed
@@ -87,10 +82,8 @@ def test_the_signer_is_warmed_by_a_web_subscription_only(run):
 
         assert (before, site.signer.warmed) == (0, 1)
 
-    run(scenario)
 
-
-def test_a_push_that_cannot_be_signed_is_tried_again(run):
+async def test_a_push_that_cannot_be_signed_is_tried_again(new_site):
     """The reason is in the report."""
 
     class Broken:
@@ -100,7 +93,7 @@ def test_a_push_that_cannot_be_signed_is_tried_again(run):
         async def authorization(self, text):
             raise SigningFailed("no key today")
 
-    async def scenario(site):
+    async with new_site(signer=Broken()) as site:
         receiver = await site.receiver(204)
         site.topic()
         site.subscribe(receiver.url)
@@ -110,13 +103,10 @@ def test_a_push_that_cannot_be_signed_is_tried_again(run):
         assert receiver.pushes == []
         assert site.reports()[0].last_result == "no key today"
 
-    run(scenario, signer=Broken())
 
-
-def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(run, tmp_path):
+async def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(new_site, tmp_path):
     """An address over https works when an authority that is trusted has signed its certificate."""
-
-    async def scenario(site):
+    async with new_site(trusted=tmp_path / "ca.pem") as site:
         received = asyncio.Event()
 
         async def serve(reader, writer):
@@ -140,13 +130,10 @@ def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(run, tmp
         assert received.is_set()
         assert site.reports()[0].last_result == "HTTP 204"
 
-    run(scenario, trusted=tmp_path / "ca.pem")
 
-
-def test_tls_receivers_nobody_vouches_for_are_not(run, tmp_path):
+async def test_tls_receivers_nobody_vouches_for_are_not(new_site, tmp_path):
     """The certificate is checked."""
-
-    async def scenario(site):
+    async with new_site(trusted=tmp_path / "nothing.pem") as site:
         authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
         context: ssl.SSLContext = await authority.context("localhost")
         server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
@@ -158,5 +145,3 @@ def test_tls_receivers_nobody_vouches_for_are_not(run, tmp_path):
         await authority.close()
 
         assert "certificate" in site.reports()[0].last_result.lower()
-
-    run(scenario, trusted=tmp_path / "nothing.pem")

@@ -21,10 +21,9 @@ def names(element):
     return [child.name for child in element.children]
 
 
-def test_creating_a_topic_again_with_the_same_attributes_is_no_conflict(run):
+async def test_creating_a_topic_again_with_the_same_attributes_is_no_conflict(new_site):
     """201, then 204, both with the address; defaults are filled in."""
-
-    async def scenario(site):
+    async with new_site() as site:
         first = site.call("PUT", "/topics/t", topic_xml())
         again = site.call("PUT", "/topics/t", topic_xml(MaximumMessageSize=65536, LoggingEnabled="false"))
         empty = site.call("PUT", "/topics/t")
@@ -32,8 +31,6 @@ def test_creating_a_topic_again_with_the_same_attributes_is_no_conflict(run):
         assert (first.status, again.status, empty.status) == (201, 204, 204)
         assert {answer.header("location") for answer in (first, again, empty)} == {"http://127.0.0.1:8868/topics/t"}
         assert first.body == b""
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -51,23 +48,19 @@ def test_creating_a_topic_again_with_the_same_attributes_is_no_conflict(run):
         ("/topics/x", "<Topic", (400, "MalformedXML")),
     ],
 )
-def test_topics_that_are_refused(run, target, body, expected):
+async def test_topics_that_are_refused(new_site, target, body, expected):
     """And nothing is made."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         before = site.service.topics.page(site.tenant).items
 
         assert site.error("PUT", target, body) == expected
         assert site.service.topics.page(site.tenant).items == before
 
-    run(scenario)
 
-
-def test_attributes_are_flat_and_complete(run):
+async def test_attributes_are_flat_and_complete(new_site):
     """The Python client needs all seven, in one level."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         root = site.xml("GET", "/topics/t")
 
@@ -82,13 +75,10 @@ def test_attributes_are_flat_and_complete(run):
             "LoggingEnabled": "False",
         }
 
-    run(scenario)
 
-
-def test_setting_attributes_changes_what_is_named(run):
+async def test_setting_attributes_changes_what_is_named(new_site):
     """And the instant of change."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         await site.advance(10)
         answer = site.call("PUT", "/topics/t?metaoverride=true", topic_xml(LoggingEnabled="True"))
@@ -97,8 +87,6 @@ def test_setting_attributes_changes_what_is_named(run):
         assert (answer.status, answer.body) == (204, b"")
         assert (root.text_of("LoggingEnabled"), root.text_of("MaximumMessageSize")) == ("True", "65536")
         assert int(root.text_of("LastModifyTime")) - int(root.text_of("CreateTime")) == 10
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +101,15 @@ def test_setting_attributes_changes_what_is_named(run):
         ("PUT", "/topics/x/subscriptions/s?metaoverride=true", "<Subscription"),
     ],
 )
-def test_a_missing_topic_is_complained_about_first(run, method, target, body):
+async def test_a_missing_topic_is_complained_about_first(new_site, method, target, body):
     """Before the body is looked at."""
-
-    async def scenario(site):
+    async with new_site() as site:
         assert site.error(method, target, body) == (404, "TopicNotExist")
 
-    run(scenario)
 
-
-def test_deleting_what_is_not_there_succeeds(run):
+async def test_deleting_what_is_not_there_succeeds(new_site):
     """204, for topics and subscriptions, with or without their topic."""
-
-    async def scenario(site):
+    async with new_site() as site:
         targets = ["/topics/x", "/topics/x/subscriptions/s"]
         statuses = [site.call("DELETE", target).status for target in targets]
         site.topic()
@@ -133,13 +117,10 @@ def test_deleting_what_is_not_there_succeeds(run):
 
         assert statuses == [204, 204, 204]
 
-    run(scenario)
 
-
-def test_deleting_a_topic_ends_its_subscriptions(run):
+async def test_deleting_a_topic_ends_its_subscriptions(new_site):
     """A new topic of that name has none."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://127.0.0.1:1/")
         site.call("DELETE", "/topics/t")
@@ -147,13 +128,10 @@ def test_deleting_a_topic_ends_its_subscriptions(run):
 
         assert names(site.xml("GET", "/topics/t/subscriptions")) == []
 
-    run(scenario)
 
-
-def test_topics_are_listed_by_name_and_page(run):
+async def test_topics_are_listed_by_name_and_page(new_site):
     """Prefix, page size and marker; the marker is there only when there is more."""
-
-    async def scenario(site):
+    async with new_site() as site:
         for name in ("b", "a2", "a1", "a3"):
             site.topic(name)
         first = site.xml("GET", "/topics", x_mns_prefix="a", x_mns_ret_number="2")
@@ -167,13 +145,10 @@ def test_topics_are_listed_by_name_and_page(run):
         assert listed(second) == ["http://127.0.0.1:8868/topics/a3"]
         assert second.find("NextMarker") is None
 
-    run(scenario)
 
-
-def test_a_list_with_attributes(run):
+async def test_a_list_with_attributes(new_site):
     """All of them, after the address, and no empty element."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.subscribe("http://127.0.0.1:1/")
         (topic,) = site.xml("GET", "/topics", x_mns_with_meta="true").all("Topic")
@@ -186,38 +161,29 @@ def test_a_list_with_attributes(run):
         ]  # fmt: skip
         assert all(child.text for child in [*topic.children, *entry.children])
 
-    run(scenario)
 
-
-def test_an_empty_list_is_an_empty_root(run):
+async def test_an_empty_list_is_an_empty_root(new_site):
     """With 200."""
-
-    async def scenario(site):
+    async with new_site() as site:
         answer = site.call("GET", "/topics")
 
         assert answer.status == 200
         assert parse(answer.body).children == []
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("number", ["0", "1001", "x"])
 @pytest.mark.parametrize("target", ["/topics", "/topics/t/subscriptions"])
-def test_a_page_size_out_of_range_is_refused(run, target, number):
+async def test_a_page_size_out_of_range_is_refused(new_site, target, number):
     """1 to 1000."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
 
         assert site.error("GET", target, x_mns_ret_number=number) == (400, "InvalidArgument")
 
-    run(scenario)
 
-
-def test_subscribing_again_with_the_same_attributes_is_no_conflict(run):
+async def test_subscribing_again_with_the_same_attributes_is_no_conflict(new_site):
     """201, then 204, both with the address; defaults are filled in."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         first = site.call("PUT", SUBSCRIPTION, subscription_xml())
         again = site.call(
@@ -228,8 +194,6 @@ def test_subscribing_again_with_the_same_attributes_is_no_conflict(run):
         assert (first.status, again.status) == (201, 204)
         assert first.header("location") == again.header("location") == f"http://127.0.0.1:8868{SUBSCRIPTION}"
         assert other == (409, "SubscriptionAlreadyExist")
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -247,23 +211,19 @@ def test_subscribing_again_with_the_same_attributes_is_no_conflict(run):
         ("s", "", (400, "MalformedXML")),
     ],
 )
-def test_subscriptions_that_are_refused(run, name, body, expected):
+async def test_subscriptions_that_are_refused(new_site, name, body, expected):
     """And nothing is made."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.queue("small", maximum_message_size=1024)
 
         assert site.error("PUT", f"/topics/t/subscriptions/{name}", body) == expected
         assert site.service.subscriptions.all(site.tenant, "t") == []
 
-    run(scenario)
 
-
-def test_a_topic_has_a_hundred_subscriptions_at_most(run):
+async def test_a_topic_has_a_hundred_subscriptions_at_most(new_site):
     """One more is refused; making one of them again is not."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         for number in range(100):
             site.subscribe("http://127.0.0.1:1/", name=f"s{number}")
@@ -277,13 +237,10 @@ def test_a_topic_has_a_hundred_subscriptions_at_most(run):
         assert more == (403, "SubscriptionNumExceededLimit")
         assert again.status == 204
 
-    run(scenario)
 
-
-def test_attributes_of_a_subscription(run):
+async def test_attributes_of_a_subscription(new_site):
     """The filter is there only when there is one."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
         site.call("PUT", SUBSCRIPTION, subscription_xml("acs:mns:cn-x:1:queues/q", NotifyContentFormat="SIMPLIFIED"))
         before = site.xml("GET", SUBSCRIPTION)
@@ -298,17 +255,12 @@ def test_attributes_of_a_subscription(run):
         assert (after.text_of("NotifyStrategy"), after.text_of("FilterTag")) == ("EXPONENTIAL_DECAY_RETRY", "red")
         assert after.text_of("NotifyContentFormat") == "SIMPLIFIED"
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_missing_subscription_is_named(run, method):
+async def test_a_missing_subscription_is_named(new_site, method):
     """SubscriptionNotExist."""
-
-    async def scenario(site):
+    async with new_site() as site:
         site.topic()
 
         target = f"{SUBSCRIPTION}?metaoverride=true"
         assert site.error(method, target, "<Subscription/>") == (404, "SubscriptionNotExist")
-
-    run(scenario)

@@ -1,6 +1,5 @@
 """Converted flows do what the flows did, but for what a remark says."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -139,14 +138,14 @@ async def outcome(text, name, given):
         {key: st.integers(0, 2) for key in KEYS} | {"items": st.lists(st.integers(0, 2), max_size=2)}
     ),
 )
-def test_a_converted_flow_gives_the_same_output_for_the_same_tasks(flow, data):
+async def test_a_converted_flow_gives_the_same_output_for_the_same_tasks(flow, data):
     """Same end, same output, same calls, whatever steps there are."""
     text = yaml.safe_dump(flow)
     converted = convert(read_program(text), "f")
     assert "#" not in converted
 
-    old = asyncio.run(outcome(text, "f", data))
-    new = asyncio.run(outcome(converted, "f", data))
+    old = await outcome(text, "f", data)
+    new = await outcome(converted, "f", data)
 
     assert new == old, converted
 

@@ -5,11 +5,10 @@ fold asks of a step (`engine.model.Step`). What is recorded when they run is dec
 """
 
 from collections.abc import Mapping as AbcMapping
-from dataclasses import field
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.events import member_bytes, member_texts
 from emulator.services.workflow.engine.model import (

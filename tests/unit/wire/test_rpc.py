@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.kernel.errors import AuthFailure, Reason
-from emulator.wire.pop_errors import pop_auth_error
+from emulator.wire.rpc import pop_auth_error
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda reason: reason.name)

@@ -1,0 +1,156 @@
+"""The pages in Chinese say the same as those in English, as far as a program can see."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.tutorials import TUTORIALS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+CHINESE = DOCS / "zh-CN"
+OVERVIEW = CHINESE / "tutorials.md"
+"""A page of its own: one table for the eight tutorials, each of which has a page in both languages."""
+
+ENGLISH_ONLY = {
+    "admin-api.md": "generated from the docstrings of the operations",
+    "architecture.md": "for those who change localyun",
+    "benchmarks.md": "figures of benchmark runs, written by a program",
+    "conformance.md": "generated from test runs",
+    "fidelity.md": "generated from the tables of the operations",
+    "fuzzing.md": "for those who change localyun",
+    "licences.md": "generated from the packages' metadata",
+}
+PAGES = sorted(path.relative_to(CHINESE).as_posix() for path in CHINESE.rglob("*.md") if path != OVERVIEW)
+each_page = pytest.mark.parametrize("name", PAGES)
+
+
+def both(name):
+    """Return a page in English and in Chinese."""
+    return [(folder / name).read_text(encoding="utf-8") for folder in (DOCS, CHINESE)]
+
+
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+INDENTED = re.compile(r"^ {4,}(\S.*)$", re.MULTILINE)
+
+
+def outside_blocks(text):
+    """Return the text without fenced and indented blocks."""
+    return INDENTED.sub("", FENCED.sub("", text))
+
+
+def blocks(text):
+    """Return the lines of fenced and of indented blocks, without comments."""
+    return [
+        without_comment(line)
+        for block in [*FENCED.findall(text), *INDENTED.findall(FENCED.sub("", text))]
+        for line in block.splitlines()
+    ]
+
+
+def without_comment(line):
+    return re.sub(r"(^|\s+)#\s.*$", "", line).rstrip()
+
+
+def spans(text):
+    """Return what stands in back quotes: names, options, commands and messages."""
+    return set(re.findall(r"`([^`]+)`", re.sub(r"\s*\n\s*", " ", outside_blocks(text))))
+
+
+def links(page):
+    """Return the files and addresses a page links: of a Chinese page the English one, of the overview a tutorial."""
+    found = []
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", outside_blocks(page.read_text(encoding="utf-8"))):
+        path = target if "://" in target else (page.parent / target).resolve()
+        if path == OVERVIEW:
+            path = DOCS / "tutorials" / f"{TUTORIALS[0].name}.md"
+        elif isinstance(path, Path) and path.is_relative_to(CHINESE):
+            path = DOCS / path.relative_to(CHINESE)
+        if path != DOCS / page.relative_to(CHINESE if page.is_relative_to(CHINESE) else DOCS):
+            found.append(str(path))
+    return sorted(set(found))
+
+
+def test_every_page_is_in_both_languages_or_has_a_reason():
+    """A page that a user needs is in Chinese; a reason that no longer holds is removed."""
+    english = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if not path.is_relative_to(CHINESE)}
+
+    assert english - set(PAGES) == set(ENGLISH_ONLY)
+    assert set(PAGES) <= english
+
+
+@each_page
+def test_each_page_leads_to_the_other(name):
+    """The third line is the way to the other language."""
+    english, chinese = both(name)
+    there = os.path.relpath(CHINESE / name, (DOCS / name).parent)
+    back = os.path.relpath(DOCS / name, (CHINESE / name).parent)
+
+    assert english.splitlines()[2] == f"[中文]({there})"
+    assert chinese.splitlines()[2] == f"[English]({back})"
+
+
+@each_page
+def test_sections_come_in_the_same_order(name):
+    """Each heading has its counterpart at the same level, and each table has as many rows."""
+    shapes = [
+        [mark.strip() if mark.startswith("#") else "|" for mark in re.findall(r"^(#+ |\|)", outside_blocks(text), re.M)]
+        for text in both(name)
+    ]
+
+    assert shapes[0] == shapes[1]
+
+
+@each_page
+def test_what_is_typed_is_the_same(name):
+    """Commands and files are the same, comments aside."""
+    english, chinese = both(name)
+
+    assert blocks(english) == blocks(chinese)
+
+
+@each_page
+def test_names_options_and_messages_are_the_same(name):
+    """What stands in back quotes does not depend on the language."""
+    english, chinese = both(name)
+
+    assert spans(english) ^ spans(chinese) == set()
+
+
+@each_page
+def test_numbers_of_tables_are_the_same(name):
+    """A limit or a default that changes, changes on both pages."""
+    rows = [
+        [
+            re.findall(r"\d+(?:[,.]\d+)*", re.sub(r"`[^`]*`|\]\(.*?\)", "", row))
+            for row in re.findall(r"^\|.*$", text, re.M)
+        ]
+        for text in both(name)
+    ]
+
+    assert [sorted(row) for row in rows[0]] == [sorted(row) for row in rows[1]]
+
+
+@each_page
+def test_links_are_the_same(name):
+    """Each page leads to where the other one does."""
+    assert links(DOCS / name) == links(CHINESE / name)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "tutorials.md", "../../README.zh-CN.md"])
+def test_chinese_pages_lead_to_chinese_pages(name):
+    """A link goes to the English page only where there is no other."""
+    page = CHINESE / name
+    for label, target in re.findall(r"\[([^\]]*)\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        path = (page.parent / target).resolve()
+        if label != "English" and path.is_relative_to(DOCS) and not path.is_relative_to(CHINESE):
+            assert path.relative_to(DOCS).as_posix() not in PAGES, target
+
+
+def test_overview_names_every_tutorial():
+    """By the name that is typed."""
+    text = OVERVIEW.read_text(encoding="utf-8")
+
+    assert [each.short_name for each in TUTORIALS if f"tutorial run {each.short_name}" not in text] == []
