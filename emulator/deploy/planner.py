@@ -29,17 +29,13 @@ from emulator.deploy.model import (
 )
 from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
-from emulator.deploy.service_providers import RPC_PROVIDERS, BucketProvider
+from emulator.deploy.service_providers import SERVICE_PROVIDERS
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
 
-PROVIDERS: Mapping[str, ResourceProvider] = {
-    **FC_PROVIDERS,
-    **RPC_PROVIDERS,
-    "oss.bucket": BucketProvider(),
-}
+PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS}
 """How each kind of resource is found, made, changed and removed."""
 
 

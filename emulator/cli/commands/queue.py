@@ -7,7 +7,6 @@ from emulator.cli.client import connect
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
 from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
-from emulator.services.mns.queues.model import QUEUE
 from emulator.wire.xml import Element
 
 _COLUMNS = {
@@ -26,7 +25,7 @@ NOTHING_THERE = "MessageNotExist"
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
-    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen(QUEUE, arguments)))
+    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen("Queue", arguments)))
     return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
 
 
@@ -46,7 +45,7 @@ def attributes(arguments: Namespace, settings: Settings) -> int:
     """Print the attributes of a queue, after changing those that are given."""
     service = Mns(connect(settings))
     path = path_of("queues", arguments.queue)
-    changed = chosen(QUEUE, arguments)
+    changed = chosen("Queue", arguments)
     if changed:
         service.call("PUT", path, element("Queue", changed), query={"metaoverride": "true"})
     root = service.call("GET", path)

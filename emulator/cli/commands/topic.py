@@ -6,7 +6,6 @@ from emulator.cli.client import Client, connect
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body
 from emulator.cli.output import _, show, show_table, tell
 from emulator.config import Settings
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 _QUEUE = "queue:"
 _TOPICS = {"topic": "TopicName", "on their way": "MessageCount"}
@@ -42,7 +41,7 @@ _OUTBOX = {
 
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a topic; nothing changes when it exists with the same attributes."""
-    content = element("Topic", chosen(TOPIC, arguments))
+    content = element("Topic", chosen("Topic", arguments))
     Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), content)
     return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
 
@@ -77,7 +76,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
 def subscribe(arguments: Namespace, settings: Settings) -> int:
     """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
     client = connect(settings)
-    subscription = chosen(SUBSCRIPTION, arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
+    subscription = chosen("Subscription", arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
     Mns(client).call("PUT", path, element("Subscription", subscription))
     done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}

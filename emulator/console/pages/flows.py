@@ -6,8 +6,7 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.comparison import compared
-from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, event_row, graph, rows
+from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, compared, event_row, graph, rows
 from emulator.console.pages.shared import done, field, given, marker, number, view, whole
 from emulator.console.view import PAGE, Row
 from emulator.drawing.model import build, steps_of

@@ -5,7 +5,7 @@ from typing import Any
 from flask import current_app, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from emulator.console.view import View
+from emulator.console.view import PAGE, Row, View
 
 
 def view() -> View:
@@ -29,6 +29,13 @@ def back(path: str) -> Response | None:
 def marker() -> str:
     """Return where the list that is asked for begins."""
     return request.args.get("from", "")
+
+
+def paged(rows: list[Row]) -> tuple[list[Row], int | None]:
+    """Return the page of *rows* that is asked for, and the number of rows before the next one, None when it is last."""
+    begin = number("from") or 0
+    end = begin + PAGE
+    return rows[begin:end], end if len(rows) > end else None
 
 
 def number(name: str) -> int | None:

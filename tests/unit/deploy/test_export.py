@@ -200,6 +200,58 @@ def test_names_of_the_api_become_those_of_the_provider(name, written):
     assert terraform.snake(name) == written
 
 
+def written(*resources):
+    """Return the blocks of resources, and the notes."""
+    done = terraform.write(a_job(None, list(resources)))
+    return done.text.partition('"alicloud_account" "current" {}')[2], done.notes
+
+
+def test_terraform_leaves_out_structures_that_nobody_has_set():
+    """The API shows them with all their members, the provider refuses them without values."""
+    text, notes = written(
+        a_resource(
+            "fc.service", "s",
+            logConfig={"project": "", "logstore": "", "enableRequestMetrics": False, "logBeginRule": "None"},
+            vpcConfig={"vpcId": "", "vSwitchIds": [], "securityGroupId": ""},
+            nasConfig={"userId": -1, "groupId": -1, "mountPoints": []},
+            tracingConfig={"type": None, "params": None},
+        )
+    )  # fmt: skip
+
+    assert "_config" not in text
+    assert notes == ()
+
+
+def test_terraform_notes_members_that_the_provider_does_not_have():
+    """What a block cannot say is left out and named; what it can say is kept."""
+    text, notes = written(
+        a_resource("fc.service", "s", logConfig={"project": "p", "logstore": "l", "logBeginRule": "DefaultRegex"},
+                   tracingConfig={"type": "Jaeger", "params": {"endpoint": "x"}}),
+    )  # fmt: skip
+
+    assert "log_begin_rule" not in text
+    assert 'project  = "p"' in text
+    assert 'params = { "endpoint" = "x" }' in text
+    assert notes == ("s: alicloud_fc_service has no argument for log_config.logBeginRule; left out",)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "kind", "shown"),
+    [
+        (f"acs:mns:{WORLD.region}:{WORLD.account}:queues/jobs", "queue", "jobs"),
+        ("mail:directmail:a@example.com", "email", "a@example.com"),
+        ("sms:directsms:13800000000", "alisms", "13800000000"),
+        ("https://example.com/news", "http", "https://example.com/news"),
+    ],
+)
+def test_terraform_names_receivers_as_the_provider_does(endpoint, kind, shown):
+    """A queue by its name, a mail by its address."""
+    text, _ = written(a_resource("mns.subscription", "news", "one", Endpoint=endpoint))
+
+    assert f'endpoint          = "{shown}"' in text
+    assert f'push_type         = "{kind}"' in text
+
+
 # --- layout and packages
 
 

@@ -1,4 +1,4 @@
-"""Queued calls, orders for them, what is configured for them, and what follows an attempt: the end, or another one.
+"""Queued calls, what is configured for them, and what follows an attempt: the end, or another one.
 
 A function that fails is tried again as often as its configuration says, after 1 s, 2 s, 4 s ...; a platform that could
 not run it is tried again with doubling delays from 0.5 s on for five hours. Both end when the event's age is over.
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.kernel.frozen import field, frozen
+from emulator.kernel.frozen import frozen
 from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
@@ -176,29 +176,6 @@ class TaskQuery:
     begin: Millis | None = None
     end: Millis | None = None
     newest_first: bool = True
-
-
-@frozen
-class Order:
-    """A call to queue.
-
-    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
-    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
-    ``http`` the call serves an HTTP request, whose body is the event.
-    """
-
-    service: str
-    function: str
-    qualifier: str | None
-    event: bytes
-    request_id: str
-    now: Millis
-    task_mode: bool | None = None
-    task_id: str = ""
-    key: str = ""
-    tracing: Mapping[str, str] = field(default_factory=dict)
-    http: HttpCall | None = None
-    origin: Origin = "async"
 
 
 class Accepted(NamedTuple):

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
@@ -33,27 +33,23 @@ _log = logging.getLogger(__name__)
 _ALL = Slice(limit=1_000_000)
 
 
-class TriggerWatcher(Protocol):
-    """What acts on triggers: arms timers, subscribes to topics."""
+class TriggerWatcher:
+    """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
         Raises: FcError when it cannot be.
         """
-        ...
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in removing *trigger*, within the same transaction."""
-        ...
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that is new or has changed; called after the commit."""
-        ...
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
-        ...
 
 
 class Triggers:

@@ -116,7 +116,7 @@ def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_fold
     program = Path(sandbox.__file__).parent
     with mine, other:
         ended = subprocess.run(
-            [sys.executable, program, "zygote", str(other.fileno()), str(tmp_path / "gone" / "root")],
+            [sys.executable, program, "zygote", str(other.fileno()), str(tmp_path / "gone" / "root"), "[]"],
             pass_fds=[other.fileno()], capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Every table has somebody, or nobody, that its rows belong to."""
 
 from emulator.app import _SCHEMAS
-from emulator.lab.departures import NOBODYS, OBJECTS, PARTS
+from emulator.lab.standstill import NOBODYS, OBJECTS, PARTS
 from emulator.storage.database import Database, migrate
 
 
