@@ -143,7 +143,8 @@ class Seeds:
             name=name,
             trust=_json(values["AssumeRolePolicyDocument"]),
             description=codec.text(values, "Description", limits.DESCRIPTION_LENGTH),
-            max_session_s=codec.session_s(values, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+            max_session_s=codec.number(values, "MaxSessionDuration", limits.MAX_SESSION_S)
+            or limits.MAX_SESSION_S.default,
             created_at=before.created_at if before else now,
             updated_at=before.updated_at if before else now,
         )
