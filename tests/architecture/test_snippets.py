@@ -165,6 +165,7 @@ NOT_OURS = {
     "fun": "a tool of the cloud's; its template is deployed by tests/sdk/test_deploy",
     "terraform": "needs Terraform's provider",
     "pip": "installs from a registry",
+    "mike": "writes a branch of the repository",
     "curl": "needs an emulator; the path is checked by test_docs",
     ".venv/bin/python": "takes half an hour",
     **dict.fromkeys(("python", "python3"), "a program of this repository, or one the page shows"),
@@ -173,12 +174,24 @@ NOT_OURS = {
 """First words of lines to be typed that are not `localyun`, and why nothing but their syntax is looked at."""
 
 
+SHOWN = {
+    "$": "a session; its commands are checked below",
+    "+0.00s": "output of flow start --follow",
+    "#": "the first line of a file for editors",
+    "127.0.0.1": "a line of the hosts file",
+    **dict.fromkeys(
+        ("execution", "worker:", "Schedule", "version"), "output of a tutorial, run by tests/sdk/test_tutorials"
+    ),
+}
+"""First words of blocks that nobody types, and what they are."""
+
+
 def indented(path):
     """Return the indented blocks of a page."""
     text = FENCED.sub("", path.read_text(encoding="utf-8"))
     return [
         "\n".join(line[4:] for line in found.splitlines())
-        for found in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", text, re.M)
+        for found in re.findall(r"(?:^ {4}.*\n(?:\n+(?= {4}))?)+", text, re.M)
     ]
 
 
@@ -188,6 +201,13 @@ TYPED = [
     for number, block in enumerate(indented(path))
     if block.split()[0] in {*NOT_OURS, "localyun"}
 ]
+
+
+def test_every_indented_block_is_typed_or_shown():
+    """A new program on a page is put down here, with the reason why it is not run."""
+    first = {block.split()[0] for path in PAGES for block in indented(path)}
+
+    assert first - {*NOT_OURS, "localyun"} == set(SHOWN)
 
 
 @pytest.mark.parametrize("block", TYPED)
