@@ -14,8 +14,7 @@ from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
-from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
-from emulator.adapters.roles import AssumableRoles, RoleKeys
+from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
@@ -66,6 +65,7 @@ from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
+from emulator.storage.folder import secret_files
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class Composition:
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
             time=self._function_time,
+            confined=(Path.home(), *secret_files(config.state)) if config.isolate else (),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
@@ -369,7 +370,6 @@ class Composition:
             workflow=self._workflow,
             objects=self._objects,
             lab=lab,
-            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,

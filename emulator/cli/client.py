@@ -7,12 +7,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from emulator import keyfile
-from emulator.auth import fc, mns, rpc
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
@@ -136,9 +134,9 @@ class Client:
         except CallRefused:
             raise
         except CommandFailed:
-            given, self._found_keys = self.keys.access_key_id, self._given_over
+            refused, self._found_keys = self.keys.access_key_id, self._given_over
             self._given_over = None
-            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=given))
+            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
     def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
         """Return what `health` does, of whichever emulator answers.
@@ -286,6 +284,8 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        from emulator.auth import rpc  # a command signs in one way only
+
         signed = rpc.signed_parameters(
             "POST",
             {"Action": action, "Version": version, "RegionId": self.keys.region, **parameters},
@@ -308,6 +308,8 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        from emulator.auth import fc  # as above
+
         complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
         request = Request(method, path, Headers(complete.items()), body)
         complete["Authorization"] = fc.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
@@ -325,6 +327,8 @@ class Client:
 
         Raises: NoEmulator.
         """
+        from emulator.auth import mns  # as above
+
         complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
         request = Request(method, target, Headers(complete.items()), body)
         complete["Authorization"] = mns.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
@@ -433,6 +437,8 @@ def _kept(config: Config) -> InstallationKeys | None:
 
 def pause(seconds: float) -> None:
     """Do nothing for *seconds*."""
+    from threading import Event  # few commands wait
+
     Event().wait(seconds)
 
 
