@@ -58,8 +58,8 @@ class FunctionAdmin:
         *containing* is part of their names, in whatever case. The marker is where the next page begins.
         """
         service, _, name = start.rpartition("/")
-        found = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)
-        return cut(found, limit, lambda each: display_name(*each))
+        names = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)
+        return cut(names, limit, lambda each: display_name(*each))
 
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""

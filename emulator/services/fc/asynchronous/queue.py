@@ -218,8 +218,8 @@ class AsyncQueue:
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait until a call has ended and return how.
 
-        Does not survive a restart by itself: whoever queued the call with a key queues it again with the same one, is
-        given the same request id, and waits anew. The result of such a call is remembered for a day, shortened to
+        Does not survive a restart by itself: a caller that queues the call again with the same key gets the same
+        request id, and waits anew. The result of such a call is remembered for a day, shortened to
         1 MB.
 
         Raises: LookupError for a call that is not known (any more).
