@@ -80,7 +80,7 @@ class FunctionAdmin:
         text = "Calls that have ended; refused ones did not reach the function."
         yield Family("localyun_fc_invocations_total", "counter", text, ended)
         text = "Asynchronous calls that have not ended, by status."
-        open_calls = self._functions.async_queue.open_numbers()
+        open_calls = self._functions.async_store.open_numbers()
         yield labelled("localyun_fc_async_calls", "gauge", text, "status", open_calls)
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
