@@ -14,8 +14,8 @@ from typing import Any, Final
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
 from emulator.services.workflow.expression.paths import Path
 from emulator.services.workflow.languages.conversion.sources import Expression, Source, member, quoted
-from emulator.services.workflow.languages.fdl.data import reads_context
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
+from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,

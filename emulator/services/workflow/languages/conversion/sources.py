@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from emulator.services.workflow.expression import terms
-from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.statemachine.constructors import SUFFIX
 
 _CONTEXT: Final = {
