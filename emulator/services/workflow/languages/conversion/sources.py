@@ -61,8 +61,8 @@ class Source:
     def path(self, path: Path) -> str:
         """Return an expression for a path, null for one that has none."""
         if path.root == "$context":
-            found = _CONTEXT.get(".".join(str(each) for each in path.segments))
-            return found or self._without(path, "the context has no such value")
+            known = _CONTEXT.get(".".join(str(each) for each in path.segments))
+            return known or self._without(path, "the context has no such value")
         if path.collects or any(isinstance(each, int) and each < 0 for each in path.segments):
             return self._without(path, "a path has no wildcard and counts from the beginning")
         if path.root != "$local":
