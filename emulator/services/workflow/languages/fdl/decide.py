@@ -29,9 +29,9 @@ from emulator.services.workflow.engine.events import Event, canonical, joined, m
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.mappings import apply as apply_mappings
 from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.languages.fdl.data import Data, member, reads_context, wakes_at
+from emulator.services.workflow.languages.fdl.mappings import Data, reads_context
+from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -68,7 +68,7 @@ class FlowProgram(Flow, Program):
         step = entry.step
         try:
             if fired.kind == "wait" and isinstance(step, WaitStep) and entry.phase is Phase.STARTED:
-                if wakes_at(step, entry.input, entry.at) > fired.now:
+                if step.wakes_at(entry.input, entry.at) > fired.now:
                     return ()
                 return _succeeded(facts, state, strand, entry, {}, {})
             if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
@@ -160,8 +160,8 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     if isinstance(step, ChoiceStep):
         mark = _choose(step, entry.input)
     elif isinstance(step, WaitStep):
-        wakes_at(step, entry.input, state.at)
-        extra = "," + member(step, entry.input)
+        step.wakes_at(entry.input, state.at)
+        extra = "," + step.member(entry.input)
     elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
         raise EvaluationError(f"the collection {step.collection} of the input is not an array")
     detail = f'{{"input":{entry.input_text}{extra}}}'
@@ -178,7 +178,7 @@ def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
 def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     if isinstance(step, WaitStep):
-        due = wakes_at(step, entry.input, entry.at)
+        due = step.wakes_at(entry.input, entry.at)
         if due > entry.at:
             return Park((WakeAt(entry.id, "wait", due),))
     if entry.fork is not None:

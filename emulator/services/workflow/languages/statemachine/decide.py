@@ -41,9 +41,9 @@ from emulator.services.workflow.languages.statemachine.evaluating import (
     data_of,
     elements_of,
     outcome,
-    said,
     seconds_of,
     state_of,
+    text_of,
     timeout_of,
 )
 from emulator.services.workflow.languages.statemachine.nodes import (
@@ -153,11 +153,11 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
     first, sid, name = entered.id + 1, strand.id, step.name
     entry.input, entry.input_text = constructed_input(facts, state, entry, first)
     output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
-    given = (entry.input, entry.input_text, None)
+    step_input = (entry.input, entry.input_text, None)
     exited = _went_well(text, None, variables)
     return (
         entered,
-        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, given),
+        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, step_input),
         Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
         Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
     )
@@ -170,25 +170,25 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     step = entry.step
     if isinstance(step, TaskState) and step.input is None:
         return _scheduled(facts, state, strand, entry, 0)
-    given = constructed_input(facts, state, entry, state.last + 1)
+    step_input = constructed_input(facts, state, entry, state.last + 1)
     if isinstance(step, FailState):
-        data = Data(facts, state, step, given[0], entry.id, 0)
-        code, detail = (said(each, data, state.last + 1) for each in (step.code, step.detail))
+        data = Data(facts, state, step, step_input[0], entry.id, 0)
+        code, detail = (text_of(each, data, state.last + 1) for each in (step.code, step.detail))
         check_size(facts, code, detail)
         return (failed(state, strand, entry, code, detail),)
-    return _started(facts, state, strand, entry, given, 0)
+    return _started(facts, state, strand, entry, step_input, 0)
 
 
 def _started(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, given: tuple[Any, str], retries: int
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step_input: tuple[Any, str], retries: int
 ) -> Events:
-    """Return the event that starts a state with its input *given*, for the first time or once more."""
+    """Return the event that starts a state with its input *step_input*, for the first time or once more."""
     step = entry.step
     number = state.last + 1
     mark: int | None = None
     seconds: int | None = None
     items: list[Any] | None = None
-    data = Data(facts, state, state_of(entry), given[0], entry.id, retries)
+    data = Data(facts, state, state_of(entry), step_input[0], entry.id, retries)
     if isinstance(step, ChoiceState):
         mark = chosen_branch(step, data, number)
     elif isinstance(step, WaitState):
@@ -196,12 +196,12 @@ def _started(
     elif isinstance(step, MapState):
         items = elements_of(step, data, number)
     detail = events.detail(
-        input=given[1],
+        input=step_input[1],
         items=None if items is None else canonical(items),
         seconds=None if seconds is None else str(seconds),
         retryCount=str(retries) if retries else None,
     )
-    value = (*given, items)
+    value = (*step_input, items)
     return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
 
 
