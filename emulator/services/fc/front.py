@@ -11,10 +11,10 @@ from emulator.kernel.interfering import Subject
 from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
+from emulator.services.fc.capacity import unavailable
 from emulator.services.fc.catalog import account_operations, resource_operations
 from emulator.services.fc.catalog import operations as catalog
 from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body, qualifier_of
-from emulator.services.fc.dialects import unavailable
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
