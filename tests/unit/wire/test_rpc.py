@@ -152,6 +152,16 @@ def test_who_gets_xml(headers, parameters, is_xml):
     assert answer.body.startswith(b"<?xml") is is_xml
 
 
+def test_a_call_that_was_named_for_faults_is_not_looked_up_again():
+    """What the request names is read once."""
+    bench = Bench()
+    call = bench.call(Name="n")
+    bench.front.subject(call)
+    bench.front.operations = Actions(())
+
+    assert json.loads(bench.front.handle(call).body)["Name"] == "n"
+
+
 @pytest.mark.parametrize(
     ("parameters", "code"),
     [
