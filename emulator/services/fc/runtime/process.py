@@ -268,13 +268,13 @@ class InstanceProcess(ABC):
         self._lost = True
 
 
-class Launcher(Protocol):
+class Launcher(ABC):
     """Starts the processes of one family of runtimes."""
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Prepare in the background, so that the first launch is quick."""
-        ...
 
+    @abstractmethod
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
     ) -> InstanceProcess:
@@ -282,11 +282,10 @@ class Launcher(Protocol):
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
         """
-        ...
 
+    @abstractmethod
     async def close(self) -> None:
-        """End every process that was launched and release what `warm_up` prepared."""
-        ...
+        """End every process that was launched, unless its forker does, and release what `warm_up` prepared."""
 
 
 @frozen
