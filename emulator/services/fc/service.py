@@ -118,8 +118,8 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, admission, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
+        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(
