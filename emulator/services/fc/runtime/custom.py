@@ -21,7 +21,6 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
     PortBusy,
-    StreamedBody,
 )
 from emulator.services.fc.runtime.process import (
     Answer,
@@ -44,6 +43,7 @@ from emulator.services.fc.runtime.program import (
     wait_until_well,
 )
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 STATUS_FIELD = "x-fc-status"
 """The answer's field for whether an event was handled; the HTTP status does not count."""

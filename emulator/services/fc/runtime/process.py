@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation, StreamedBody
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
 """``load`` makes an agent import the handler's code and do nothing else; the first call reports what goes wrong."""
