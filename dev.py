@@ -48,10 +48,20 @@ CHECKS = (
 )
 
 GATES: tuple[tuple[float, str], ...] = (
-    (98.0, "emulator/auth/*"),
-    (83.0, "emulator/*"),
+    (100.0, "emulator/auth/*"),
+    (100.0, "emulator/wire/*"),
+    (100.0, "emulator/services/*/codec.py,emulator/services/*/*/codec.py,emulator/oss/codec.py,emulator/oss/model.py"),
+    (
+        100.0,
+        "emulator/services/mns/*/model.py,emulator/services/mns/queues/visibility.py,"
+        "emulator/services/mns/topics/publishing.py",
+    ),
+    (84.0, "emulator/*"),
 )
-"""Per cent of lines and branches that the unit tests and the recorded requests must run, in which files."""
+"""Per cent of lines and branches that the unit tests and the recorded requests must run, in which files.
+
+Signatures, dialects, codecs and the pure rules of MNS: all of them. All files together: as measured, the aim is 95 %.
+"""
 
 GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
 """The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""

@@ -28,6 +28,7 @@ from emulator.services.fc.asynchronous.model import (
     Attempt,
     Policy,
     Status,
+    check_task_id,
     destination_of,
     event_detail,
     expires_at,
@@ -36,7 +37,6 @@ from emulator.services.fc.asynchronous.model import (
     refused,
 )
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
-from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker

@@ -12,9 +12,8 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Struct, check_if_match
+from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -29,8 +28,6 @@ from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
-
-_ALL = Slice(limit=1_000_000)
 
 
 class TriggerWatcher:
@@ -252,7 +249,7 @@ class Triggers:
         """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
         self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
-            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
+            for other in self._store.some(tenant, trigger.service, trigger.function):
                 if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
                     raise FcError(
                         "TriggerAlreadyExists",
