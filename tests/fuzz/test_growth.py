@@ -21,7 +21,7 @@ from emulator.services.mns.queues import codec as message_wire
 from emulator.services.mns.topics import codec as topic_wire
 from emulator.services.mns.topics.model import read_endpoint
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import parse_source
+from emulator.services.workflow.languages.fdl.mappings import parse_source
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
 from emulator.wire.xml import parse as parse_xml

@@ -164,8 +164,8 @@ class FcFront:
 
         Raises: PathNotSupported.
         """
-        if call.found is not None:
-            routed: Operation = call.found
+        if call.declared is not None:
+            routed: Operation = call.declared
             return routed
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
@@ -175,7 +175,7 @@ class FcFront:
             raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
         operation, path = match
         call.path = path if request.path.isascii() and "%" not in request.path else _readable(path)
-        call.found = operation
+        call.declared = operation
         return operation
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------
