@@ -20,8 +20,7 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
 from emulator.console import front as console_front
-from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
-from emulator.console.sessions import Sessions
+from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
@@ -39,15 +38,9 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab import bench_admin, effect_admin
 from emulator.lab.bench import Bench
-from emulator.lab.checkpoints import operations as checkpoint_operations
-from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
-from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
-from emulator.lab.effects import EffectLog
 from emulator.lab.service import Lab
-from emulator.lab.standstill import Standstill
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database, Schema, migrate
@@ -161,28 +154,32 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        self._lab = lab = self._make_lab(services)
-        console: list[Part] = []
+        self._lab = lab = Lab(
+            database,
+            self._clock,
+            timers,
+            services,
+            bench=self._bench,
+            requests=self._open_requests,
+            journal=self._journal,
+            tenant=self.tenant,
+            work=work,
+            schemas=_SCHEMAS,
+        )
+        parts: list[Part] = [*services.admin(), (lab, lab_admin), (self._pipeline.refusals, gateway_errors)]
         if self.config.console:
             front = self._console(services, lab)
             fronts["console"] = front
-            console = [(front, console_front)]
+            parts.append((front, console_front))
         self._tend_file(database, work)
-        self._standstill = Standstill(services, lab.time, timers)
-        self._kept = kept = self._checkpoints(lab, services, work)
-        parts = [
-            (lab, lab_admin),
-            (self._bench, bench_admin),
-            (self._effects(), effect_admin),
-            (self._pipeline.refusals, gateway_errors),
-            (kept, checkpoint_operations),
-        ]
-        admin.add([*services.admin(), *parts, *console])
+        lab.effects.start()
+        self._closing.callback(lab.effects.close)
+        admin.add(parts)
         loaded.set_result(None)
         self._is_loaded = True
-        await services.seeds.deploy(self._surroundings())
+        await services.declared.deploy(self._surroundings())
         services.arm_faults()
-        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
+        self._background.spawn(services.declared.ready(self._surroundings()), "hooks")
         renew()
 
     def _surroundings(self) -> dict[str, str]:
@@ -197,39 +194,6 @@ class Emulator:
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
         }
 
-    def _checkpoints(self, lab: Lab, services: "Composition", work: Path) -> StateCheckpoints:
-        """Return what keeps the whole state under names."""
-        return StateCheckpoints(
-            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
-            self._database,
-            self._clock,
-            lab.time,
-            services,
-            self._standstill,
-            self.tenant,
-            memory=self._bench,
-            resumed=self._journal.mark,
-        )
-
-    def _make_lab(self, services: "Composition") -> Lab:
-        """Return what tests need, over all services."""
-        return Lab(
-            self._database,
-            self._clock,
-            self._timers,
-            watch=self._open_requests.watch,
-            observed=[self._open_requests, *services.activities()],
-            conditions=services.conditions(),
-            moved=lambda: services.clock_moved(self._clock),
-        )
-
-    def _effects(self) -> EffectLog:
-        """Return the log of causes and effects, which is kept from now on."""
-        effects = EffectLog(self._database, self._journal)
-        effects.start()
-        self._closing.callback(effects.close)
-        return effects
-
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port)
@@ -237,7 +201,7 @@ class Emulator:
         def about() -> dict[str, Any]:
             return self.health() | {"http": self.http_url, "commits": self._database.commits}
 
-        def load(bridge: Bridge) -> WsgiApplication:
+        def load(bridge: Bridge) -> Pages:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
             return make_application(
@@ -246,7 +210,12 @@ class Emulator:
             )
 
         front = ConsoleFront(
-            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+            self._ids,
+            sessions,
+            load,
+            self._database.watchers.add,
+            lambda: self._database.commits,
+            services.function_log,
         )
         self._closing.callback(front.close)
         return front
@@ -452,11 +421,10 @@ class Emulator:
         The clock goes back to the machine's with everything.
         """
         if not any(scope.values()) and self._clock.is_adjusted:
-            async with self._standstill():
-                self._lab.time.reset()
+            await self._lab.reset_clock()
         done = await self.services.reset(scope)
         if not any(scope.values()):
-            await self.services.seeds.deploy(self._surroundings())
+            await self.services.declared.deploy(self._surroundings())
             self.services.arm_faults()
         return done
 
@@ -464,11 +432,7 @@ class Emulator:
         """Forget an account, its key and all that it has made; return whether there was one."""
         if not self.services.accounts.remove(account):
             return False
-        from emulator.lab.departures import remove_rows  # seldom needed
-
-        async with self._standstill() as gone:
-            remove_rows(self._database, AccountId(account))
-        await self._kept.release(gone)
+        await self._lab.remove_account(AccountId(account))
         return True
 
     def stop_soon(self) -> None:

@@ -14,16 +14,13 @@ from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
-from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
-from emulator.adapters.roles import AssumableRoles, RoleKeys
+from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
-from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.declared import Declared
 from emulator.deploy.records import Deployments, DeploymentsFront
-from emulator.deploy.seeds import Seeds
-from emulator.deploy.shapes import Part as FilePart
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -66,10 +63,12 @@ from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
+from emulator.storage.folder import secret_files
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.console.view import Perform, View
+    from emulator.deploy.shapes import Part as FilePart
 
 _log = logging.getLogger(__name__)
 
@@ -107,9 +106,8 @@ class Composition:
         self._tenant = tenant
         self._journal = journal
         self._ids = ids
-        self._declared = Declarations(config, tenant)
-        self.seeds = Seeds(config, tenant, clock)
-        self._faults = [_fault(part) for part in self.seeds.faults]
+        self.declared = Declared(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.declared.faults]
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -126,6 +124,7 @@ class Composition:
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
             time=self._function_time,
+            confined=(Path.home(), *secret_files(config.state)) if config.isolate else (),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
@@ -200,7 +199,7 @@ class Composition:
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
         self._messages.start()
-        self._declared.apply(self._messages)
+        self.declared.apply_messaging(self._messages)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -217,7 +216,7 @@ class Composition:
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
-        await self.seeds.apply(self._access, self._objects, self._workflow)
+        await self.declared.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -282,7 +281,7 @@ class Composition:
                 await self._seed()
             case "mns":
                 self._messages.reset()
-                self._declared.apply(self._messages)
+                self.declared.apply_messaging(self._messages)
             case "ram":
                 self._access.reset()
                 await self._seed()
@@ -301,7 +300,7 @@ class Composition:
         self._bench.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
-        self._declared.apply(self._messages)
+        self.declared.apply_messaging(self._messages)
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
@@ -369,7 +368,6 @@ class Composition:
             workflow=self._workflow,
             objects=self._objects,
             lab=lab,
-            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,
@@ -392,7 +390,7 @@ class Composition:
         yield from workflow_admin.metrics(self._workflow)
 
 
-def _fault(part: FilePart) -> Rule:
+def _fault(part: "FilePart") -> Rule:
     """Read a fault of the configuration.
 
     Raises: ConfigError.

@@ -14,7 +14,7 @@ from jinja2 import Environment
 
 from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.render.tree_view import OUTCOMES
+from emulator.cli.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
@@ -119,7 +119,7 @@ def _marked(tree):
 
 
 def _headings(tree):
-    """Yield headings: of tuples given to ``say_table``, and keys of the tables given to ``show_table``."""
+    """Yield headings: of tuples for ``say_table`` and ``show_rows``, and keys of the tables for ``show_table``."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -128,7 +128,7 @@ def _headings(tree):
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table"}:
+        if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table", "show_rows"}:
             continue
         for argument in node.args[:2]:
             value = constants.get(argument.id, argument) if isinstance(argument, ast.Name) else argument

@@ -7,12 +7,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from emulator import keyfile
-from emulator.auth import fc, mns, rpc
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
@@ -136,9 +134,9 @@ class Client:
         except CallRefused:
             raise
         except CommandFailed:
-            given, self._found_keys = self.keys.access_key_id, self._given_over
+            refused, self._found_keys = self.keys.access_key_id, self._given_over
             self._given_over = None
-            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=given))
+            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
     def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
         """Return what `health` does, of whichever emulator answers.
@@ -204,10 +202,7 @@ class Client:
         Raises: NoEmulator, CallRefused.
         """
         body = json.dumps(content or {}).encode() if method == "POST" else b""
-        reply = self._send(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body, CALL_TIMEOUT_S)
-        if reply.status != 200:
-            raise self.explained(_refusal(reply))
-        return reply.json()
+        return self._admin(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body)
 
     def admin_bytes(self, page: str, **query: str) -> bytes:
         """Return what an admin page answers, whole.
@@ -222,7 +217,10 @@ class Client:
         Raises: NoEmulator, CallRefused.
         """
         headers = {**self._admin_headers(), "Content-Type": "application/octet-stream"}
-        reply = self._send("PUT", _target(f"/_localyun/{page}", query), headers, content, CALL_TIMEOUT_S)
+        return self._admin("PUT", _target(f"/_localyun/{page}", query), headers, content)
+
+    def _admin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        reply = self._send(method, target, headers, body, CALL_TIMEOUT_S)
         if reply.status != 200:
             raise self.explained(_refusal(reply))
         return reply.json()
@@ -286,6 +284,8 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        from emulator.auth import rpc  # a command signs in one way only
+
         signed = rpc.signed_parameters(
             "POST",
             {"Action": action, "Version": version, "RegionId": self.keys.region, **parameters},
@@ -308,10 +308,9 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, path, Headers(complete.items()), body)
-        complete["Authorization"] = fc.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        reply = self._send(method, path, complete, body, timeout_s)
+        from emulator.auth import fc  # a scheme is loaded by the call that signs with it
+
+        reply = self._signed(fc.authorization, method, path, body, headers, timeout_s)
         if reply.status >= 300:
             raise self.explained(_refusal(reply))
         return reply
@@ -325,10 +324,9 @@ class Client:
 
         Raises: NoEmulator.
         """
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, target, Headers(complete.items()), body)
-        complete["Authorization"] = mns.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        return self._send(method, target, complete, body, timeout_s)
+        from emulator.auth import mns  # a scheme is loaded by the call that signs with it
+
+        return self._signed(mns.authorization, method, target, body, headers, timeout_s)
 
     def objects(
         self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
@@ -339,12 +337,23 @@ class Client:
         """
         from emulator.auth import oss  # for files with buckets only
 
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, target, Headers(complete.items()), body)
-        complete["Authorization"] = oss.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        return self._send(method, target, complete, body, timeout_s)
+        return self._signed(oss.authorization, method, target, body, headers, timeout_s)
 
     # --- the wire ------------------------------------------------------------------------------------------------
+
+    def _signed(
+        self,
+        authorization: Callable[[Request, str, str], str],
+        method: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout_s: float | None,
+    ) -> Reply:
+        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, target, Headers(complete.items()), body)
+        complete["Authorization"] = authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
+        return self._send(method, target, complete, body, timeout_s)
 
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
@@ -433,6 +442,8 @@ def _kept(config: Config) -> InstallationKeys | None:
 
 def pause(seconds: float) -> None:
     """Do nothing for *seconds*."""
+    from threading import Event  # few commands wait
+
     Event().wait(seconds)
 
 

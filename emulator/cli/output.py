@@ -6,13 +6,18 @@ looked up when a parser is built, and headings of tables when they are printed. 
 services and the server's log stay English.
 """
 
+from __future__ import annotations
+
 import gettext
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False  # as in `emulator.cli.main`
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 DONE = 0
 FAILED = 1
@@ -71,10 +76,19 @@ def catalogue() -> gettext.NullTranslations:
 
     A terminal whose encoding has no Chinese characters gets English.
     """
+    if _is_english():
+        return gettext.NullTranslations()
     translations = gettext.translation(DOMAIN, FOLDER, fallback=True)
     if isinstance(translations, gettext.GNUTranslations) and not _can_be_shown():
         return gettext.NullTranslations()
     return translations
+
+
+def _is_english() -> bool:
+    """Whether no other language is asked for, in the order in which gettext looks; it would load ``locale`` to see."""
+    names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
+    wanted = next(filter(None, names), "C")
+    return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
 
 
 def is_translated() -> bool:
@@ -95,7 +109,7 @@ def _can_be_shown() -> bool:
     return True
 
 
-Fields = dict[str, Any]
+Fields: TypeAlias = "dict[str, Any]"
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
 
 _IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})
@@ -205,6 +219,15 @@ def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[
     return DONE
 
 
+def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequence[object]], value: object) -> int:
+    """Print *rows* under *headings*, or *value* as JSON."""
+    if wants_json(arguments):
+        say_json(value)
+    else:
+        say_table(headings, rows)
+    return DONE
+
+
 def _cell(value: object) -> object:
     return short(value, _CELL_WIDTH) if isinstance(value, str) else value
 
@@ -225,3 +248,17 @@ def readable(name: str, value: object) -> object:
     if isinstance(value, list):
         return ", ".join(f"{item['Name']}={item['Value']}" if "Name" in item else _json(item) for item in value)
     return value
+
+
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
+
+
+def duration(span_ms: int) -> str:
+    """Return a span as the admin API reads it: ``1h30m``, ``5s``, ``20ms``."""
+    if span_ms < 1000:
+        return f"{max(0, span_ms)}ms"
+    text, left = "", span_ms
+    for size, unit in _UNITS:
+        if left >= size:
+            text, left = f"{text}{left // size}{unit}", left % size
+    return text

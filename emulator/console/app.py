@@ -6,21 +6,71 @@ answers with its content alone; otherwise the content stands in the frame with n
 
 import gettext
 import logging
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from flask import Flask, current_app, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.test import run_wsgi_app
 
+from emulator.console.front import Pages, Sessions
 from emulator.console.json_view import body, tree
 from emulator.console.pages import BLUEPRINTS
 from emulator.console.pages.shared import link
-from emulator.console.sessions import Sessions
 from emulator.console.view import View
-from emulator.console.wsgi import SESSION
+from emulator.http.message import Request, Response
 from emulator.kernel.errors import ServiceError
+
+SESSION = "localyun.session"
+"""Key of the WSGI environment: the session the request belongs to."""
+
+
+def run(
+    application: Callable[..., Any],
+    request: Request,
+    session: str,
+    prefix: str,
+    extra: Iterable[tuple[str, str]],
+) -> Response:
+    """Return the answer of the WSGI *application*, with *extra* headers; static files may be kept by the browser."""
+    environ = _environment(request, session, prefix)
+    content, status, headers = run_wsgi_app(application, environ, buffered=True)
+    pairs = [(name, value) for name, value in headers.items() if name.lower() not in {"content-length", "connection"}]
+    names = {name.lower() for name, _ in pairs}
+    pairs += [(name, value) for name, value in extra if name.lower() not in names]
+    return Response(int(status.partition(" ")[0]), b"".join(content), pairs)
+
+
+def _environment(request: Request, session: str, prefix: str) -> dict[str, Any]:
+    host, _, port = (request.headers.get("host") or "localhost").rpartition(":")
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": prefix,
+        "PATH_INFO": request.decoded_path.removeprefix(prefix).encode("utf-8", "surrogateescape").decode("latin-1"),
+        "QUERY_STRING": request.query or "",
+        "SERVER_NAME": host or "localhost",
+        "SERVER_PORT": port if port.isdigit() else "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": request.headers.get("content-type"),
+        "CONTENT_LENGTH": str(len(request.body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": request.scheme,
+        "wsgi.input": BytesIO(request.body),
+        "wsgi.errors": BytesIO(),
+        "wsgi.multithread": False,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        SESSION: session,
+    }
+    for name, value in request.headers.pairs:
+        key = name.upper().replace("-", "_")
+        if key not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
+            environ.setdefault(f"HTTP_{key}", value)
+    return environ
+
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +118,8 @@ COMING = (
 _LOCALE = Path(__file__).with_name("locale")
 
 
-def make_application(view: View, sessions: Sessions) -> Callable[..., Any]:
-    """Return the WSGI application over *view*."""
+def make_application(view: View, sessions: Sessions) -> Pages:
+    """Return what answers requests for pages about *view*."""
     app = Flask("emulator.console", static_folder="static", template_folder="templates")
     app.config.update(PROPAGATE_EXCEPTIONS=False, TRAP_HTTP_EXCEPTIONS=False, MAX_CONTENT_LENGTH=8 * 1024 * 1024)
     app.extensions["view"] = view
@@ -91,7 +141,7 @@ def make_application(view: View, sessions: Sessions) -> Callable[..., Any]:
         app.register_blueprint(blueprint)
     app.add_url_rule("/language/<language>", "language", _set_language, methods=["POST"])
     app.add_url_rule("/theme/<theme>", "theme", _set_theme, methods=["POST"])
-    return app
+    return partial(run, app)
 
 
 @cache

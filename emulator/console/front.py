@@ -3,23 +3,85 @@
 Pages are made by a Flask application in a thread of its own, imported on the first request for one. It reads and does
 everything by calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change``
 whenever something has been committed, at most five times a second.
+
+A browser is let in by a link that works once and for a minute, then by a cookie, and every form carries a token.
 """
 
 import asyncio
+import hmac
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from inspect import isawaitable
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.console.sessions import LINK_S, Sessions
 from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
+from emulator.kernel.clock import Clock
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
+
+LINK_S = 60
+"""How long a link works."""
+
+SESSION_S = 7 * 24 * 3600
+"""How long a cookie is good, at most until the emulator stops."""
+
+_MOST_SESSIONS = 1_000
+
+
+class Sessions:
+    """Links and cookies of one run of the emulator; nothing of them is stored. Times are real, not the emulator's."""
+
+    def __init__(self, clock: Clock, ids: Ids, port: int) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._secret = ids.secret(32)
+        self._links: dict[str, float] = {}
+        self._sessions: dict[str, float] = {}
+        self.cookie_name = f"localyun_console_{port}"
+        """Cookies do not tell ports apart, so two emulators on one machine need two names."""
+
+    def new_link(self) -> str:
+        """Return the key of a link that opens the console once."""
+        now = self._clock.monotonic()
+        self._links = {key: until for key, until in self._links.items() if until > now}
+        key = self._ids.secret(24).hex()
+        self._links[key] = now + LINK_S
+        return key
+
+    def enter(self, key: str) -> str | None:
+        """Use a link up and return the value of a new cookie; None when the link is unknown, used or too old."""
+        now = self._clock.monotonic()
+        if self._links.pop(key, 0.0) <= now:
+            return None
+        self._sessions = {value: until for value, until in self._sessions.items() if until > now}
+        if len(self._sessions) >= _MOST_SESSIONS:
+            self._sessions.clear()
+        value = self._ids.secret(32).hex()
+        self._sessions[value] = now + SESSION_S
+        return value
+
+    def is_open(self, cookies: str) -> str | None:
+        """Return the session that a Cookie header names, None when it names none that is open."""
+        for part in cookies.split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == self.cookie_name and self._sessions.get(value, 0.0) > self._clock.monotonic():
+                return value
+        return None
+
+    def form_token(self, session: str) -> str:
+        """Return the token that forms of a session carry against posts of other sites."""
+        return hmac.new(self._secret, session.encode(), sha256).hexdigest()
+
+    def is_form_token(self, session: str, token: str) -> bool:
+        """Whether *token* is that of *session*."""
+        return hmac.compare_digest(self.form_token(session).encode(), token.encode("utf-8", "replace"))
+
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +89,7 @@ PREFIX = "/_localyun/console"
 
 _PAGE_S = 30.0
 _EVERY_S = 0.2
-"""Changes are told this seldom at the most."""
+"""The shortest time between two events about changes."""
 
 _HEARTBEAT_S = 15.0
 
@@ -46,7 +108,8 @@ _HEADERS = (
 )
 
 
-WsgiApplication = Callable[..., Any]
+Pages = Callable[[Request, str, str, Iterable[tuple[str, str]]], Response]
+"""Answers a request of a session below a prefix, with further headers."""
 
 
 class Bridge:
@@ -71,7 +134,7 @@ class Bridge:
 class ConsoleFront:
     """Serves ``/_localyun/console/``.
 
-    *load* makes the WSGI application, in the console's thread, when the first page is asked for; *watch* takes a
+    *load* makes the pages, in the console's thread, when the first page is asked for; *watch* takes a
     function to call after each change of the state, and returns one that stops that; *commits*
     counts these changes; *log* yields the end of a
     function's log and what it writes from now on.
@@ -84,7 +147,7 @@ class ConsoleFront:
         self,
         ids: Ids,
         sessions: Sessions,
-        load: Callable[[Bridge], WsgiApplication],
+        load: Callable[[Bridge], Pages],
         watch: Callable[[Callable[[], None]], Callable[[], None]],
         commits: Callable[[], int],
         log: Callable[[str], AsyncIterator[bytes]],
@@ -95,7 +158,7 @@ class ConsoleFront:
         self._watch = watch
         self._commits = commits
         self._log = log
-        self._application: WsgiApplication | None = None
+        self._application: Pages | None = None
         self._thread: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
@@ -191,9 +254,7 @@ class ConsoleFront:
         """Make a page; in the console's thread."""
         if self._application is None:
             self._application = self._load(bridge)
-        from emulator.console.wsgi import run  # with Flask, on the first request
-
-        return run(self._application, request, session, PREFIX, _HEADERS)
+        return self._application(request, session, PREFIX, _HEADERS)
 
     async def _changes(self, since: str) -> AsyncIterator[bytes]:
         """Yield an event for changes after the one with the number *since*, which the page has seen."""

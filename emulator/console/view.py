@@ -14,7 +14,6 @@ from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.lab.bench import Bench
 from emulator.lab.service import Lab
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.admin import FunctionAdmin
@@ -54,7 +53,6 @@ class View:
         workflow: Workflow,
         objects: LazyStorage,
         lab: Lab,
-        bench: Bench,
         journal: Journal,
         clock: Clock,
         about: Callable[[], Row],
@@ -68,7 +66,7 @@ class View:
         self.workflow = workflow
         self.objects = objects
         self.lab = lab
-        self.bench = bench
+        self.bench = lab.bench
         self.journal = journal
         self._clock = clock
         self._about = about
@@ -117,10 +115,10 @@ class View:
 
     def search(self, text: str) -> list[Row]:
         """Return what is called like *text*, or has that id: ``kind``, ``name``, and what its page is called by."""
-        found = list(self.call(lambda: list(self._search(text))))
-        if not found and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
-            found.append({"kind": "request", "name": text})
-        return found
+        results = list(self.call(lambda: list(self._search(text))))
+        if not results and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
+            results.append({"kind": "request", "name": text})
+        return results
 
     def _has_trace(self, id: str) -> bool:
         try:

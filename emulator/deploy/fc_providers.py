@@ -15,7 +15,6 @@ from emulator.deploy.provider import (
     Identity,
     Immutable,
     ResourceProvider,
-    is_not_there,
     same,
 )
 from emulator.kernel.crc64 import checksum
@@ -28,25 +27,6 @@ def path_of(template: str, identity: Identity) -> str:
     return template.format(*(quote(part, safe="") for part in identity))
 
 
-def get(api: ApiClient, path: str) -> Content | None:
-    """Return what GET shows, None when it is not there."""
-    try:
-        return api.functions("GET", path)
-    except Refused as error:
-        if is_not_there(error):
-            return None
-        raise
-
-
-def remove(api: ApiClient, path: str) -> None:
-    """DELETE, also what is gone already."""
-    try:
-        api.functions("DELETE", path)
-    except Refused as error:
-        if not is_not_there(error):
-            raise
-
-
 def with_code(resource: Resource) -> Resource:
     """Return a resource whose properties hold its package."""
     if resource.package is None:
@@ -55,11 +35,16 @@ def with_code(resource: Resource) -> Resource:
     return replace(resource, properties={**resource.properties, "code": code})
 
 
+def has_other_code(resource: Resource, actual: ActualState) -> bool:
+    """Whether a resource comes with a package that is not the one in the emulator."""
+    return resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum"))
+
+
 _EXACT = frozenset({"environmentVariables", "additionalVersionWeight"})
 """Maps whose keys are the user's: one that is there too many counts as a difference."""
 
 
-class Plain:
+class _Rest(ResourceProvider):
     """What is made by POST to a collection and changed by PUT to itself.
 
     *fixed* are the properties that cannot be changed, *as_text* those that travel as JSON text.
@@ -80,46 +65,34 @@ class Plain:
         self._item = item
         self._name = name
         self._keeps = keeps
-        self._fixed = fixed
+        self.fixed = fixed
         self._as_text = as_text
         self._shows = shows or {}
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return what GET shows."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
         del attributes
-        shown = get(api, path_of(self._item, identity))
-        return None if shown is None else ActualState(self._opened(shown))
+        return self._opened(api.functions("GET", path_of(self._item, identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """POST it."""
         body = {self._name: resource.identity[-1], **self._body(resource)}
         return ActualState(self._opened(api.functions("POST", path_of(self._collection, resource.identity), body)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """PUT what may change."""
         del actual
-        body = {name: value for name, value in self._body(resource).items() if name not in self._fixed}
+        body = {name: value for name, value in self._body(resource).items() if name not in self.fixed}
         return ActualState(self._opened(api.functions("PUT", path_of(self._item, resource.identity), body)))
 
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """DELETE it."""
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         del attributes
-        remove(api, path_of(self._item, identity))
+        api.functions("DELETE", path_of(self._item, identity))
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare property by property."""
-        return any(
-            not same(wanted, actual.content.get(name), exact=name in _EXACT)
-            for name, wanted in resource.properties.items()
-            if name != "code"
-        )
+    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
+        return name == "code" or same(wanted, actual.content.get(name), exact=name in _EXACT)
 
     def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare what cannot be changed."""
-        return any(not same(resource.properties.get(name), actual.content.get(name)) for name in self._fixed)
+        return any(not same(resource.properties.get(name), actual.content.get(name)) for name in self.fixed)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep what can be written."""
         del api
         kept = {name: actual.content[name] for name in self._keeps if actual.content.get(name) is not None}
         return replace(resource, properties=kept, package=None)
@@ -130,7 +103,6 @@ class Plain:
         self.update(api, replace(saved, properties={**emptied, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return ids and addresses."""
         flat = {**actual.content, **(actual.content.get("httpTrigger") or {})}
         return {name: str(flat[member]) for name, member in self._shows.items() if flat.get(member) is not None}
 
@@ -150,37 +122,32 @@ class Plain:
 
 
 def _empty(value: Any) -> Any:
-    if isinstance(value, (str, list, dict)):
-        return type(value)()
-    return value
+    return type(value)() if isinstance(value, (str, list, dict)) else value
 
 
-class Function(Plain):
-    """A function: its code goes along when it is another than the one that is there."""
+class _Function(_Rest):
+    """A function: its code goes along when it has changed, which its checksum says."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """POST settings and code."""
         return super().create(api, with_code(resource))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """PUT settings, and the code when it has changed."""
-        changed = resource.package is None or checksum(resource.package) != str(actual.content.get("codeChecksum"))
+        changed = resource.package is None or has_other_code(resource, actual)
         return super().update(api, with_code(resource) if changed else resource, actual)
 
     def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare settings, and code by its checksum."""
-        if resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum")):
-            return True
-        return super().differs(resource, actual)
+        return has_other_code(resource, actual) or super().differs(resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep the settings and the code."""
+        settings = super().saved(api, resource, actual)
         if str(actual.content.get("runtime", "")).startswith("custom-container"):
-            return super().saved(api, resource, actual)  # its code is an image
+            return settings  # its code is an image
         location = api.functions("GET", path_of(self._item, resource.identity) + "/code")
-        package = api.download(str(location["url"])) if location.get("url") else None
-        return replace(super().saved(api, resource, actual), package=package)
+        return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 
+
+_ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
+"""What provisioned instances have when nothing is said."""
 
 _SHOWN_ONLY = frozenset(
     {
@@ -191,86 +158,68 @@ _SHOWN_ONLY = frozenset(
 """Members of answers that no PUT takes."""
 
 
-class Setting:
-    """A configuration that is put on a function: made and changed alike by PUT.
+class _Setting(ResourceProvider):
+    """A configuration of a function: created and changed alike by PUT.
 
-    Where the API has no DELETE, *off* is the body that undoes it.
+    Where the API has no DELETE, *off* is the body that undoes it, and one that is off does not exist; *unset* holds
+    members that an answer leaves out.
     """
 
-    def __init__(self, item: str, off: Content | None = None) -> None:
+    def __init__(self, item: str, off: Content | None = None, unset: Content | None = None) -> None:
         self._item = item
         self._off = off
+        self._unset = unset or {}
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return what GET shows; one that is off is none."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         del attributes
-        shown = get(api, path_of(self._item, identity))
-        if shown is None or (self._off is not None and all(shown.get(key) == off for key, off in self._off.items())):
-            return None
-        return ActualState(shown)
+        shown = api.functions("GET", path_of(self._item, identity))
+        is_off = self._off is not None and all(shown.get(key) == off for key, off in self._off.items())
+        return (
+            None if is_off else {**self._unset, **{name: value for name, value in shown.items() if value is not None}}
+        )
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """PUT it."""
         return ActualState(api.functions("PUT", path_of(self._item, resource.identity), resource.properties))
 
-    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """PUT it."""
-        del actual
-        return self.create(api, resource)
-
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """DELETE it or switch it off."""
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         del attributes
         path = path_of(self._item, identity)
         if self._off is None:
-            remove(api, path)
-        elif get(api, path) is not None:
+            api.functions("DELETE", path)
+        else:
+            api.functions("GET", path)  # refused when it does not exist
             api.functions("PUT", path, self._off)
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare property by property; the default target is what the API calls it in one of two places."""
-        shown = dict(actual.content)
-        if "defaultTarget" in shown:
-            shown["target"] = shown["defaultTarget"]
-        return not same(dict(resource.properties), shown)
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Everything can be changed."""
-        del resource, actual
-        return False
+    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
+        shown = _with_target(actual.content)
+        return same(wanted, shown.get(name))
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep all that a PUT takes."""
         del api
-        shown = {name: value for name, value in actual.content.items() if value is not None and name not in _SHOWN_ONLY}
-        if "defaultTarget" in actual.content:
-            shown["target"] = actual.content["defaultTarget"]
-        return replace(resource, properties=shown)
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """PUT what was there."""
-        self.update(api, saved, actual)
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        """There are none."""
-        del actual
-        return {}
+        shown = _with_target(actual.content)
+        kept = {name: value for name, value in shown.items() if value is not None and name not in _SHOWN_ONLY}
+        return replace(resource, properties=kept)
 
 
-class Version(Immutable):
+def _with_target(shown: Content) -> Content:
+    """Return a setting with its ``target``, which the API calls ``defaultTarget`` in one of two places."""
+    return shown | {"target": shown["defaultTarget"]} if "defaultTarget" in shown else shown
+
+
+class _Version(Immutable):
     """A published version: shown by its number, never changed."""
 
     def __init__(self, versions: str) -> None:
         self._versions = versions
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return the version that was noted."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
+        """Return the version that was recorded."""
         number = attributes.get("VersionId")
         if not number:
             return None
-        shown = get(api, f"{path_of(self._versions, identity)}?startKey={number}&limit=1")
-        rows = (shown or {}).get("versions") or []
-        return ActualState(rows[0]) if rows and rows[0].get("versionId") == number else None
+        shown = api.functions("GET", f"{path_of(self._versions, identity)}?startKey={number}&limit=1")
+        rows = shown.get("versions") or []
+        return dict(rows[0]) if rows and rows[0].get("versionId") == number else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Publish; when nothing has changed since the newest version, that one is it."""
@@ -285,35 +234,29 @@ class Version(Immutable):
                 raise
             return ActualState(newest[0], False)
 
-    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """A version stays what it is."""
-        del api, resource
-        return actual
-
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Remove the version that was noted."""
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         if number := attributes.get("VersionId"):
-            remove(api, f"{path_of(self._versions, identity)}/{number}")
+            api.functions("DELETE", f"{path_of(self._versions, identity)}/{number}")
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return the number."""
         return {"VersionId": str(actual.content.get("versionId", ""))}
 
 
-class Layer:
-    """A layer: each change publishes a version, and every version published here is taken away with it."""
+class _Layer(ResourceProvider):
+    """A layer: each change publishes a version, and every version published here is removed with it."""
 
     def __init__(self, versions: str) -> None:
         self._versions = versions
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return the version that was noted."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
+        """Return the version that was recorded."""
         number = attributes.get("Version")
-        shown = get(api, f"{path_of(self._versions, identity)}/{number}") if number else None
-        return None if shown is None else ActualState({**shown, "versions": attributes.get("Versions", number)})
+        if not number:
+            return None
+        shown = api.functions("GET", f"{path_of(self._versions, identity)}/{number}")
+        return {**shown, "versions": attributes.get("Versions", number)}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Publish a version."""
         body = with_code(resource).properties
         return ActualState(api.functions("POST", path_of(self._versions, resource.identity), body))
 
@@ -323,33 +266,25 @@ class Layer:
         return ActualState({**made, "versions": f"{actual.content.get('versions')},{made['version']}"})
 
     def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Remove every version published by this deployment."""
-        for number in attributes.get("Versions", "").split(","):
-            if number:
-                remove(api, f"{path_of(self._versions, identity)}/{number}")
+        for number in filter(None, attributes.get("Versions", "").split(",")):
+            super().delete(api, identity, {"Version": number})
+
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+        api.functions("DELETE", f"{path_of(self._versions, identity)}/{attributes['Version']}")
 
     def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare the content."""
-        package = resource.package
-        return package is not None and checksum(package) != str(actual.content.get("codeChecksum"))
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Another version can always be published."""
-        del resource, actual
-        return False
+        return has_other_code(resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep the content."""
         location = (actual.content.get("code") or {}).get("location")
         kept = {name: actual.content.get(name) for name in ("compatibleRuntime", "description")}
         return replace(resource, properties=kept, package=api.download(str(location)) if location else None)
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Remove the version that the update published."""
-        remove(api, f"{path_of(self._versions, saved.identity)}/{actual.content['version']}")
+        super().delete(api, saved.identity, {"Version": str(actual.content["version"])})
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return number and resource name."""
         content = actual.content
         return {
             "Version": str(content.get("version")),
@@ -358,19 +293,18 @@ class Layer:
         }
 
 
-class Invocation(Immutable):
-    """A call of a function, made once and again when what is said about it changes."""
+class _Invocation(Immutable):
+    """A call of a function, made once and again when what is said about it changes; it cannot be undone."""
 
     def __init__(self, function: str) -> None:
         self._function = function
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """A call that was made stays made."""
         del api, identity
-        return ActualState({"result": attributes["Result"]}) if "Result" in attributes else None
+        return {"result": attributes["Result"]} if "Result" in attributes else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Call the function."""
         properties = resource.properties
         path = path_of(self._function, resource.identity)
         if properties.get("qualifier"):
@@ -383,15 +317,13 @@ class Invocation(Immutable):
         return ActualState({"result": result[:4000], "error": error})
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Call it again."""
         del actual
         return self.create(api, resource)
 
     def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """What a call did cannot be undone."""
+        pass
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return what the function answered."""
         error = actual.content.get("error")
         return {"Result": str(actual.content["result"]), "ResultType": "Failure" if error else "Success"}
 
@@ -412,9 +344,9 @@ _S2, _F2, _F3 = (
 )
 
 FC_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fc.service": Plain(_V2 + "/services", _S2, "serviceName", _SERVICE, shows={"ServiceId": "serviceId"}),
-    "fc.function": Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, shows={"FunctionId": "functionId"}),
-    "fc.trigger": Plain(
+    "fc.service": _Rest(_V2 + "/services", _S2, "serviceName", _SERVICE, shows={"ServiceId": "serviceId"}),
+    "fc.function": _Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, shows={"FunctionId": "functionId"}),
+    "fc.trigger": _Rest(
         _F2 + "/triggers",
         _F2 + "/triggers/{2}",
         "triggerName",
@@ -422,15 +354,15 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         fixed=("triggerType", "sourceArn"),
         shows=_TRIGGER_TELLS | {"UrlIntranet": "urlInternet"},
     ),
-    "fc.version": Version(_S2 + "/versions"),
-    "fc.alias": Plain(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc.provision": Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}),
-    "fc.async": Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
-    "fc.domain": Plain(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
-    "fc.layer": Layer(_V2 + "/layers/{0}/versions"),
-    "fc.invocation": Invocation(_F2 + "/invocations"),
-    "fc3.function": Function(_V3 + "/functions", _F3, "functionName", _FUNCTION_3, shows={"FunctionId": "functionId"}),
-    "fc3.trigger": Plain(
+    "fc.version": _Version(_S2 + "/versions"),
+    "fc.alias": _Rest(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
+    "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
+    "fc.async": _Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
+    "fc.domain": _Rest(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
+    "fc.layer": _Layer(_V2 + "/layers/{0}/versions"),
+    "fc.invocation": _Invocation(_F2 + "/invocations"),
+    "fc3.function": _Function(_V3 + "/functions", _F3, "functionName", _FUNCTION_3, shows={"FunctionId": "functionId"}),
+    "fc3.trigger": _Rest(
         _F3 + "/triggers",
         _F3 + "/triggers/{1}",
         "triggerName",
@@ -439,13 +371,13 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         as_text=("triggerConfig",),
         shows=_TRIGGER_TELLS,
     ),
-    "fc3.version": Version(_F3 + "/versions"),
-    "fc3.alias": Plain(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc3.provision": Setting(_F3 + "/provision-config?qualifier={1}"),
-    "fc3.scaling": Setting(_F3 + "/scaling-config?qualifier={1}"),
-    "fc3.async": Setting(_F3 + "/async-invoke-config?qualifier={1}"),
-    "fc3.concurrency": Setting(_F3 + "/concurrency"),
-    "fc3.domain": Plain(_V3 + "/custom-domains", _V3 + "/custom-domains/{0}", "domainName", _DOMAIN),
-    "fc3.layer": Layer(_V3 + "/layers/{0}/versions"),
-    "fc3.invocation": Invocation(_F3 + "/invocations"),
+    "fc3.version": _Version(_F3 + "/versions"),
+    "fc3.alias": _Rest(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),
+    "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
+    "fc3.scaling": _Setting(_F3 + "/scaling-config?qualifier={1}"),
+    "fc3.async": _Setting(_F3 + "/async-invoke-config?qualifier={1}"),
+    "fc3.concurrency": _Setting(_F3 + "/concurrency"),
+    "fc3.domain": _Rest(_V3 + "/custom-domains", _V3 + "/custom-domains/{0}", "domainName", _DOMAIN),
+    "fc3.layer": _Layer(_V3 + "/layers/{0}/versions"),
+    "fc3.invocation": _Invocation(_F3 + "/invocations"),
 }

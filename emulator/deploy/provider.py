@@ -1,4 +1,4 @@
-"""What can be done with a resource, whatever it is: find it, make it, change it, take it away, put it back."""
+"""What can be done with a resource of any kind: find it, create it, change it, remove it, put it back."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -57,66 +57,93 @@ class ActualState:
     made: bool = True
 
 
-class ResourceProvider(Protocol):
-    """One kind of resource. Every method may raise `Refused`."""
+class ResourceProvider:
+    """One kind of resource: how it is shown, made, changed, removed, and put back. Every method may raise `Refused`.
+
+    A kind says what is so for it; `show`, `create` and `remove` it has to have. *fixed* are the properties that only a
+    new resource can have otherwise.
+    """
+
+    fixed: tuple[str, ...] = ()
 
     def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return the resource, None when it is not there; *attributes* are those the last deployment noted."""
-        ...
+        """Return the resource, None when it does not exist; *attributes* are those the last deployment recorded."""
+        try:
+            shown = self.show(api, identity, attributes)
+        except Refused as error:
+            if is_not_there(error):
+                return None
+            raise
+        return None if shown is None else ActualState(shown)
+
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
+        """Return what the API shows of the resource; `find` turns the refusal of a missing one into None."""
+        raise NotImplementedError
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Make the resource."""
-        ...
+        """Create the resource."""
+        raise NotImplementedError
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Bring a resource that is there to what the file says."""
-        ...
+        """Bring an existing resource to what the file says."""
+        del actual
+        return self.create(api, resource)
 
     def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Take the resource away; one that is gone already is fine."""
-        ...
+        """Remove the resource; removing a missing one succeeds."""
+        try:
+            self.remove(api, identity, attributes)
+        except Refused as error:
+            if not is_not_there(error):
+                raise
+
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+        """Remove the resource, or part of it after part; `delete` ignores the refusal of a missing one."""
+        raise NotImplementedError
+
+    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
+        """Whether a property has the value that the file gives."""
+        return same(wanted, actual.content.get(name))
 
     def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Whether what is there is not what the file says."""
-        ...
+        """Whether the resource is not what the file says, compared property by property."""
+        return any(not self.agrees(name, wanted, actual) for name, wanted in resource.properties.items())
 
     def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Whether only a new resource can be what the file says."""
-        ...
+        wanted = resource.properties
+        return any(not self.agrees(name, wanted[name], actual) for name in self.fixed if name in wanted)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
-        ...
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Bring the resource back to what was *saved*; *actual* is what the update gave."""
-        ...
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return what the emulator has decided about the resource."""
-        ...
-
-
-class Immutable:
-    """The part of a `ResourceProvider` whose resources are there or not and never change."""
-
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """What is there is what the file says."""
-        del resource, actual
-        return False
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """There is nothing a new resource would be needed for."""
-        del resource, actual
-        return False
-
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """What the file says is all there is to know."""
         del api, actual
         return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Nothing was changed."""
+        """Bring the resource back to what was *saved*; *actual* is what the update returned."""
+        self.update(api, saved, actual)
+
+    def attributes(self, actual: ActualState) -> dict[str, str]:
+        """Return what the emulator has decided about the resource."""
+        del actual
+        return {}
+
+
+class Immutable(ResourceProvider):
+    """Resources that exist or do not and never change."""
+
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
+        """Leave it as it is."""
+        del api, resource
+        return actual
+
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
+        """What exists is what the file says."""
+        del resource, actual
+        return False
+
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
+        """Leave it as it is."""
 
 
 def is_not_there(error: Refused) -> bool:
@@ -124,26 +151,26 @@ def is_not_there(error: Refused) -> bool:
     return error.status == 404 or error.code in _NOT_THERE
 
 
-def same(wanted: Any, found: Any, *, exact: bool = False) -> bool:
-    """Whether *found* is what is *wanted*; a map may hold more than that unless *exact*.
+def same(wanted: Any, actual: Any, *, exact: bool = False) -> bool:
+    """Whether *actual* is what is *wanted*; a map may hold more than that unless *exact*.
 
     Nothing and an empty value are alike, and so are a number and its text.
     """
-    if wanted in (None, "", [], {}) and found in (None, "", [], {}):
+    if wanted in (None, "", [], {}) and actual in (None, "", [], {}):
         return True
     if isinstance(wanted, Mapping):
-        if not isinstance(found, Mapping) or (exact and set(wanted) != set(found)):
+        if not isinstance(actual, Mapping) or (exact and set(wanted) != set(actual)):
             return False
-        return all(same(item, found.get(key), exact=exact) for key, item in wanted.items())
+        return all(same(item, actual.get(key), exact=exact) for key, item in wanted.items())
     if isinstance(wanted, (list, tuple)):
-        if not isinstance(found, (list, tuple)) or len(wanted) != len(found):
+        if not isinstance(actual, (list, tuple)) or len(wanted) != len(actual):
             return False
-        return all(same(mine, theirs, exact=exact) for mine, theirs in zip(wanted, found, strict=True))
-    if isinstance(wanted, bool) or isinstance(found, bool):
-        return str(wanted).lower() == str(found).lower()
-    if isinstance(wanted, (int, float)) and isinstance(found, (int, float)):
-        return wanted == found
-    return str(wanted) == str(found)
+        return all(same(mine, theirs, exact=exact) for mine, theirs in zip(wanted, actual, strict=True))
+    if isinstance(wanted, bool) or isinstance(actual, bool):
+        return str(wanted).lower() == str(actual).lower()
+    if isinstance(wanted, (int, float)) and isinstance(actual, (int, float)):
+        return wanted == actual
+    return str(wanted) == str(actual)
 
 
 def decoded(text: str) -> bytes | None:

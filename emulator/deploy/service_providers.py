@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.model import Refused, Resource
+from emulator.deploy.model import Resource
 from emulator.deploy.provider import (
     ActualState,
     ApiClient,
@@ -14,7 +14,6 @@ from emulator.deploy.provider import (
     Immutable,
     Reply,
     ResourceProvider,
-    is_not_there,
     same,
 )
 from emulator.kernel.frozen import replace
@@ -36,8 +35,8 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
-class Plain:
-    """What has an action each to make, show, change and delete it.
+class _Rpc(ResourceProvider):
+    """What has an action each to create, show, change and delete it.
 
     *names* are the parameters its identity goes into; *inside* is where the answer holds it; *shown* says what the API
     shows a property as where that is another name; *fixed* cannot be changed; *documents* are JSON texts.
@@ -62,76 +61,51 @@ class Plain:
         self._keeps = keeps
         self._inside = inside
         self._shown = shown or {}
-        self._fixed = fixed
+        self.fixed = fixed
         self._documents = documents
         self._shows = shows or {}
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return what the API shows."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
         del attributes
-        try:
-            return ActualState(self._read(_call(api, self._version, self._show, self._identity(identity))))
-        except Refused as error:
-            if is_not_there(error):
-                return None
-            raise
+        return self._read(_call(api, self._version, self._show, self._identity(identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Make it."""
-        _call(api, self._version, self._create, {**resource.properties, **self._identity(resource.identity)})
-        return self.find(api, resource.identity, {}) or ActualState({})
+        return self._perform(api, self._create, resource.identity, resource.properties)
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Change what may change."""
         del actual
-        parameters = {name: value for name, value in resource.properties.items() if name not in self._fixed}
-        _call(api, self._version, self._change, {**parameters, **self._identity(resource.identity)})
-        return self.find(api, resource.identity, {}) or ActualState({})
+        parameters = {name: value for name, value in resource.properties.items() if name not in self.fixed}
+        return self._perform(api, self._change, resource.identity, parameters)
 
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Delete it."""
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         del attributes
-        try:
-            _call(api, self._version, self._delete, self._identity(identity))
-        except Refused as error:
-            if not is_not_there(error):
-                raise
+        _call(api, self._version, self._delete, self._identity(identity))
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare property by property."""
-        return any(not self._same(name, wanted, actual) for name, wanted in resource.properties.items())
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare what cannot be changed."""
-        return any(
-            not self._same(name, resource.properties[name], actual)
-            for name in self._fixed
-            if name in resource.properties
-        )
+    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
+        shown = actual.content.get(self._shown.get(name, name))
+        if name in self._documents:
+            wanted, shown = _opened(wanted), _opened(shown)
+        return same(wanted, shown)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep what can be written."""
         del api
         kept = {name: actual.content.get(self._shown.get(name, name)) for name in self._keeps}
         return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Change it back."""
         empty = {name: "" for name in self._keeps if isinstance(actual.content.get(self._shown.get(name, name)), str)}
         self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return ids and times."""
         return {name: str(actual.content[member]) for name, member in self._shows.items() if member in actual.content}
+
+    def _perform(self, api: ApiClient, action: str, identity: Identity, parameters: Mapping[str, Any]) -> ActualState:
+        """Call an action and return what is shown afterwards."""
+        _call(api, self._version, action, {**parameters, **self._identity(identity)})
+        return self.find(api, identity, {}) or ActualState({})
 
     def _identity(self, identity: Identity) -> dict[str, str]:
         return dict(zip(self._names, identity, strict=True))
-
-    def _same(self, name: str, wanted: Any, actual: ActualState) -> bool:
-        shown = actual.content.get(self._shown.get(name, name))
-        if name in self._documents:
-            wanted, shown = _opened(wanted), _opened(shown)
-        return same(wanted, shown)
 
     def _read(self, reply: Reply) -> Content:
         return dict(reply.get(self._inside) or {}) if self._inside else dict(reply)
@@ -144,11 +118,10 @@ def _opened(value: Any) -> Any:
         return value
 
 
-class Subscription(Plain):
+class _Subscription(_Rpc):
     """A subscription; how its endpoint is reached follows from the endpoint."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Subscribe."""
         push = _push_type(str(resource.properties.get("Endpoint")))
         return super().create(api, replace(resource, properties={**resource.properties, "PushType": push}))
 
@@ -160,29 +133,22 @@ def _push_type(endpoint: str) -> str:
     return "queue"
 
 
-class Role(Plain):
+class _Role(_Rpc):
     """A role; the trust document is changed under a name of its own."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Change the document."""
         del actual
         parameters = {
             "NewAssumeRolePolicyDocument": resource.properties.get("AssumeRolePolicyDocument"),
             "NewDescription": resource.properties.get("Description"),
         }
-        _call(api, RAM, "UpdateRole", {**parameters, **self._identity(resource.identity)})
-        return self.find(api, resource.identity, {}) or ActualState({})
+        return self._perform(api, "UpdateRole", resource.identity, parameters)
 
 
-class Policy(Plain):
+class _Policy(_Rpc):
     """A policy of the account's own; a change is a new default version, and the one before goes."""
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return the policy with its document."""
-        return super().find(api, identity, attributes)
-
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Make a version the default one, and remove the one that was."""
         parameters = {"PolicyDocument": resource.properties.get("PolicyDocument"), "SetAsDefault": True}
         name = self._identity(resource.identity)
         _call(api, RAM, "CreatePolicyVersion", {**parameters, **name})
@@ -191,7 +157,6 @@ class Policy(Plain):
         return self.find(api, resource.identity, {}) or ActualState({})
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Make the document that was there the default version."""
         self.update(api, saved, actual)
 
     def _identity(self, identity: Identity) -> dict[str, str]:
@@ -203,46 +168,24 @@ class Policy(Plain):
         return {**policy, "PolicyDocument": version.get("PolicyDocument") or policy.get("PolicyDocument")}
 
 
-class Attachment(Immutable):
+class _Attachment(Immutable):
     """That a role has a policy."""
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Look for the policy among the role's."""
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         del attributes
         kind, policy, role = identity
-        try:
-            shown = _call(api, RAM, "ListPoliciesForRole", {"RoleName": role})
-        except Refused as error:
-            if is_not_there(error):
-                return None
-            raise
+        shown = _call(api, RAM, "ListPoliciesForRole", {"RoleName": role})
         rows = (shown.get("Policies") or {}).get("Policy") or []
         mine = (row for row in rows if row.get("PolicyName") == policy and row.get("PolicyType") == kind)
-        return next((ActualState(dict(row)) for row in mine), None)
+        return next((dict(row) for row in mine), None)
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Attach."""
         _call(api, RAM, "AttachPolicyToRole", _attachment(resource.identity))
         return ActualState({})
 
-    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """It is there or not."""
-        del api, resource
-        return actual
-
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Detach."""
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         del attributes
-        try:
-            _call(api, RAM, "DetachPolicyFromRole", _attachment(identity))
-        except Refused as error:
-            if not is_not_there(error):
-                raise
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        """There are none."""
-        del actual
-        return {}
+        _call(api, RAM, "DetachPolicyFromRole", _attachment(identity))
 
 
 def _attachment(identity: Identity) -> dict[str, str]:
@@ -254,92 +197,34 @@ def _names(resource: Table[Any]) -> tuple[str, ...]:
     return tuple(each.name_in("rpc") for each in resource.of_form("file"))
 
 
-RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fnf.flow": Plain(
-        FNF,
-        ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
-        ("Name",),
-        ("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
-        fixed=("ExecutionMode",),
-        documents=("Environment",),
-        shows={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
-    ),
-    "fnf.schedule": Plain(
-        FNF,
-        ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
-        ("FlowName", "ScheduleName"),
-        ("CronExpression", "Payload", "Enable", "Description"),
-        shows={"ScheduleId": "ScheduleId"},
-    ),
-    "mns.queue": Plain(
+def _queue_or_topic(kind: str, table: Table[Any]) -> _Rpc:
+    return _Rpc(
         MNS,
-        ("CreateQueue", "GetQueueAttributes", "SetQueueAttributes", "DeleteQueue"),
-        ("QueueName",),
-        _names(QUEUE),
+        (f"Create{kind}", f"Get{kind}Attributes", f"Set{kind}Attributes", f"Delete{kind}"),
+        (f"{kind}Name",),
+        _names(table),
         inside="Data",
         shown={"EnableLogging": "LoggingEnabled"},
-        fixed=("QueueType",),
-    ),
-    "mns.topic": Plain(
-        MNS,
-        ("CreateTopic", "GetTopicAttributes", "SetTopicAttributes", "DeleteTopic"),
-        ("TopicName",),
-        _names(TOPIC),
-        inside="Data",
-        shown={"EnableLogging": "LoggingEnabled"},
-        fixed=("TopicType",),
-    ),
-    "mns.subscription": Subscription(
-        MNS,
-        ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
-        ("TopicName", "SubscriptionName"),
-        _names(SUBSCRIPTION),
-        inside="Data",
-        shown={"MessageTag": "FilterTag"},
-        fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),
-    ),
-    "ram.role": Role(
-        RAM,
-        ("CreateRole", "GetRole", "UpdateRole", "DeleteRole"),
-        ("RoleName",),
-        ("AssumeRolePolicyDocument", "Description"),
-        inside="Role",
-        documents=("AssumeRolePolicyDocument",),
-        shows={"RoleId": "RoleId"},
-    ),
-    "ram.policy": Policy(
-        RAM,
-        ("CreatePolicy", "GetPolicy", "CreatePolicyVersion", "DeletePolicy"),
-        ("PolicyName",),
-        ("PolicyDocument", "Description"),
-        documents=("PolicyDocument",),
-    ),
-    "ram.attachment": Attachment(),
-}
+        fixed=(f"{kind}Type",),
+    )
 
 
-class BucketProvider:
-    """A bucket: its ACL can be changed, its storage class cannot."""
+class _Bucket(ResourceProvider):
+    """A bucket: its ACL can be changed, its storage class cannot; the objects of a removed one are gone."""
 
-    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
-        """Return what GetBucketInfo shows."""
-        try:
-            answer = parse(api.objects("GET", f"/{identity[0]}?bucketInfo"))
-        except Refused as error:
-            if is_not_there(error):
-                return None
-            raise
+    fixed = ("StorageClass",)
+
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
+        answer = parse(api.objects("GET", f"/{identity[0]}?bucketInfo"))
         bucket = answer.find("Bucket") or answer
         acl = bucket.find("AccessControlList")
-        content = {
+        return {
             "AccessControl": acl.text_of("Grant") if acl is not None else None,
             "StorageClass": bucket.text_of("StorageClass"),
             "DeletionForce": attributes.get("DeletionForce") == "true",
         }
-        return ActualState(content)
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """PutBucket."""
         properties = resource.properties
         settings = Element("CreateBucketConfiguration", children=[Element("StorageClass", properties["StorageClass"])])
         acl = {"x-oss-acl": str(properties["AccessControl"])}
@@ -347,22 +232,16 @@ class BucketProvider:
         return ActualState(dict(properties))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """PutBucketAcl."""
         acl = str(resource.properties["AccessControl"])
         if acl != actual.content.get("AccessControl"):
             api.objects("PUT", f"/{resource.identity[0]}?acl", b"", {"x-oss-acl": acl})
         return ActualState(dict(resource.properties))
 
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """DeleteBucket, with ``DeletionForce`` after all its objects."""
-        name = identity[0]
-        try:
-            if attributes.get("DeletionForce") == "true":
-                self._empty(api, name)
-            api.objects("DELETE", f"/{name}")
-        except Refused as error:
-            if not is_not_there(error):
-                raise
+        if attributes.get("DeletionForce") == "true":
+            self._empty(api, identity[0])
+        api.objects("DELETE", f"/{identity[0]}")
 
     @staticmethod
     def _empty(api: ApiClient, name: str) -> None:
@@ -374,24 +253,58 @@ class BucketProvider:
             if not keys:
                 return
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare what can be changed."""
-        return any(not same(resource.properties[name], actual.content.get(name)) for name in resource.properties)
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Compare what cannot be changed."""
-        return not same(resource.properties["StorageClass"], actual.content.get("StorageClass"))
-
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Keep the settings; the objects of a bucket that was removed are gone."""
         del api
         return replace(resource, properties=dict(actual.content))
 
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Set the ACL that the bucket had."""
-        self.update(api, saved, actual)
-
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return how the bucket is to be removed."""
-        content: Content = actual.content
-        return {"DeletionForce": "true" if content.get("DeletionForce") else "false"}
+        return {"DeletionForce": "true" if actual.content.get("DeletionForce") else "false"}
+
+
+SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
+    "fnf.flow": _Rpc(
+        FNF,
+        ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
+        ("Name",),
+        ("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
+        fixed=("ExecutionMode",),
+        documents=("Environment",),
+        shows={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
+    ),
+    "fnf.schedule": _Rpc(
+        FNF,
+        ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
+        ("FlowName", "ScheduleName"),
+        ("CronExpression", "Payload", "Enable", "Description"),
+        shows={"ScheduleId": "ScheduleId"},
+    ),
+    "mns.queue": _queue_or_topic("Queue", QUEUE),
+    "mns.topic": _queue_or_topic("Topic", TOPIC),
+    "mns.subscription": _Subscription(
+        MNS,
+        ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
+        ("TopicName", "SubscriptionName"),
+        _names(SUBSCRIPTION),
+        inside="Data",
+        shown={"MessageTag": "FilterTag"},
+        fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),
+    ),
+    "oss.bucket": _Bucket(),
+    "ram.role": _Role(
+        RAM,
+        ("CreateRole", "GetRole", "UpdateRole", "DeleteRole"),
+        ("RoleName",),
+        ("AssumeRolePolicyDocument", "Description"),
+        inside="Role",
+        documents=("AssumeRolePolicyDocument",),
+        shows={"RoleId": "RoleId"},
+    ),
+    "ram.policy": _Policy(
+        RAM,
+        ("CreatePolicy", "GetPolicy", "CreatePolicyVersion", "DeletePolicy"),
+        ("PolicyName",),
+        ("PolicyDocument", "Description"),
+        documents=("PolicyDocument",),
+    ),
+    "ram.attachment": _Attachment(),
+}

@@ -1,21 +1,31 @@
-"""The lab's admin operations."""
+"""The lab's admin operations: clock, faults, mocks, recorded calls, sinks, causes and effects, checkpoints."""
 
 import json
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.lab.clock import Moved
+from emulator.lab.calls import shown_call
+from emulator.lab.clock import Moved, SkipEnded, shown_waiting, shown_work
 from emulator.lab.errors import LabError
+from emulator.lab.faults import read_rule, shown_rule
+from emulator.lab.mocks import read_target
 from emulator.lab.service import Lab
-from emulator.lab.shown import shown_waiting, shown_work
-from emulator.lab.skip import SkipEnded
+from emulator.lab.sinks import Sink, shown_request
 from emulator.wire.dates import parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
 
 _MOST_STEPS = 10_000
+_FURTHEST = 2**50
+_ANSWERS_OF_MOCK = "Each is {return}, {error: {errorType, errorMessage}}, with delay or without; given in turn."
+_ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn, the last again and again."
+
+
+# --- clock -----------------------------------------------------------------------------------------------------------
 
 
 @operation("clock", "GET /clock")
@@ -54,7 +64,7 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     """Wait until nothing works any more; 409 with what still does when the time is over.
 
-    What waits for someone outside, such as a step for the report of its token, is quiet: ``waiting`` names it.
+    What waits for a client, such as a step for the report of its token, counts as quiet; ``waiting`` lists it.
     """
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     busy = await lab.time.settle(timeout_s)
@@ -121,3 +131,231 @@ def _time(text: str) -> Millis:
         return parse_iso(text)
     except ValueError:
         raise LabError("InvalidParameter", reason="to must be a time such as 2027-01-01T00:00:00Z") from None
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@operation(
+    "add-fault",
+    "POST /faults",
+    Parameter("match", dict, about="Which calls: service, operation, resource (patterns), from.", default=None),
+    Parameter("do", dict, about="What happens: error with status, throttle, drop, function, delay."),
+    Parameter("after", int, about="So many calls that match are left alone first.", default=0, most=2**53),
+    Parameter("times", int, about="How many calls it happens to.", default=None, most=2**53),
+    Parameter("probability", float, about="To what part of the calls it happens.", default=None),
+    Parameter("seed", int, about="What the draws follow from.", default=0, most=2**53),
+)
+def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let calls go wrong."""
+    return {"id": lab.bench.add_fault(read_rule(call.arguments))}
+
+
+@operation("list-faults", "GET /faults")
+def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The faults there are, with how many calls each has matched and struck."""
+    del call
+    return {"faults": [shown_rule(entry) for entry in lab.bench.faults.book]}
+
+
+@operation("remove-fault", "DELETE /faults/{id}")
+def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove a fault."""
+    lab.bench.remove_fault(call.path["id"])
+    return {"removed": 1}
+
+
+@operation("remove-faults", "DELETE /faults")
+def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove all faults."""
+    del call
+    return {"removed": lab.bench.clear_faults()}
+
+
+# --- mocks and calls -------------------------------------------------------------------------------------------------
+
+
+@operation(
+    "add-mock",
+    "POST /mocks",
+    Parameter("function", about="service/function[.qualifier] or function[.qualifier]."),
+    Parameter("answers", list, about=_ANSWERS_OF_MOCK, default=None),
+    Parameter("then", about="What follows the last answer: repeat, real or fail.", default="repeat"),
+)
+def add_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Answer calls of a function, from anywhere, in its place; it need not exist."""
+    return lab.bench.mocks.add(call.arguments).shown()
+
+
+@operation("list-mocks", "GET /mocks")
+def list_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The mocks there are."""
+    del call
+    return {"mocks": [mock.shown() for mock in lab.bench.mocks.by_id.values()]}
+
+
+@operation("mock-calls", "GET /mocks/{id}/calls")
+def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The calls that a mock has answered or let through, oldest first."""
+    return {"calls": [shown_call(each) for each in lab.bench.mocks.get(call.path["id"]).calls]}
+
+
+@operation("remove-mock", "DELETE /mocks/{id}")
+def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let the function answer again."""
+    lab.bench.mocks.remove(call.path["id"])
+    return {"removed": 1}
+
+
+@operation("remove-mocks", "DELETE /mocks")
+def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let all functions answer again."""
+    del call
+    return {"removed": lab.bench.mocks.clear()}
+
+
+@operation("calls", "GET /calls/{service}/{function}")
+@operation("calls", "GET /calls/{function}")
+def calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The latest calls of a function, mocked or real, oldest first."""
+    target = read_target("/".join(call.path.values()))
+    return {
+        "calls": [
+            shown_call(each)
+            for each in lab.bench.calls.of(target.name)
+            if target.qualifier in {"", each.qualifier or "LATEST"}
+        ]
+    }
+
+
+@operation("forget-calls", "DELETE /calls")
+def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Forget the recorded calls of all functions."""
+    del call
+    removed = len(lab.bench.calls)
+    lab.bench.calls.clear()
+    return {"removed": removed}
+
+
+# --- sinks -----------------------------------------------------------------------------------------------------------
+
+
+@operation("add-sink", "POST /sinks", Parameter("answers", list, about=_ANSWERS_OF_SINK, default=None))
+def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Make an address that keeps what it is sent; it needs no token."""
+    return _shown_sink(lab, lab.bench.sinks.add(call.arguments["answers"] or []))
+
+
+@operation("list-sinks", "GET /sinks")
+def list_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The sinks there are."""
+    del call
+    return {"sinks": [{**_shown_sink(lab, sink), "received": sink.given} for sink in lab.bench.sinks.all()]}
+
+
+@operation("sink", "GET /sinks/{id}")
+async def get_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """What a sink has received, oldest first, with the signatures of pushes checked."""
+    sink = lab.bench.sinks.get(call.path["id"])
+    requests = await lab.bench.sinks.received(sink, lab.bench.sign)
+    return {**_shown_sink(lab, sink), "requests": [shown_request(each) for each in requests]}
+
+
+@operation("remove-sink", "DELETE /sinks/{id}")
+def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove a sink with what it has received."""
+    lab.bench.sinks.remove(call.path["id"])
+    return {"removed": 1}
+
+
+@operation("remove-sinks", "DELETE /sinks")
+def remove_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove all sinks."""
+    del call
+    return {"removed": lab.bench.sinks.clear()}
+
+
+def _shown_sink(lab: Lab, sink: Sink) -> dict[str, Any]:
+    return {"id": sink.id, "url": lab.bench.sinks.url(sink)}
+
+
+# --- causes and effects ----------------------------------------------------------------------------------------------
+
+
+@operation("cause-tree", "GET /trace/{flow}/{execution}")
+@operation("cause-tree", "GET /trace/{id}")
+def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """What caused a request, message, call or execution (``flow/execution``), and all that came of it, with times."""
+    return lab.effects.trace("/".join(call.path.values()))
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+@operation("list-checkpoints", "GET /checkpoints")
+def list_checkpoints(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The checkpoints by name."""
+    del call
+    return {"checkpoints": [each.shown() for each in lab.checkpoints.all()]}
+
+
+@operation("save-checkpoint", "POST /checkpoints/{name}")
+async def save_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Keep the whole state under a name, in place of what the name stood for."""
+    with _troubles():
+        return (await lab.checkpoints.save(call.path["name"])).shown()
+
+
+@operation("restore-checkpoint", "POST /checkpoints/{name}/restore")
+async def restore_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Put a state back; what runs is ended, what waits goes on from there."""
+    with _troubles():
+        return (await lab.checkpoints.restore(call.path["name"])).shown()
+
+
+@operation("delete-checkpoint", "DELETE /checkpoints/{name}")
+async def delete_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Forget a checkpoint."""
+    with _troubles():
+        await lab.checkpoints.remove(call.path["name"])
+    return {"name": call.path["name"]}
+
+
+@operation(
+    "read-archive",
+    "GET /checkpoints/{name}/archive",
+    Parameter("offset", int, about="Where the piece begins; 0 makes the archive anew.", default=0, most=_FURTHEST),
+)
+async def read_archive(lab: Lab, call: OperationRequest) -> Response:
+    """A piece of a checkpoint's archive, up to 16 MB; an empty one is the end."""
+    with _troubles():
+        piece = await lab.checkpoints.pack(call.path["name"], call.arguments["offset"])
+    return Response(200, piece, [("Content-Type", "application/x-tar")])
+
+
+@operation(
+    "write-archive",
+    "PUT /checkpoints/{name}/archive",
+    Parameter("offset", int, about="Where the piece, which is the body, begins.", default=0, most=_FURTHEST),
+    Parameter("last", bool, about="Whether the archive is complete with it.", default=True),
+)
+async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Take a piece of an archive; after the last one there is a checkpoint of the name."""
+    arguments = call.arguments
+    with _troubles():
+        about = await lab.checkpoints.unpack(
+            call.path["name"], arguments["offset"], call.http.body, last=arguments["last"]
+        )
+    return {"name": call.path["name"]} if about is None else about.shown()
+
+
+@contextmanager
+def _troubles() -> Iterator[None]:
+    """Answer that there is no room, say, as an error of the lab.
+
+    Raises: LabError.
+    """
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise LabError("NotKept", reason=str(error)) from error

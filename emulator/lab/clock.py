@@ -1,8 +1,11 @@
-"""The clock in the user's hand: moved ahead timer by timer, frozen, let go; waiting until the emulator is quiet.
+"""Control of the emulator's clock: moving it timer by timer, freezing it, waiting for quiet, skipping to a condition.
 
 A move stops at every timer on the way, in order, and settles before it goes on, so effects of effects happen at their
 own times and the same input gives the same history in every run. Waiting for quiet sleeps until something has ended; it
-costs nothing while nobody waits.
+costs nothing without a waiter.
+
+To skip is to settle, look, and jump to the next event, again, until a condition holds. Timers that repeat for ever and
+housekeeping are no reason to jump while quiet is waited for.
 """
 
 import asyncio
@@ -11,14 +14,36 @@ from contextlib import asynccontextmanager
 from heapq import nsmallest
 from typing import Any
 
-from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.clock import AdjustableClock, Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
-from emulator.lab.shown import shown_event
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
+
+
+def shown_work(busy: Busy) -> dict[str, Any]:
+    """Return unfinished work: ``kind``, ``resource``, ``since``, ``for``."""
+    since = iso_millis(busy.since) if busy.since else None
+    return {"kind": busy.kind, "resource": busy.resource, "since": since, "for": busy.detail}
+
+
+def shown_event(event: Upcoming, now: Millis) -> dict[str, Any]:
+    """Return a coming event: ``at``, ``in_ms``, ``what``, ``resource`` and the ``kind`` of the latter."""
+    return {
+        "at": iso_millis(event.at),
+        "in_ms": event.at - now,
+        "what": event.what,
+        "resource": event.resource,
+        "kind": event.kind,
+    }
+
+
+def shown_waiting(waiting: Waiting) -> dict[str, Any]:
+    """Return what waits for the outside, in the form of unfinished work."""
+    return {"kind": "waiting", "resource": waiting.resource, "since": None, "for": waiting.detail}
+
 
 SETTLE_S = 5.0
 """How long `TimeControl.settle` waits when the caller does not say."""
@@ -73,7 +98,7 @@ class TimeControl:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._watched = (database.watch, watch)
+        self._watched = (database.watchers.add, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()
@@ -267,3 +292,65 @@ class TimeControl:
             self._database.write("DELETE FROM lab_clock")
         self._timers.clock_moved()
         self._moved()
+
+
+_LOOK_AHEAD = 200
+"""Events looked at to find one that is a reason to jump."""
+
+
+class SkipEnded(Exception):
+    """The condition did not come true. ``reason`` says why in a sentence, ``active`` what works or waits."""
+
+    def __init__(self, reason: str, active: list[dict[str, Any]]) -> None:
+        self.reason = reason
+        self.active = active
+        super().__init__(reason)
+
+
+class Skipper:
+    """Skips time with *control*, asking it what comes and what waits."""
+
+    def __init__(self, control: TimeControl, clock: Clock) -> None:
+        self._control = control
+        self._clock = clock
+
+    async def skip(self, holds: Callable[[], bool] | None, *, limit_ms: int, timeout_s: float) -> Moved:
+        """Move the clock until *holds* returns true, or with None until nothing is left to happen.
+
+        *limit_ms* bounds the emulator's time that may pass, *timeout_s* the real time.
+
+        Raises: SkipEnded.
+        """
+        end = self._clock.now() + limit_ms
+        deadline = self._clock.monotonic() + timeout_s
+        ran = 0
+        while True:
+            left_s = deadline - self._clock.monotonic()
+            busy = await self._control.settle(max(0.0, left_s))
+            if holds is not None and holds():
+                return Moved(ran=ran, busy=tuple(busy))
+            if left_s <= 0 or busy:
+                raise SkipEnded(f"{timeout_s:g} s of real time are over", [shown_work(each) for each in busy])
+            event = self._reason_to_jump(quiet=holds is None)
+            if event is None:
+                if holds is None:
+                    return Moved(ran=ran)
+                raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
+            if event.at > end:
+                later = f"{event.what} of {event.resource}" if event.resource else event.what
+                raise SkipEnded(f"the limit is reached; the next event ({later}) comes after it", self._stuck())
+            moved = await self._control.move_to(event.at)
+            ran += moved.ran
+
+    def _reason_to_jump(self, *, quiet: bool) -> Upcoming | None:
+        events = self._control.upcoming(_LOOK_AHEAD)
+        return next((event for event in events if not (quiet and event.recurring)), None)
+
+    def _stuck(self) -> list[dict[str, Any]]:
+        waiting = [shown_waiting(each) for each in self._control.waiting()]
+        forever = [
+            {"kind": "recurring", "resource": event.resource, "since": None, "for": f"{event.what}, again and again"}
+            for event in self._control.upcoming(_LOOK_AHEAD)
+            if event.recurring
+        ]
+        return waiting + forever

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import emulator
-from emulator.testing.api import Api, segment
+from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
-from emulator.testing.errors import ApiError, NotInstalled, TestingError
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
 
 _SDK = "pip install 'localyun[sdk]'"
@@ -328,6 +327,19 @@ class Localyun:
             protocol="http",
             region_id=self.region,
         )
+
+
+def kit_of(keys: Mapping[str, str], endpoint: str, **more: str) -> Localyun:
+    """Return the kit for the emulator of a key file's content; *more* are further arguments of `Localyun`."""
+    return Localyun(
+        endpoint,
+        access_key_id=keys["accessKeyId"],
+        access_key_secret=keys["accessKeySecret"],
+        account_id=keys["accountId"],
+        region=keys["region"],
+        token=keys["adminToken"],
+        **more,
+    )
 
 
 class _Closing:

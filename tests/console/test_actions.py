@@ -235,3 +235,37 @@ def test_names_and_ids_of_all_kinds_are_found(console, localyun, asked, kind):
     assert eventually(
         console, lambda: console.current_url.endswith("/flows/approve") or "Cause and effect" in text(console)
     )
+
+
+@pytest.fixture
+def _put_back(localyun):
+    before = localyun.checkpoint("before-many")
+    yield
+    before.restore()
+    before.delete()
+
+
+@pytest.mark.usefixtures("_put_back")
+def test_faults_mocks_and_accounts_are_listed_in_pages(console, localyun):
+    """What is beyond the first fifty rows stands on the next page."""
+    for number in range(60):
+        localyun.faults.add(service="oss", operation=f"Operation{number}", error="InternalError")
+        localyun.mock(f"many/function{number}")
+        localyun.account()
+    rows = {"/faults": "Operation{}", "/mocks": "many/function{}"}
+
+    for page, name in rows.items():
+        last = name.format(59)
+        opened(console, localyun, page)
+        assert name.format(0) in text(console)
+        assert last not in text(console)
+        press(console, "main a[href^='?from=']")
+        assert eventually(console, lambda last=last: last in text(console))
+        assert not console.find_elements(By.CSS_SELECTOR, "main a[href^='?from=']")
+    opened(console, localyun, "/accounts")
+    assert len(console.find_elements(By.CSS_SELECTOR, "main tbody tr")) == 1 + 50
+    press(console, "main a[href^='?from=']")
+    accounts = len(localyun.api.admin("GET", "accounts")["accounts"])
+    assert eventually(
+        console, lambda: len(console.find_elements(By.CSS_SELECTOR, "main tbody tr")) == 1 + accounts - 50
+    )

@@ -5,7 +5,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from emulator.console.sessions import Sessions
+from emulator.console.front import Sessions
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 

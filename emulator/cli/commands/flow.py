@@ -3,10 +3,10 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connect, pause
+from emulator.cli.commands.definition import read_definition
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -18,10 +18,11 @@ from emulator.cli.output import (
     say_pairs,
     say_table,
     short,
+    show_rows,
     tell,
     wants_json,
 )
-from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
+from emulator.cli.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 
@@ -179,11 +180,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
         flows = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
         headings = ("execution", "status", "started")
         rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
-    if wants_json(arguments):
-        say_json(flows)
-    else:
-        say_table(headings, rows)
-    return 0
+    return show_rows(arguments, headings, rows, flows)
 
 
 def describe(arguments: Namespace, settings: Settings) -> int:
@@ -207,10 +204,7 @@ def describe(arguments: Namespace, settings: Settings) -> int:
 
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a flow from a file; with ``--update`` also replace one that exists."""
-    try:
-        definition = Path(arguments.file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
+    definition = read_definition(arguments.file)
     client = connect(settings)
     parameters = {
         "Name": arguments.flow,
@@ -252,20 +246,12 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 def schedules(arguments: Namespace, settings: Settings) -> int:
     """List the schedules of a flow."""
     listed = list(connect(settings).workflow_pages("ListSchedules", "Schedules", FlowName=arguments.flow))
-    if wants_json(arguments):
-        say_json(listed)
-    else:
-        rows = [
-            (
-                each["ScheduleName"],
-                each["CronExpression"],
-                _("yes") if each["Enable"] else _("no"),
-                short(each["Payload"], 60),
-            )
-            for each in listed
-        ]
-        say_table(("schedule", "expression", "enabled", "payload"), rows)
-    return 0
+    enabled = {True: _("yes"), False: _("no")}
+    rows = [
+        (each["ScheduleName"], each["CronExpression"], enabled[bool(each["Enable"])], short(each["Payload"], 60))
+        for each in listed
+    ]
+    return show_rows(arguments, ("schedule", "expression", "enabled", "payload"), rows, listed)
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:

@@ -1,7 +1,7 @@
 """One emulator (``stop``, ``status``, ``reset``), all of this user (``list``), and this installation.
 
 The last are ``version``, ``config``, ``env`` (how to point programs at it) and ``account``: each further account has
-keys and resources of its own.
+keys and resources of its own. ``console`` opens the emulator's pages in a browser.
 """
 
 import os
@@ -15,7 +15,6 @@ from emulator import __version__
 from emulator.cli.client import Client, connect, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
-    DONE,
     CommandFailed,
     NoEmulator,
     _,
@@ -23,8 +22,8 @@ from emulator.cli.output import (
     say,
     say_json,
     say_pairs,
-    say_table,
     show,
+    show_rows,
     show_table,
     tell,
     wants_json,
@@ -70,19 +69,16 @@ def _has_ended(client: Client) -> bool:
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the emulators of this user that answer; the one of this folder's settings is marked."""
     rows = [each for each in running() if _answers(each)]
-    if wants_json(arguments):
-        say_json([{name: getattr(each, name) for name in _LISTED} for each in rows])
-        return DONE
     own = str(settings.config.state.absolute())
-    marks = ["*" if each.state == own else "" for each in rows]
-    say_table(
+    return show_rows(
+        arguments,
         ("", "http", "https", "process", "account", "state folder"),
         [
-            (mark, each.http, each.https, each.pid, each.account, each.state)
-            for mark, each in zip(marks, rows, strict=True)
+            ("*" if each.state == own else "", each.http, each.https, each.pid, each.account, each.state)
+            for each in rows
         ],
+        [{name: getattr(each, name) for name in _LISTED} for each in rows],
     )
-    return DONE
 
 
 def _answers(entry: Running) -> bool:
@@ -163,11 +159,9 @@ def version(arguments: Namespace, settings: Settings) -> int:
 def config(arguments: Namespace, settings: Settings) -> int:
     """Print every setting, its value and the value's source."""
     rows = shown_settings(settings)
-    if wants_json(arguments):
-        say_json({name: {"value": value, "source": source} for name, value, source in rows})
-    else:
-        say_table(("setting", "value", "source"), [(name, _shown(name, value), source) for name, value, source in rows])
-    return 0
+    settings_by_name = {name: {"value": value, "source": source} for name, value, source in rows}
+    shown = [(name, _shown(name, value), source) for name, value, source in rows]
+    return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
@@ -247,6 +241,7 @@ def variables(address: str, keys: InstallationKeys, account: str, region: str) -
         "LOCALYUN_REGION": region,
         "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+        "ALIBABA_CLOUD_ACCOUNT_ID": account,
         "ALIBABA_CLOUD_REGION_ID": region,
         "ALIBABA_CLOUD_ECS_METADATA_DISABLED": "true",
     }
@@ -261,3 +256,38 @@ def _assignment(shell: str, name: str, value: str) -> str:
     if shell == "dotenv":
         return f"{name}={value}"
     return "export {}='{}'".format(name, value.replace("'", "'\\''"))
+
+
+def console(arguments: Namespace, settings: Settings) -> int:
+    """Open the console, or print the link that does so once and within a minute."""
+    address, seconds = link(connect(settings), arguments.page)
+    if arguments.print_only:
+        say(address)
+        return 0
+    open_address(address)
+    text = _(
+        "opened {page}; the link worked once, within {seconds} s", page=address.partition("/login")[0], seconds=seconds
+    )
+    return tell(arguments, text, {"opened": address.partition("/login")[0]})
+
+
+def open_address(address: str) -> None:
+    """Open an address in the user's browser.
+
+    Raises: CommandFailed when there is none.
+    """
+    import webbrowser  # only here: it looks for every browser there is
+
+    if not webbrowser.open(address):
+        raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
+
+
+def link(client: Client, page: str = "") -> tuple[str, int]:
+    """Return an address that opens a page of the console once, and for how many seconds.
+
+    Raises: NoEmulator; CallRefused by an emulator without a console.
+    """
+    client.compare()
+    answer = client.admin("POST", "console-link")
+    target = f"&to={quote('/' + page.lstrip('/'))}" if page else ""
+    return f"{client.endpoint.http}{answer['path']}{target}", int(answer["seconds"])

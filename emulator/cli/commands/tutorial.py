@@ -15,8 +15,8 @@ from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
-from emulator.cli.commands.console import link, open_address
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
+from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
 from emulator.cli.output import (
@@ -28,10 +28,10 @@ from emulator.cli.output import (
     note,
     say,
     say_json,
-    say_table,
+    show_rows,
     wants_json,
 )
-from emulator.cli.render.tree_view import Follower, Style
+from emulator.cli.tree_view import Follower, Style
 from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
 from emulator.kernel.frozen import replace
@@ -55,13 +55,9 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the tutorials."""
     del settings
-    if wants_json(arguments):
-        say_json([{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS])
-    else:
-        say_table(
-            ("name", "short name", "what it does"), [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
-        )
-    return 0
+    value = [{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS]
+    rows = [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
+    return show_rows(arguments, ("name", "short name", "what it does"), rows, value)
 
 
 def run(arguments: Namespace, settings: Settings) -> int:

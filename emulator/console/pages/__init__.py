@@ -1,18 +1,8 @@
 """The pages, a blueprint each."""
 
-from emulator.console.pages import (
-    buckets,
-    clock,
-    flows,
-    functions,
-    lab,
-    overview,
-    queues,
-    requests,
-    topics,
-    triggers,
-)
+from emulator.console.pages import buckets, flows, functions, lab, overview, queues, requests, topics, triggers
 
-BLUEPRINTS = tuple(
-    page.blueprint for page in (overview, flows, queues, topics, functions, triggers, buckets, requests, clock, lab)
+BLUEPRINTS = (
+    *(overview.overview_pages, overview.clock_pages),
+    *(page.blueprint for page in (flows, queues, topics, functions, triggers, buckets, requests, lab)),
 )

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, render_template
 
-from emulator.console.pages.shared import marker, view
+from emulator.console.pages.shared import marker, paged, view
 from emulator.console.view import PAGE, Row
 from emulator.wire.dates import iso_millis
 
@@ -12,7 +12,8 @@ blueprint = Blueprint("buckets", __name__, url_prefix="/buckets")
 @blueprint.get("")
 def index() -> str:
     """List the buckets."""
-    return render_template("buckets.html", buckets=view().call(_buckets))
+    rows, following = paged(view().call(_buckets))
+    return render_template("buckets.html", buckets=rows, following=following)
 
 
 @blueprint.get("/<name>")

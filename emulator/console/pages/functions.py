@@ -1,18 +1,62 @@
 """Functions: configuration, code, versions, instances, calling, how calls went, logs."""
 
+from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, render_template, request
 
-from emulator.console.code import files_of
 from emulator.console.pages.shared import field, marker, view
 from emulator.console.view import PAGE, Row
 from emulator.kernel.clock import Millis
 from emulator.lab.calls import Recorded, shown_call
-from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.model import Function, display_name
+from emulator.services.fc.model import Function, Slice, display_name
 from emulator.wire.dates import iso_millis
+
+FILES = 50
+"""So many files are listed."""
+
+_SHOWN = frozenset(
+    (".py", ".js", ".mjs", ".ts", ".go", ".php", ".sh", ".json", ".yml", ".yaml", ".toml", ".txt", ".md")
+)
+_NAMES = frozenset({"bootstrap", "Dockerfile"})
+_LARGEST = 100_000
+_DEPTH = 4
+
+
+def files_of(folder: Path | None) -> list[dict[str, Any]]:
+    """Return the files: ``name``, ``size``, and ``text`` and ``lines`` of those that are text and not large."""
+    if folder is None or not folder.is_dir():
+        return []
+    return [_file(path, folder) for path in islice(_walk(folder, _DEPTH), FILES)]
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda each: (each.is_dir(), each.name))
+    except OSError:
+        return
+    for each in entries:
+        if each.is_symlink() or each.name.startswith(".") or each.name in {"__pycache__", "node_modules"}:
+            continue
+        if each.is_file():
+            yield each
+        elif depth and each.is_dir():
+            yield from _walk(each, depth - 1)
+
+
+def _file(path: Path, folder: Path) -> dict[str, Any]:
+    details: dict[str, Any] = {"name": str(path.relative_to(folder)), "size": 0, "text": None}
+    try:
+        details["size"] = path.stat().st_size
+        if (path.suffix in _SHOWN or path.name in _NAMES) and details["size"] <= _LARGEST:
+            details["text"] = path.read_bytes().decode("utf-8", "replace")
+            details["lines"] = len(details["text"].splitlines())
+    except OSError:
+        pass
+    return details
+
 
 blueprint = Blueprint("functions", __name__, url_prefix="/functions")
 
@@ -32,11 +76,11 @@ def index() -> str:
 @blueprint.get("/<service>/<name>")
 def show(service: str, name: str, **more: Any) -> str:
     """Show a function, its latest calls and its log."""
-    found = dict(view().call(_function, service, name))
-    found["files"] = files_of(found["place"])
-    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(found["name"])), _CALLS)))
+    details = dict(view().call(_function, service, name))
+    details["files"] = files_of(details["place"])
+    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(details["name"])), _CALLS)))
     return render_template(
-        "function.html", function=found, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
+        "function.html", function=details, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
     )
 
 

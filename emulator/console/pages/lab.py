@@ -6,8 +6,7 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, given, view, whole
-from emulator.console.view import PAGE
+from emulator.console.pages.shared import done, field, nonempty, paged, view, whole
 from emulator.wire import large_json
 
 blueprint = Blueprint("lab", __name__)
@@ -15,21 +14,22 @@ blueprint = Blueprint("lab", __name__)
 EFFECTS = ("error", "delay", "throttle", "drop", "function")
 ORIGINS = ("client", "flow", "trigger", "push", "async")
 FAILURES = ("timeout", "crash", "oom", "exception")
-FOLLOWING = ("repeat", "real", "fail")
+AFTERWARDS = ("repeat", "real", "fail")
 
 
 @blueprint.get("/faults")
 def faults() -> str:
     """List the faults."""
-    rows = view().admin("GET", "/faults")["faults"][:PAGE]
-    return render_template("faults.html", faults=rows, effects=EFFECTS, origins=ORIGINS, failures=FAILURES)
+    rows, following = paged(view().admin("GET", "/faults")["faults"])
+    choices = {"effects": EFFECTS, "origins": ORIGINS, "failures": FAILURES}
+    return render_template("faults.html", faults=rows, following=following, **choices)
 
 
 @blueprint.post("/faults")
 def add_fault() -> Response:
     """Let calls go wrong."""
     effect: dict[str, Any] = {
-        "error": given(error=field("code"), status=whole("status", 100, 599)),
+        "error": nonempty(error=field("code"), status=whole("status", 100, 599)),
         "delay": {"delay": field("delay")},
         "throttle": {"throttle": True},
         "drop": {"drop": True},
@@ -37,9 +37,7 @@ def add_fault() -> Response:
     }.get(field("effect"), {})
     match = {"service": field("service"), "operation": field("operation"), "resource": field("resource")}
     match["from"] = field("from")
-    view().admin(
-        "POST", "/faults", **given(match=given(**match), times=whole("times", 1, 1_000_000)), do=effect
-    )  # fmt: skip
+    view().admin("POST", "/faults", **nonempty(match=nonempty(**match), times=whole("times", 1, 1_000_000)), do=effect)
     return done("lab.faults")
 
 
@@ -53,10 +51,10 @@ def remove_fault() -> Response:
 @blueprint.get("/mocks")
 def mocks() -> str:
     """List the mocks, each with its latest calls."""
-    rows = view().admin("GET", "/mocks")["mocks"][:PAGE]
+    rows, following = paged(view().admin("GET", "/mocks")["mocks"])
     for row in rows:
         row["latest"] = view().admin("GET", f"/mocks/{row['id']}/calls")["calls"][-5:]
-    return render_template("mocks.html", mocks=rows, following=FOLLOWING)
+    return render_template("mocks.html", mocks=rows, following=following, afterwards=AFTERWARDS)
 
 
 @blueprint.post("/mocks")
@@ -68,7 +66,7 @@ def add_mock() -> Response:
     except (ValueError, RecursionError):
         value = text
     answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
-    answers = [answer | given(delay=field("delay"))]
+    answers = [answer | nonempty(delay=field("delay"))]
     view().admin("POST", "/mocks", function=field("function"), answers=answers, then=field("then") or "repeat")
     return done("lab.mocks")
 
@@ -83,7 +81,8 @@ def remove_mock() -> Response:
 @blueprint.get("/checkpoints")
 def checkpoints() -> str:
     """List the checkpoints."""
-    return render_template("checkpoints.html", checkpoints=view().admin("GET", "/checkpoints")["checkpoints"])
+    rows, following = paged(view().admin("GET", "/checkpoints")["checkpoints"])
+    return render_template("checkpoints.html", checkpoints=rows, following=following)
 
 
 @blueprint.post("/checkpoints")
@@ -103,7 +102,8 @@ def change_checkpoint() -> Response:
 @blueprint.get("/accounts")
 def accounts() -> str:
     """List the accounts beside the installation's own."""
-    return render_template("accounts.html", accounts=view().admin("GET", "/accounts")["accounts"][:PAGE])
+    rows, following = paged(view().admin("GET", "/accounts")["accounts"])
+    return render_template("accounts.html", accounts=rows, following=following)
 
 
 @blueprint.post("/accounts")

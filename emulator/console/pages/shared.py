@@ -5,13 +5,13 @@ from typing import Any
 from flask import current_app, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from emulator.console.view import View
+from emulator.console.view import PAGE, Row, View
 
 
 def view() -> View:
     """Return the services as this application sees them."""
-    found: View = current_app.extensions["view"]
-    return found
+    services: View = current_app.extensions["view"]
+    return services
 
 
 def done(endpoint: str, **values: Any) -> Response:
@@ -29,6 +29,13 @@ def back(path: str) -> Response | None:
 def marker() -> str:
     """Return where the list that is asked for begins."""
     return request.args.get("from", "")
+
+
+def paged(rows: list[Row]) -> tuple[list[Row], int | None]:
+    """Return the page of *rows* that is asked for, and the number of rows before the next one, None when it is last."""
+    begin = number("from") or 0
+    end = begin + PAGE
+    return rows[begin:end], end if len(rows) > end else None
 
 
 def number(name: str) -> int | None:
@@ -50,7 +57,7 @@ def field(name: str) -> str:
     return request.form.get(name, "").strip()
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def nonempty(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value: an admin operation has defaults for the others."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 

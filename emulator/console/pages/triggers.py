@@ -5,7 +5,7 @@ from base64 import b64decode
 from flask import Blueprint, render_template
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, given, marker, view
+from emulator.console.pages.shared import done, field, marker, nonempty, paged, view
 from emulator.console.view import PAGE
 from emulator.wire.dates import iso_millis
 
@@ -21,12 +21,9 @@ def index(**more: object) -> str:
         for event in view().clock()["next"]
         if event["what"].startswith("timer trigger ")
     }
-    first = next((at for at, row in enumerate(rows) if f"{row['function']}/{row['trigger']}" >= marker()), len(rows))
-    shown = rows[first : first + PAGE]
+    shown, following = paged(rows)
     for row in shown:
         row["next_at"] = coming.get((row["function"], row["trigger"]))
-    after = rows[first + PAGE] if first + PAGE < len(rows) else None
-    following = f"{after['function']}/{after['trigger']}" if after else None
     return render_template("triggers.html", triggers=shown, following=following, **more)
 
 
@@ -34,7 +31,7 @@ def index(**more: object) -> str:
 def fire() -> str:
     """Call a trigger's function as the trigger would, and show how that went."""
     named = {"function": field("function"), "trigger": field("trigger")}
-    fired = view().admin("POST", "/fire-trigger", **named, **given(payload=field("payload")))
+    fired = view().admin("POST", "/fire-trigger", **named, **nonempty(payload=field("payload")))
     fired["body"] = b64decode(fired["body"]).decode("utf-8", "replace")
     return index(fired=fired | named)
 

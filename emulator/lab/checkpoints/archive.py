@@ -9,9 +9,10 @@ import re
 import sqlite3
 import tarfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from emulator.lab.checkpoints.model import About, read_about
+from emulator.lab.checkpoints.store import About, read_about
 from emulator.lab.errors import LabError
 
 PIECE_BYTES = 16 * 1024 * 1024
@@ -84,16 +85,7 @@ def extract(upload: Path, draft: Path, name: str, account: str) -> About:
                 _rename_account(tables, about.account, account)
     except (tarfile.TarError, FileNotFoundError, FileExistsError, UnicodeDecodeError, sqlite3.Error) as error:
         raise LabError("InvalidCheckpoint", reason=f"this is not the archive of a checkpoint ({error})") from error
-    about = About(
-        name=name,
-        created_at=about.created_at,
-        now=about.now,
-        version=about.version,
-        account=account,
-        region=about.region,
-        size=about.size,
-        schema=schema,
-    )
+    about = replace(about, account=account, schema=schema)
     (draft / "checkpoint.json").write_text(about.text(), encoding="ascii")
     return about
 

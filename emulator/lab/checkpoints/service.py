@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
-from emulator.lab.checkpoints.model import About, check_name
-from emulator.lab.checkpoints.store import CheckpointStore, ContentGone
+from emulator.lab.checkpoints.store import About, CheckpointStore, ContentGone, check_name
 from emulator.lab.clock import TimeControl
 from emulator.lab.errors import LabError
 from emulator.lab.standstill import Standstill, World

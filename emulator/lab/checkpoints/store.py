@@ -1,19 +1,99 @@
-"""Checkpoints on disk: a folder each, with the tables as a SQLite file and the files of code and objects.
+"""Checkpoints on disk: a folder each, with a description, the tables as a SQLite file, and files of code and objects.
 
 Content never changes once it is written, so its files are hard links and cost nothing. A checkpoint is written under a
 draft name and renamed, so what has its own name is whole. Everything here may run in a thread.
 """
 
+import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from emulator.lab.checkpoints.model import About, read_about
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database, Schema, StateTooNew, migrate
+from emulator.wire.dates import iso_millis
+
+FORM = 1
+"""The number of the form that checkpoints and archives have; a higher one is of a newer program."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+
+
+@frozen
+class About:
+    """A checkpoint: when it was made (the machine's time), the emulator's time then, whose state it is.
+
+    ``schema`` is how far each service's tables had come, ``size`` the bytes of its tables.
+    """
+
+    name: str
+    created_at: Millis
+    now: Millis
+    version: str
+    account: str
+    region: str
+    size: int
+    schema: dict[str, int]
+
+    def shown(self) -> dict[str, Any]:
+        """Return the admin API's form."""
+        return {
+            "name": self.name,
+            "created_at": iso_millis(self.created_at),
+            "now": iso_millis(self.now),
+            "bytes": self.size,
+            "version": self.version,
+        }
+
+    def text(self) -> str:
+        """Return the form on disk."""
+        return json.dumps({"form": FORM, **asdict(self)}, indent=2)
+
+
+def read_about(text: str, name: str) -> About:
+    """Read the form on disk; *name* is the checkpoint's name here.
+
+    Raises: LabError (InvalidCheckpoint).
+    """
+    try:
+        content = json.loads(text)
+        if content["form"] > FORM:
+            raise LabError("InvalidCheckpoint", reason=f"it was made by localyun {content['version']}, which is newer")
+        return About(
+            name=name,
+            created_at=Millis(int(content["created_at"])),
+            now=Millis(int(content["now"])),
+            version=str(content["version"]),
+            account=str(content["account"]),
+            region=str(content["region"]),
+            size=int(content["size"]),
+            schema={str(service): int(number) for service, number in content["schema"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise LabError("InvalidCheckpoint", reason="its description cannot be read") from None
+
+
+def check_name(name: str) -> str:
+    """Check the name of a checkpoint and return it.
+
+    Raises: LabError (InvalidParameter).
+    """
+    if not _NAME.fullmatch(name):
+        raise LabError(
+            "InvalidParameter",
+            reason="a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the "
+            "first two",
+        )
+    return name
+
 
 _ABOUT = "checkpoint.json"
 _TABLES = "state.db"
@@ -58,19 +138,10 @@ class CheckpointStore:
         """
         path = draft / _TABLES
         with closing(sqlite3.connect(path, isolation_level=None)) as tables:
-            tables.execute("PRAGMA synchronous=OFF")  # nobody reads it before it is complete
+            tables.execute("PRAGMA synchronous=OFF")  # it is read only once it is complete
             write_tables(tables)
             schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
-        about = About(
-            name=about.name,
-            created_at=about.created_at,
-            now=about.now,
-            version=about.version,
-            account=about.account,
-            region=about.region,
-            size=path.stat().st_size,
-            schema=schema,
-        )
+        about = replace(about, size=path.stat().st_size, schema=schema)
         (draft / _ABOUT).write_text(about.text(), encoding="ascii")
         return about
 
@@ -113,13 +184,13 @@ class CheckpointStore:
 
     def all(self) -> list[About]:
         """Return every checkpoint, by name; one that cannot be read is left out."""
-        found = []
+        checkpoints = []
         with suppress(FileNotFoundError):
             for each in sorted(self._folder.iterdir()):
                 if not each.name.startswith("."):
                     with suppress(LabError):
-                        found.append(self.about(each.name))
-        return found
+                        checkpoints.append(self.about(each.name))
+        return checkpoints
 
     def about(self, name: str) -> About:
         """Return what is known about a checkpoint.

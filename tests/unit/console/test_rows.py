@@ -5,8 +5,7 @@ import logging
 
 import pytest
 
-from emulator.console.comparison import compared, parts
-from emulator.console.executions import Fold, Folds, Look, rows
+from emulator.console.executions import Fold, Folds, Look, compared, parts, rows
 from emulator.console.json_view import body, tree
 from emulator.console.pages.requests import CAUSES, line_of, request_row, requests_with
 from emulator.gateway.journal import Journal

@@ -8,9 +8,8 @@ import pytest
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import TimeControl, load_clock
+from emulator.lab.clock import SkipEnded, Skipper, TimeControl, load_clock
 from emulator.lab.errors import LabError
-from emulator.lab.skip import SkipEnded, Skipper
 from emulator.storage.database import Database, Schema, migrate
 
 

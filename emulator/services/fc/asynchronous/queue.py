@@ -24,11 +24,10 @@ from emulator.services.fc.asynchronous.model import (
     Accepted,
     AsyncCall,
     AsyncConfig,
-    AsyncOutcome,
     Attempt,
-    Order,
     Policy,
     Status,
+    check_task_id,
     destination_of,
     event_detail,
     expires_at,
@@ -37,7 +36,6 @@ from emulator.services.fc.asynchronous.model import (
     refused,
 )
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
-from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
@@ -88,7 +86,7 @@ class AsyncQueue:
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
         self._woken: set[FunctionRef] = set()
-        self._completions = Completions(store, database)
+        self.completions = Completions(store, database)
         self._open = False
         database.on_rollback(self._woken.clear)
         timers.on_step_back(self._clock_set_back)
@@ -116,17 +114,13 @@ class AsyncQueue:
         await self._tasks.close()
         self._running.clear()
         self._stopping.clear()
-        self._completions.close()
+        self.completions.close()
 
     async def reset(self) -> None:
         """Forget every call and configuration."""
         await self.close()
         self._store.clear()
         self.start()
-
-    def open_numbers(self) -> dict[str, int]:
-        """Return how many calls have not ended, by status."""
-        return self._store.open_numbers()
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
         """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
@@ -146,57 +140,60 @@ class AsyncQueue:
 
     # --- calls in ------------------------------------------------------------------------------------------------
 
-    def accept(self, tenant: Tenant, order: Order) -> Accepted:
-        """Queue a call; it is safe once the transaction of this moment is committed.
+    def accept(
+        self, tenant: Tenant, call: FunctionCall, *, key: str = "", task_id: str = "", task_mode: bool | None = None
+    ) -> Accepted:
+        """Queue *call*; it is safe once the transaction of this moment is committed.
+
+        *key* is the caller's own name for the call: one with a known key is not queued again. *task_id* and
+        *task_mode* are what the caller says about a record; empty and None leave it to the configuration.
 
         Raises: EntityTooLarge, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvocationDisabled;
         InvalidArgument for a task id that is malformed or not wanted; StatefulAsyncInvocationAlreadyExists.
         """
-        if len(order.event) > limits.ASYNC_PAYLOAD_BYTES:
+        if len(call.event) > limits.ASYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.ASYNC_PAYLOAD_BYTES)
-        self._invoker.check_callable(tenant, order.service, order.function, order.qualifier)
-        known = self._store.by_key(tenant, order.key) if order.key else None
+        self._invoker.check_callable(tenant, call.service, call.function, call.qualifier)
+        known = self._store.by_key(tenant, key) if key else None
         if known is not None:
             return Accepted(known.request_id, known.task_id)
-        lane = FunctionRef(tenant, order.service, order.function, order.qualifier or LATEST)
-        call = self._store.add(
+        lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
+        queued = self._store.add(
             AsyncCall(
                 seq=0,
                 lane=lane,
-                request_id=order.request_id,
-                task_id=self._task_id(lane, order),
-                call_key=order.key,
-                event=order.event,
-                tracing=order.tracing,
-                accepted_at=order.now,
+                request_id=call.request_id,
+                task_id=self._task_id(lane, call.request_id, task_id, task_mode),
+                call_key=key,
+                event=call.event,
+                tracing=call.tracing,
+                accepted_at=call.now,
                 status=Status.ENQUEUED,
-                due_at=order.now,
-                trace=trace() or order.request_id,
-                http=order.http,
-                origin=order.origin,
+                due_at=call.now,
+                trace=trace() or call.request_id,
+                http=call.http,
+                origin=call.origin,
             )
         )
         _log.info(
             "call %(request)s of function %(function)s is queued",
-            {"request": call.request_id, "function": display_name(lane.service, lane.function), "trace": call.trace},
+            {"request": call.request_id, "function": display_name(*lane[1:3]), "trace": queued.trace},
         )
-        if call.task_id:
-            self._store.add_events(call, order.now, [(Status.ENQUEUED, "")])
+        if queued.task_id:
+            self._store.add_events(queued, call.now, [(Status.ENQUEUED, "")])
         self._wake(lane)
-        return Accepted(call.request_id, call.task_id)
+        return Accepted(call.request_id, queued.task_id)
 
-    def _task_id(self, lane: FunctionRef, order: Order) -> str:
+    def _task_id(self, lane: FunctionRef, request_id: str, task_id: str, task_mode: bool | None) -> str:
         """Return the id of the call's record, empty when it gets none; an ended record of that id is replaced."""
         config = self._config(lane)
-        wanted = order.task_mode if order.task_mode is not None else bool(config and config.task_mode)
-        if not wanted:
-            if order.task_id:
-                raise InvalidArgument(f"async invocation id '{order.task_id[:200]}' is given, but task mode is off")
+        if not (task_mode if task_mode is not None else config and config.task_mode):
+            if task_id:
+                raise InvalidArgument(f"async invocation id '{task_id[:200]}' is given, but task mode is off")
             return ""
-        if not order.task_id:
-            return order.request_id
-        task_id = check_task_id(order.task_id)
-        old = self._store.task(lane.tenant, lane.service, lane.function, task_id)
+        if not task_id:
+            return request_id
+        old = self._store.task(lane.tenant, lane.service, lane.function, check_task_id(task_id))
         if old is not None and old.status not in FINAL:
             raise FcError("StatefulAsyncInvocationAlreadyExists", task=task_id, function=lane.function)
         if old is not None:
@@ -204,29 +201,14 @@ class AsyncQueue:
         return task_id
 
     def _hand_over(self, tenant: Tenant, name: FunctionName, event: bytes, key: str) -> None:
-        order = Order(
-            service=name.service,
-            function=name.function,
-            qualifier=name.qualifier,
-            event=event,
-            request_id=self._ids.uuid(),
-            now=self._clock.now(),
-            key=key,
-        )
-        self.accept(tenant, order)
+        service, function, qualifier = name
+        call = FunctionCall(
+            service=service, function=function, qualifier=qualifier, event=event, request_id=self._ids.uuid(),
+            now=self._clock.now(), origin="async",
+        )  # fmt: skip
+        self.accept(tenant, call, key=key)
 
     # --- calls out -----------------------------------------------------------------------------------------------
-
-    async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
-        """Wait until a call has ended and return how.
-
-        Does not survive a restart by itself: whoever queued the call with a key queues it again with the same one, is
-        given the same request id, and waits anew. The result of such a call is remembered for a day, shortened to
-        1 MB.
-
-        Raises: LookupError for a call that is not known (any more).
-        """
-        return await self._completions.wait(tenant, request_id)
 
     def stop(self, call: AsyncCall) -> None:
         """End a call that has not ended: one that waits now, one that runs by killing its instance."""
@@ -271,7 +253,7 @@ class AsyncQueue:
         for call in self._store.open_calls(tenant, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        self._completions.tell_removed(tenant, service, function)
+        self.completions.tell_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Forget a deleted alias or version; calls through it fail when their turn comes."""
@@ -431,7 +413,7 @@ class AsyncQueue:
             self._store.update(call)
         else:
             self._store.delete(call)
-        self._completions.tell(call, call.result if body is None else body)
+        self.completions.tell(call, call.result if body is None else body)
 
     def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)

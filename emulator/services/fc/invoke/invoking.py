@@ -3,7 +3,7 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -70,6 +70,13 @@ class FunctionCall:
         """The call as faults know it."""
         origins: tuple[Origin, ...] = (self.origin, "async") if self.attempt else (self.origin,)
         return invocation_of(self.service, self.function, self.qualifier, *origins)
+
+
+Enqueue = Callable[[Tenant, FunctionCall, str], str]
+"""Queues a call in the transaction of this moment and returns its request id; a key that is known queues nothing.
+
+Raises: FcError.
+"""
 
 
 class Invoked(NamedTuple):
@@ -276,7 +283,7 @@ def _called(call: FunctionCall) -> Called:
 
 
 def refusal(failure: RuntimeFailure) -> FcError:
-    """Return what a caller is told when the platform could not run a call.
+    """Return the error for a call that the platform could not run.
 
     Source: 412 and 429 from the error table; that a runtime missing on this machine looks like a program that cannot
     be found, and a container that cannot be run like one that has exited, is the emulator's choice.

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
@@ -12,9 +12,8 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Struct, check_if_match
+from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -30,30 +29,24 @@ from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
-_ALL = Slice(limit=1_000_000)
 
-
-class TriggerWatcher(Protocol):
-    """What acts on triggers: arms timers, subscribes to topics."""
+class TriggerWatcher:
+    """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
         Raises: FcError when it cannot be.
         """
-        ...
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in removing *trigger*, within the same transaction."""
-        ...
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that is new or has changed; called after the commit."""
-        ...
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
-        ...
 
 
 class Triggers:
@@ -115,7 +108,7 @@ class Triggers:
         old = self.get(tenant, service, function, name)
         check_if_match(if_match, old.etag)
         _check_own(old)
-        values = _given(body)
+        values = _lower_case(body)
         changes: dict[str, Any] = {
             attribute: values[wire]
             for wire, attribute in (("invocationrole", "role"), ("description", "description"))
@@ -172,7 +165,7 @@ class Triggers:
         """Make the triggers of the folder's functions be what their files say.
 
         *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
-        Triggers of functions that have left are removed, whoever made them.
+        Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
             (trigger.service, trigger.function, trigger.name): trigger
@@ -226,7 +219,7 @@ class Triggers:
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
-        values = _given(body)
+        values = _lower_case(body)
         kind = kind_of(values.get("triggertype"))
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
@@ -256,7 +249,7 @@ class Triggers:
         """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
         self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
-            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
+            for other in self._store.some(tenant, trigger.service, trigger.function):
                 if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
                     raise FcError(
                         "TriggerAlreadyExists",
@@ -292,7 +285,7 @@ class Triggers:
         self._database.after_commit(committed)
 
 
-def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what *body* says under lower-case names; null counts as absent."""
     return {key.lower(): value for key, value in body.items() if value is not None}
 

@@ -1,0 +1,73 @@
+"""What the commands of the lab print and send."""
+
+import pytest
+
+from emulator.cli.commands.lab import _answers, _change
+from emulator.cli.main import parse
+from emulator.cli.output import WrongUsage, duration
+from emulator.wire.dates import parse_duration
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "text"),
+    [(0, "0ms"), (20, "20ms"), (1000, "1s"), (90_000, "1m30s"), (5_400_000, "1h30m"), (172_800_000, "2d")],
+)
+def test_a_span_is_written_as_it_is_read(span_ms, text):
+    """In the units of the HTTP API."""
+    assert duration(span_ms) == text
+    assert parse_duration(text) == span_ms
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        ([], None),
+        (["advance", "90s"], {"advance": "90s"}),
+        (["to", "2027-01-01T00:00:00Z"], {"to": "2027-01-01T00:00:00Z"}),
+        (["next"], {"next": 1}),
+        (["next", "3"], {"next": 3}),
+        (["freeze"], {"freeze": True}),
+        (["unfreeze"], {"freeze": False}),
+    ],
+)
+def test_clock_asks_for_the_change_it_is_given(words, body):
+    """And looks without one."""
+    given = parse(["clock", *words])
+
+    assert _change(given.action, given.value) == body
+
+
+@pytest.mark.parametrize("words", [["advance"], ["to"], ["freeze", "1s"], ["next", "x"]])
+def test_clock_refuses_words_that_make_no_sense(words):
+    """Wrong usage, not a failure."""
+    given = parse(["clock", *words])
+
+    with pytest.raises(WrongUsage):
+        _change(given.action, given.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        (["--returns", "1", "--returns", "text"], [{"return": 1}, {"return": "text"}]),
+        (["--raises", "E: no"], [{"error": {"errorType": "E", "errorMessage": "no"}}]),
+        (["--raises", "no"], [{"error": {"errorType": "Error", "errorMessage": "no"}}]),
+        (["--returns", "{}", "--delay", "1s"], [{"return": {}, "delay": "1s"}]),
+    ],
+)
+def test_a_mock_is_given_its_answers_as_options(words, answers):
+    """In turn; what is no JSON is a text."""
+    assert _answers(parse(["mock", "add", "f", *words])) == answers
+
+
+def test_a_mock_may_have_its_answers_in_a_file(tmp_path):
+    """As the HTTP API takes them."""
+    (tmp_path / "answers.json").write_text('[{"return": 1}]')
+
+    assert _answers(parse(["mock", "add", "f", "--answers", str(tmp_path / "answers.json")])) == [{"return": 1}]
+
+
+def test_an_unreadable_file_of_answers_is_wrong_usage(tmp_path):
+    """The message names it."""
+    with pytest.raises(WrongUsage, match=r"answers.json cannot be read"):
+        _answers(parse(["mock", "add", "f", "--answers", str(tmp_path / "answers.json")]))
