@@ -131,7 +131,7 @@ class Settings:
 
 
 @frozen(kw_only=False)
-class _Given:
+class _Raw:
     """A raw value, where it came from, and the folder its relative paths start from."""
 
     value: Any
@@ -151,22 +151,22 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
 
     Raises: ConfigError.
     """
-    given, resources, marks = _read_file(folder)
+    raw, resources, marks = _read_file(folder)
     for option in OPTIONS:
         if environ.get(option.variable):
-            given[option.name] = _Given(environ[option.variable], option.variable, folder)
+            raw[option.name] = _Raw(environ[option.variable], option.variable, folder)
         if flags.get(option.name) is not None:
-            given[option.name] = _Given(flags[option.name], option.flag, folder)
+            raw[option.name] = _Raw(flags[option.name], option.flag, folder)
     values: dict[str, Any] = {}
     for option in OPTIONS:
-        if option.name in given:
-            values[option.name] = _value_of(option, given[option.name])
+        if option.name in raw:
+            values[option.name] = _value_of(option, raw[option.name])
     if "functions" not in values and (folder / "functions").is_dir():
         values["functions"] = folder / "functions"
     values.setdefault("state", folder / ".localyun")
-    origins = {option.name: given[option.name].origin if option.name in given else "default" for option in OPTIONS}
+    origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}
     config = Config(**values, resources=resources, resource_marks=marks)
-    _check_together(config, given)
+    _check_together(config, raw)
     return Settings(config=config, origins=origins)
 
 
@@ -178,18 +178,18 @@ def load_here(flags: Mapping[str, Any]) -> Settings:
     return load(flags, os.environ, Path.cwd())
 
 
-def _value_of(option: Option, given: _Given) -> Any:
+def _value_of(option: Option, raw: _Raw) -> Any:
     try:
-        return option.read(given.value, given.folder)
+        return option.read(raw.value, raw.folder)
     except ValueError as error:
-        shown = "" if option.secret else f", not {given.value!r}"
-        raise given.refused(f"{option.name} must be {error}{shown}") from None
+        shown = "" if option.secret else f", not {raw.value!r}"
+        raise raw.refused(f"{option.name} must be {error}{shown}") from None
 
 
-def _check_together(config: Config, given: Mapping[str, _Given]) -> None:
+def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
     """Check what concerns more than one value."""
     if config.access_key_id is not None and config.access_key_id.upper().startswith("LTAI"):
-        raise given["access_key_id"].refused(
+        raise raw["access_key_id"].refused(
             f"{config.access_key_id[:6]}... looks like a real cloud access key (they start with LTAI). The emulator "
             "does not take it, so that it cannot leak from here; leave it out and a key is generated, or choose any "
             "other text."
@@ -198,14 +198,14 @@ def _check_together(config: Config, given: Mapping[str, _Given]) -> None:
         one, other = ("access_key_id", "access_key_secret")
         if config.access_key_id is None:
             one, other = other, one
-        raise given[one].refused(f"{one} needs {other} with it")
+        raise raw[one].refused(f"{one} needs {other} with it")
     if config.port > 0 and config.port == config.https_port:
-        port = given.get("https_port") or given["port"]
+        port = raw.get("https_port") or raw["port"]
         raise port.refused(f"http and https cannot share port {config.port}")
     wide = [host for host in config.host or () if not _is_loopback(host)]
     if wide and config.auth == "lenient":
-        raise given["auth"].refused(
-            f"auth lenient works on loopback addresses only, and {given['host'].origin} opens {wide[0]}; "
+        raise raw["auth"].refused(
+            f"auth lenient works on loopback addresses only, and {raw['host'].origin} opens {wide[0]}; "
             "with verify, callers from outside need the keys"
         )
 
@@ -345,7 +345,7 @@ def _executable(text: str, folder: Path) -> Path:
 # --- localyun.yaml -----------------------------------------------------------------------------------------------
 
 
-def _read_file(folder: Path) -> tuple[dict[str, _Given], Resources, Marks]:
+def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
     try:
         text = (folder / FILE_NAME).read_text(encoding="utf-8-sig")
@@ -363,7 +363,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], Resources, Marks]:
         raise ConfigError(placed((error.line, error.column), f"not valid YAML: {error.problem}")) from error
     if content is not None and not isinstance(content, dict):
         raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
-    given: dict[str, _Given] = {}
+    raw: dict[str, _Raw] = {}
     resources = Resources()
     resources.folder = folder
     options = {option.name for option in OPTIONS}
@@ -374,8 +374,8 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], Resources, Marks]:
         elif key not in options:
             raise ConfigError(placed(mark, f"there is no setting {key!r}{_suggestion(key)}"))
         elif value is not None:
-            given[key] = _Given(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
-    return given, resources, marks
+            raw[key] = _Raw(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
+    return raw, resources, marks
 
 
 def placed(mark: tuple[int, int], problem: str) -> str:

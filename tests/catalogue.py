@@ -14,7 +14,7 @@ from jinja2 import Environment
 
 from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.render.tree_view import OUTCOMES
+from emulator.cli.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES

@@ -34,4 +34,4 @@ async def until(look: Callable[[], Any], timeout_s: float = 10) -> Any:
                 found = await found
             if found:
                 return found
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.001)

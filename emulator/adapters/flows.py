@@ -84,7 +84,7 @@ class FunctionCalls:
             return FunctionReply(body=outcome.body)
         if outcome.http_status >= 400:
             message = outcome.body.decode("utf-8", "replace")
-            return FunctionReply(refusal=Refusal(outcome.http_status, outcome.error, _told(message)))
+            return FunctionReply(refusal=Refusal(outcome.http_status, outcome.error, _message_of(message)))
         body = outcome.body or json.dumps({"errorMessage": f"The call has ended as {outcome.status}."}).encode()
         return FunctionReply(body=body, error_type=outcome.error or str(outcome.status))
 
@@ -219,7 +219,7 @@ def _refusal(error: FcError | MnsError) -> Refusal:
     return Refusal(error.http_status, error.code, error.message)
 
 
-def _told(body: str) -> str:
+def _message_of(body: str) -> str:
     """Return the message of a refusal that was recorded as a failed function's answer."""
     try:
         members = json.loads(body)

@@ -172,7 +172,7 @@ class CodeUploads:
 
 
 class ObjectTriggers:
-    """Tells Function Compute what happens to objects (the port `Watcher` of the object store)."""
+    """Notifies Function Compute of changes of objects (the port `Watcher` of the object store)."""
 
     def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
         self._functions = functions

@@ -1,11 +1,33 @@
-"""Roles: temporary keys for functions, and which roles can be assumed."""
+"""Roles: temporary keys for functions, which roles can be assumed, and what services may do in their name.
 
-from emulator.auth.permissions.conditions import Facts
+The guards of flows and functions are asked only where rights are enforced; a denial reads like the one the called
+service would have answered.
+"""
+
+from emulator.auth.permissions.conditions import Facts, facts_at
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import AccountId, Principal
+from emulator.kernel.identity import AccountId, Demand, Principal, Tenant
+from emulator.services.fc import rights as function_rights
+from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.model import Credentials
+from emulator.services.mns import front as message_rights
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.errors import access_denied as message_denied
 from emulator.services.ram.service import Authorizer
 from emulator.services.sts.service import DURATION_S, TemporaryKeys
+from emulator.services.workflow import ports as flow_rights
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.ports import (
+    FlowResource,
+    FunctionResource,
+    HttpResource,
+    MapResource,
+    ObjectResource,
+    QueueResource,
+    Refusal,
+    TaskTarget,
+    TopicResource,
+)
 
 DEFAULT_ROLE = "AliyunFcDefaultRole"
 """The role of functions that name none."""
@@ -50,3 +72,72 @@ class AssumableRoles:
         if not (self._enforced or foreign):
             return True
         return self._authorizer.may_assume(account, role, caller, facts)
+
+
+class RoleRights:
+    """Asks whether a service may do something in the name of a role."""
+
+    def __init__(self, authorizer: Authorizer, clock: Clock) -> None:
+        self._authorizer = authorizer
+        self._clock = clock
+
+    def lacking(self, tenant: Tenant, role_arn: str, service: str, demand: Demand) -> Demand | None:
+        """Return the right that *service* lacks to do what *demand* says as *role_arn*; None when it lacks none."""
+        facts = facts_at(self._clock.now())
+        return self._authorizer.service_lacks(tenant.account, role_arn, service, demand, facts)
+
+
+class FlowRights:
+    """Judges the calls of flows' tasks by the role of the flow (the port `TaskGuard` of the workflow service)."""
+
+    def __init__(self, rights: RoleRights) -> None:
+        self._rights = rights
+
+    def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
+        """Return what the called service would answer when the role lacks the right."""
+        if isinstance(target, HttpResource | MapResource):
+            return None
+        lacking = self._rights.lacking(tenant, role_arn, flow_rights.SERVICE, _demand(tenant, target))
+        if lacking is None:
+            return None
+        if isinstance(target, QueueResource | TopicResource):
+            denied: MnsError | WorkflowError = message_denied(lacking)
+        else:
+            denied = WorkflowError("AccessDenied", action=lacking.action, resource=lacking.resource)
+        return Refusal(denied.http_status, denied.code, denied.message)
+
+
+class FunctionRights:
+    """Judges what is done as the role of a function or a trigger (the port `RoleGuard` of Function Compute)."""
+
+    def __init__(self, rights: RoleRights) -> None:
+        self._rights = rights
+
+    def refusal(self, tenant: Tenant, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
+        """Return why *service* may not call or send to *target*; a function without a role has the default one."""
+        if isinstance(target, FunctionName):
+            demand = function_rights.invocation(tenant, target.service or None, target.function, target.qualifier)
+        else:
+            operation = "SendMessage" if target.kind == "queue" else "PublishMessage"
+            demand = message_rights.demand(tenant, operation, target.name)
+        role = role_arn or f"acs:ram::{tenant.account}:role/{DEFAULT_ROLE}"
+        lacking = self._rights.lacking(tenant, role, service, demand)
+        if lacking is None:
+            return None
+        return f"the role {role} has not the right {lacking.action} on {lacking.resource}"
+
+
+def _demand(
+    tenant: Tenant, target: FunctionResource | QueueResource | TopicResource | FlowResource | ObjectResource
+) -> Demand:
+    match target:
+        case FunctionResource():
+            return function_rights.invocation(tenant, target.service, target.function, target.qualifier)
+        case QueueResource():
+            return message_rights.demand(tenant, "SendMessage", target.queue)
+        case TopicResource():
+            return message_rights.demand(tenant, "PublishMessage", target.topic)
+        case FlowResource():
+            return flow_rights.about_flow(tenant, "StartExecution", target.flow)
+        case ObjectResource():
+            return Demand("oss:GetObject", f"acs:oss:{tenant.region}:{tenant.account}:{target.bucket}/{target.name}")

@@ -134,9 +134,9 @@ class Client:
         except CallRefused:
             raise
         except CommandFailed:
-            given, self._found_keys = self.keys.access_key_id, self._given_over
+            refused, self._found_keys = self.keys.access_key_id, self._given_over
             self._given_over = None
-            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=given))
+            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
     def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
         """Return what `health` does, of whichever emulator answers.

@@ -1,9 +1,10 @@
 """The signed client as a deployment needs it: errors as `Refused`, records in the emulator's own state."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from emulator.cli.client import Client
 from emulator.cli.output import CallRefused
@@ -30,10 +31,8 @@ class DeployClient:
         Raises: Refused, NoEmulator.
         """
         body = b"" if content is None else json.dumps(content).encode()
-        try:
+        with _refusals():
             reply = self._client.functions(method, path, body, _JSON if body else {}, None)
-        except CallRefused as error:
-            raise _refused(error) from error
         return reply.json() if reply.body else {}
 
     def invoke(self, path: str, payload: bytes, *, asynchronous: bool) -> tuple[bytes, str]:
@@ -42,10 +41,8 @@ class DeployClient:
         Raises: Refused, NoEmulator.
         """
         headers = {"x-fc-invocation-type": "Async" if asynchronous else "Sync"}
-        try:
+        with _refusals():
             reply = self._client.functions("POST", path, payload, headers, None)
-        except CallRefused as error:
-            raise _refused(error) from error
         return reply.body, reply.headers.get("x-fc-error-type", "")
 
     def rpc(self, version: str, action: str, parameters: Mapping[str, str]) -> Reply:
@@ -53,10 +50,8 @@ class DeployClient:
 
         Raises: Refused, NoEmulator.
         """
-        try:
+        with _refusals():
             return self._client.rpc(version, action, parameters)
-        except CallRefused as error:
-            raise _refused(error) from error
 
     def objects(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
         """Call an operation of the object store.
@@ -79,12 +74,8 @@ class DeployClient:
         Raises: Refused, NoEmulator.
         """
         place = urlsplit(url)
-        try:
-            return self._client.functions(
-                "GET", f"{place.path}?{place.query}" if place.query else place.path, b"", {}
-            ).body
-        except CallRefused as error:
-            raise _refused(error) from error
+        with _refusals():
+            return self._client.functions("GET", urlunsplit(("", "", *place[2:4], "")), b"", {}).body
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -140,6 +131,14 @@ def _page(name: str) -> str:
     return f"{PATH}/{quote(name, safe='')}"
 
 
-def _refused(error: CallRefused) -> Refused:
-    code = error.code
-    return Refused(error.status, code, str(error).removeprefix(f"{code}: ") if code else str(error))
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise what the emulator refuses as the planner knows it.
+
+    Raises: Refused.
+    """
+    try:
+        yield
+    except CallRefused as error:
+        code = error.code
+        raise Refused(error.status, code, str(error).removeprefix(f"{code}: ") if code else str(error)) from error

@@ -159,16 +159,16 @@ def _add_flow(commands: Commands) -> None:
 
 def _add_queue(commands: Commands) -> None:
     actions = group(commands, "queue", "work with queues and their messages")
-    create = command(actions, "create", "queue:create", "create a queue", "queue")
-    command(actions, "delete", "queue:delete", "delete a queue and its messages", "queue")
-    listing = command(actions, "list", "queue:show_list", "list queues with the numbers of their messages")
+    create = command(actions, "create", "messages:create_queue", "create a queue", "queue")
+    command(actions, "delete", "messages:delete_queue", "delete a queue and its messages", "queue")
+    listing = command(actions, "list", "messages:list_queues", "list queues with the numbers of their messages")
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
-    send = command(actions, "send", "queue:send", "send a message", "queue")
-    receive = command(actions, "receive", "queue:receive", "receive messages and hide them for a while", "queue")
-    peek = command(actions, "peek", "queue:peek", "print visible messages and change nothing", "queue")
-    command(actions, "purge", "queue:purge", "delete every message of a queue, hidden and delayed ones too", "queue")
+    send = command(actions, "send", "messages:send", "send a message", "queue")
+    receive = command(actions, "receive", "messages:receive", "receive messages and hide them for a while", "queue")
+    peek = command(actions, "peek", "messages:peek", "print visible messages and change nothing", "queue")
+    command(actions, "purge", "messages:purge", "delete every message of a queue, hidden and delayed ones too", "queue")
     summary = "print the attributes of a queue, after changing those given"
-    attributes = command(actions, "attributes", "queue:attributes", summary, "queue")
+    attributes = command(actions, "attributes", "messages:attributes", summary, "queue")
     _add_attributes(create, "Queue")
     _add_attributes(attributes, "Queue")
     _add_body(send)
@@ -223,18 +223,18 @@ def _add_body(command: ArgumentParser) -> None:
 
 def _add_topic(commands: Commands) -> None:
     actions = group(commands, "topic", "work with topics, subscriptions and deliveries")
-    _add_attributes(command(actions, "create", "topic:create", "create a topic", "topic"), "Topic")
-    command(actions, "delete", "topic:delete", "delete a topic and its subscriptions", "topic")
-    listing = command(actions, "list", "topic:show_list", "list topics")
+    _add_attributes(command(actions, "create", "messages:create_topic", "create a topic", "topic"), "Topic")
+    command(actions, "delete", "messages:delete_topic", "delete a topic and its subscriptions", "topic")
+    listing = command(actions, "list", "messages:list_topics", "list topics")
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
-    publish = command(actions, "publish", "topic:publish", "publish a message", "topic")
+    publish = command(actions, "publish", "messages:publish", "publish a message", "topic")
     both = ("topic", "subscription")
-    subscribe = command(actions, "subscribe", "topic:subscribe", "subscribe an endpoint to a topic", *both)
-    command(actions, "unsubscribe", "topic:unsubscribe", "end a subscription", *both)
-    command(actions, "subscriptions", "topic:subscriptions", "list the subscriptions of a topic", "topic")
+    subscribe = command(actions, "subscribe", "messages:subscribe", "subscribe an endpoint to a topic", *both)
+    command(actions, "unsubscribe", "messages:unsubscribe", "end a subscription", *both)
+    command(actions, "subscriptions", "messages:subscriptions", "list the subscriptions of a topic", "topic")
     summary = "print what became of messages for a subscription"
-    deliveries = command(actions, "deliveries", "topic:deliveries", summary, *both)
-    outbox = command(actions, "outbox", "topic:outbox", "print mails and short messages, which are never sent")
+    deliveries = command(actions, "deliveries", "messages:deliveries", summary, *both)
+    outbox = command(actions, "outbox", "messages:outbox", "print mails and short messages, which are never sent")
     _add_body(publish)
     publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions filter by")
     subscribe.add_argument("endpoint", metavar="ENDPOINT", help="queue:NAME, an http URL, or another form of the API")
@@ -290,7 +290,7 @@ def _add_deploy(commands: Commands) -> None:
 
 
 def _add_console(commands: Commands) -> None:
-    console = command(commands, "console", "console:run", "open the emulator's pages in the browser")
+    console = command(commands, "console", "server:console", "open the emulator's pages in the browser")
     console.add_argument(
         "page", nargs="?", default="", metavar="PAGE", help="the page, such as queues/orders (default: the overview)"
     )

@@ -6,7 +6,7 @@ from emulator.cli.parser import Commands, command, group
 
 
 def _add_clock(commands: Commands) -> None:
-    clock = command(commands, "clock", "clock:clock", "print the emulator's time and what comes, or move it")
+    clock = command(commands, "clock", "lab:clock", "print the emulator's time and what comes, or move it")
     clock.add_argument(
         "action",
         nargs="?",
@@ -15,9 +15,9 @@ def _add_clock(commands: Commands) -> None:
         help="how to change it (default: only look)",
     )
     clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
-    settle = command(commands, "settle", "clock:settle", "wait until nothing works any more")
+    settle = command(commands, "settle", "lab:settle", "wait until nothing works any more")
     settle.add_argument("--timeout", default="5s", metavar="D", help="real time to wait at the most (default: 5s)")
-    skip = command(commands, "skip", "clock:skip", "jump from event to event until nothing is left to happen")
+    skip = command(commands, "skip", "lab:skip", "jump from event to event until nothing is left to happen")
     until = skip.add_mutually_exclusive_group()
     until.add_argument("--execution", metavar="FLOW/EXECUTION", help="until this execution has ended")
     until.add_argument("--queue", metavar="QUEUE", help="until this queue has visible messages")
@@ -29,14 +29,14 @@ def _add_clock(commands: Commands) -> None:
 
 
 def _add_trace(commands: Commands) -> None:
-    trace = command(commands, "trace", "trace:run", "print what caused a request and what came of it")
+    trace = command(commands, "trace", "logs:trace", "print what caused a request and what came of it")
     trace.add_argument("id", metavar="ID", help="a request, message or call id, or FLOW/EXECUTION")
     trace.add_argument("--otlp", metavar="URL", help="also send it as OpenTelemetry spans to this OTLP/HTTP address")
 
 
 def _add_fault(commands: Commands) -> None:
     actions = group(commands, "fault", "let calls go wrong on purpose")
-    add = command(actions, "add", "doubles:add_fault", "let calls go wrong")
+    add = command(actions, "add", "lab:add_fault", "let calls go wrong")
     services = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
     add.add_argument("--service", choices=services, help="only calls of this service")
     add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? stand for anything")
@@ -56,49 +56,49 @@ def _add_fault(commands: Commands) -> None:
     add.add_argument("--times", type=int, metavar="N", help="only so many times")
     add.add_argument("--probability", type=float, metavar="P", help="only to that part of the calls, 0 to 1")
     add.add_argument("--seed", type=int, metavar="N", help="what the draws follow from (default: 0)")
-    command(actions, "list", "doubles:list_faults", "list the faults")
-    remove = command(actions, "remove", "doubles:remove_fault", "remove a fault")
+    command(actions, "list", "lab:list_faults", "list the faults")
+    remove = command(actions, "remove", "lab:remove_fault", "remove a fault")
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
 def _add_mock(commands: Commands) -> None:
     actions = group(commands, "mock", "answer calls of functions in their place")
-    add = command(actions, "add", "doubles:add_mock", "answer calls of a function, which need not exist")
+    add = command(actions, "add", "lab:add_mock", "answer calls of a function, which need not exist")
     add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", help="the function")
     add.add_argument("--returns", action="append", metavar="JSON", help="return this; several are given in turn")
     add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="fail like this, after what is returned")
     add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
     add.add_argument("--delay", metavar="D", help="take so long, by the emulator's clock")
     add.add_argument("--then", choices=("repeat", "real", "fail"), help="after the last answer (default: repeat)")
-    command(actions, "list", "doubles:list_mocks", "list the mocks")
-    calls = command(actions, "calls", "doubles:calls", "print the calls that a mock or a function has had")
+    command(actions, "list", "lab:list_mocks", "list the mocks")
+    calls = command(actions, "calls", "lab:calls", "print the calls that a mock or a function has had")
     calls.add_argument("mock", metavar="ID|[SERVICE/]FUNCTION", help="the mock or function")
-    remove = command(actions, "remove", "doubles:remove_mock", "let a function answer again")
+    remove = command(actions, "remove", "lab:remove_mock", "let a function answer again")
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
 def _add_sink(commands: Commands) -> None:
     actions = group(commands, "sink", "make addresses that keep what they are sent")
-    add = command(actions, "add", "doubles:add_sink", "make an address to send to and print it")
+    add = command(actions, "add", "lab:add_sink", "make an address to send to and print it")
     add.add_argument("--status", type=int, action="append", metavar="N", help="answer this; several are given in turn")
-    command(actions, "list", "doubles:list_sinks", "list the sinks")
-    show = command(actions, "show", "doubles:show_sink", "print what a sink has received")
+    command(actions, "list", "lab:list_sinks", "list the sinks")
+    show = command(actions, "show", "lab:show_sink", "print what a sink has received")
     show.add_argument("name", metavar="ID|URL", help="the sink")
     show.add_argument("--full", action="store_true", help="all of each request, with its headers")
-    remove = command(actions, "remove", "doubles:remove_sink", "remove a sink")
+    remove = command(actions, "remove", "lab:remove_sink", "remove a sink")
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
 def _add_checkpoint(commands: Commands) -> None:
     actions = group(commands, "checkpoint", "keep the whole state under a name and put it back")
-    command(actions, "save", "checkpoint:save", "keep the whole state under a name")
-    command(actions, "restore", "checkpoint:restore", "put a state back; what runs is ended")
-    command(actions, "list", "checkpoint:show_list", "list the checkpoints")
-    command(actions, "delete", "checkpoint:delete", "forget a checkpoint")
-    export = command(actions, "export", "checkpoint:export", "write a checkpoint, or the present state, to a file")
+    command(actions, "save", "lab:save_checkpoint", "keep the whole state under a name")
+    command(actions, "restore", "lab:restore_checkpoint", "put a state back; what runs is ended")
+    command(actions, "list", "lab:list_checkpoints", "list the checkpoints")
+    command(actions, "delete", "lab:delete_checkpoint", "forget a checkpoint")
+    export = command(actions, "export", "lab:export_checkpoint", "write a checkpoint, or the present state, to a file")
     export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the present state)")
     export.add_argument("file", metavar="FILE", help="the file to write")
-    take_in = command(actions, "import", "checkpoint:take_in", "take in what export has written, here or elsewhere")
+    take_in = command(actions, "import", "lab:import_checkpoint", "take in what export has written, here or elsewhere")
     take_in.add_argument("file", metavar="FILE", help="the file to read")
     take_in.add_argument(
         "name", metavar="NAME", nargs="?", help="make it a checkpoint of this name (default: restore it at once)"

@@ -239,3 +239,17 @@ def readable(name: str, value: object) -> object:
     if isinstance(value, list):
         return ", ".join(f"{item['Name']}={item['Value']}" if "Name" in item else _json(item) for item in value)
     return value
+
+
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
+
+
+def duration(span_ms: int) -> str:
+    """Return a span as the admin API reads it: ``1h30m``, ``5s``, ``20ms``."""
+    if span_ms < 1000:
+        return f"{max(0, span_ms)}ms"
+    text, left = "", span_ms
+    for size, unit in _UNITS:
+        if left >= size:
+            text, left = f"{text}{left // size}{unit}", left % size
+    return text

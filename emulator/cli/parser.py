@@ -96,7 +96,7 @@ class Outline:
     def __getitem__(self, name: str) -> Any:
         return self
 
-    def __call__(self, *given: object, **named: object) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> Any:
         """Take anything in."""
         return self
 

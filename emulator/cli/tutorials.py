@@ -23,15 +23,19 @@ class Tutorial:
     name: str
     short_name: str
     title: str
-    flow: str
-    service: str
-    functions: tuple[str, ...]
-    default_input: str
     duration: str
+    functions: tuple[str, ...] = ()
+    default_input: str = "{}"
     keeps_flow: bool = False
     """Whether the flow is there afterwards, so that its history can be looked at."""
     packages: tuple[str, ...] = ()
     """Packages of further SDKs."""
+    service: str = "fnf-demo"
+
+    @property
+    def flow(self) -> str:
+        """The name of its flow."""
+        return f"{self.service}-{self.name}"
 
 
 TUTORIALS = (
@@ -39,8 +43,6 @@ TUTORIALS = (
         name="poll-for-task-status",
         short_name="polling",
         title="start a job and ask for its status until it is done",
-        flow="fnf-demo-poll-for-task-status",
-        service="fnf-demo",
         functions=("StartJob", "GetJobStatus"),
         default_input='{"delay": 20}',
         duration="about 40 seconds",
@@ -50,8 +52,6 @@ TUTORIALS = (
         name="multi-step-transaction",
         short_name="transaction",
         title="book a journey in three steps and undo them when one fails",
-        flow="fnf-demo-multi-step-transaction",
-        service="fnf-demo",
         functions=("Operation",),
         default_input='{"buy_train_ticket_result": "success", "reserve_flight_result": "success", '
         '"reserve_hotel_result": false}',
@@ -61,8 +61,6 @@ TUTORIALS = (
         name="mns-topic-callback",
         short_name="topic",
         title="publish a task to a topic; a subscribed function reports its result",
-        flow="fnf-demo-mns-topic-callback",
-        service="fnf-demo",
         functions=("topicCallback",),
         default_input='{"messageBody": "hello"}',
         duration="about 2 seconds",
@@ -72,10 +70,6 @@ TUTORIALS = (
         name="mns-queue-callback",
         short_name="queue",
         title="give a task to a worker through a queue and wait for its report",
-        flow="fnf-demo-mns-queue-callback",
-        service="fnf-demo",
-        functions=(),
-        default_input="{}",
         duration="about 3 seconds",
         packages=("mns",),
     ),
@@ -83,20 +77,14 @@ TUTORIALS = (
         name="callback",
         short_name="callback",
         title="wait until another program reports a task's result",
-        flow="fnf-demo-callback",
-        service="fnf-demo",
         functions=("echo",),
-        default_input="{}",
         duration="about 2 seconds",
     ),
     Tutorial(
         name="versions-and-aliases",
         short_name="versions",
         title="call a published version through an alias, with an instance kept ready",
-        flow="fnf-demo-versions-and-aliases",
-        service="fnf-demo",
         functions=("provision",),
-        default_input="{}",
         duration="about 2 seconds",
         packages=("fc2",),
     ),
@@ -104,8 +92,6 @@ TUTORIALS = (
         name="timed-schedule",
         short_name="schedule",
         title="run a flow each minute by a schedule",
-        flow="fnf-demo-timed-schedule",
-        service="fnf-demo",
         functions=("hello",),
         default_input="null",
         duration="about a second",
@@ -114,8 +100,6 @@ TUTORIALS = (
         name="troubleshooting",
         short_name="errors",
         title="retry one error and redirect another",
-        flow="fnf-demo-troubleshooting",
-        service="fnf-demo",
         functions=("Unstable",),
         default_input='{"failures": 2}',
         duration="about 4 seconds",

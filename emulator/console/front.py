@@ -89,7 +89,7 @@ PREFIX = "/_localyun/console"
 
 _PAGE_S = 30.0
 _EVERY_S = 0.2
-"""Changes are told this seldom at the most."""
+"""The shortest time between two events about changes."""
 
 _HEARTBEAT_S = 15.0
 

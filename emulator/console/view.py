@@ -115,10 +115,10 @@ class View:
 
     def search(self, text: str) -> list[Row]:
         """Return what is called like *text*, or has that id: ``kind``, ``name``, and what its page is called by."""
-        found = list(self.call(lambda: list(self._search(text))))
-        if not found and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
-            found.append({"kind": "request", "name": text})
-        return found
+        results = list(self.call(lambda: list(self._search(text))))
+        if not results and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
+            results.append({"kind": "request", "name": text})
+        return results
 
     def _has_trace(self, id: str) -> bool:
         try:

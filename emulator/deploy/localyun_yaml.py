@@ -97,10 +97,7 @@ class Declarations:
         except QueueNotExist:
             service.queues.create(self._tenant, name, queue.change)
             return
-        change = _differing(queue.change, before)
-        if "fifo" in change:
-            raise _error(queue.part, "the queue exists and its QueueType cannot be changed; delete the queue first")
-        if change:
+        if change := _allowed(queue.part, "queue", queue.change, before):
             service.queues.change(self._tenant, name, change)
 
     def _apply_topic(self, topic: DeclaredTopic, service: MessageService) -> None:
@@ -110,10 +107,7 @@ class Declarations:
         except TopicNotExist:
             service.topics.create(self._tenant, name, topic.change)
             return
-        change = _differing(topic.change, before)
-        if "fifo" in change:
-            raise _error(topic.part, "the topic exists and its TopicType cannot be changed; delete the topic first")
-        if change:
+        if change := _allowed(topic.part, "topic", topic.change, before):
             service.topics.change(self._tenant, name, change)
 
     def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: MessageService) -> None:
@@ -135,6 +129,18 @@ class Declarations:
 def _differing(change: Change, before: object) -> Change:
     """Return the settings that are not so yet."""
     return {field: value for field, value in change.items() if getattr(before, field) != value}
+
+
+def _allowed(part: Part, kind: str, change: Change, before: object) -> Change:
+    """Return the settings that are not so yet.
+
+    Raises: ConfigError when the type is among them.
+    """
+    differing = _differing(change, before)
+    if "fifo" in differing:
+        attribute = f"{kind.title()}Type"
+        raise _error(part, f"the {kind} exists and its {attribute} cannot be changed; delete the {kind} first")
+    return differing
 
 
 def _error(part: Part, reason: str) -> ConfigError:

@@ -111,8 +111,8 @@ class ResourceProvider:
 
     def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Whether only a new resource can be what the file says."""
-        given = resource.properties
-        return any(not self.agrees(name, given[name], actual) for name in self.fixed if name in given)
+        wanted = resource.properties
+        return any(not self.agrees(name, wanted[name], actual) for name in self.fixed if name in wanted)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""

@@ -5,12 +5,13 @@ also continue from the last deployment. ``GET`` lists all; below it are ``GET``,
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.storage.database import Database
@@ -63,32 +64,18 @@ PATH = "/_localyun/deployments"
 _LONGEST_NAME = 256
 
 
+ERRORS: Mapping[str, ErrorRow] = {
+    "InvalidArgument": ErrorRow(400, "{reason}"),
+    "Forbidden": ErrorRow(403, "{reason}"),
+    "NotFound": ErrorRow(404, "there is no deployment {name}"),
+    "EntityTooLarge": ErrorRow(413, "a record may have {limit} bytes"),
+}
+
+
 class DeploymentError(ServiceError):
     """A call that is refused."""
 
-    code = "InvalidArgument"
-    http_status = 400
-
-
-class DeploymentForbidden(DeploymentError):
-    """A call without the signature of a lasting key of this installation."""
-
-    code = "Forbidden"
-    http_status = 403
-
-
-class DeploymentNotFound(DeploymentError):
-    """No deployment of that name."""
-
-    code = "NotFound"
-    http_status = 404
-
-
-class RecordTooLarge(DeploymentError):
-    """A record larger than any deployment needs."""
-
-    code = "EntityTooLarge"
-    http_status = 413
+    table = ERRORS
 
 
 class DeploymentsFront:
@@ -114,11 +101,12 @@ class DeploymentsFront:
     def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
         """Return the refusal of a call without a valid signature."""
         del context
-        return DeploymentForbidden(f"this call needs the signature of this installation's access key ({failure})")
+        reason = f"this call needs the signature of this installation's access key ({failure})"
+        return DeploymentError("Forbidden", reason=reason)
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the refusal of an oversized record."""
-        return RecordTooLarge(f"a record may have {limit} bytes")
+        return DeploymentError("EntityTooLarge", limit=limit)
 
     def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write an error as JSON."""
@@ -132,27 +120,28 @@ class DeploymentsFront:
         request = context.http
         context.operation = f"{request.method} deployment"
         if context.principal is None or context.principal.temporary:
-            raise DeploymentForbidden("temporary keys do not keep records of deployments")
+            raise DeploymentError("Forbidden", reason="temporary keys do not keep records of deployments")
         name = unquote(request.path.removeprefix(PATH).removeprefix("/"))
         if not name and request.method == "GET":
             return _json(200, {"deployments": self._deployments.all()})
         if not name or len(name) > _LONGEST_NAME:
-            raise DeploymentError(f"a deployment needs a name of 1 to {_LONGEST_NAME} characters")
+            reason = f"a deployment needs a name of 1 to {_LONGEST_NAME} characters"
+            raise DeploymentError("InvalidArgument", reason=reason)
         match request.method:
             case "GET":
                 record = self._deployments.get(name)
                 if record is None:
-                    raise DeploymentNotFound(f"there is no deployment {name}")
+                    raise DeploymentError("NotFound", name=name)
                 return _json(200, record)
             case "PUT":
                 self._deployments.put(name, _record(request.body))
                 return _json(200, {"name": name})
             case "DELETE":
                 if not self._deployments.remove(name):
-                    raise DeploymentNotFound(f"there is no deployment {name}")
+                    raise DeploymentError("NotFound", name=name)
                 return _json(200, {"name": name})
             case _:
-                raise DeploymentError(f"{request.method} is not served here")
+                raise DeploymentError("InvalidArgument", reason=f"{request.method} is not served here")
 
 
 def _record(body: bytes) -> dict[str, Any]:
@@ -161,7 +150,7 @@ def _record(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not isinstance(record.get("resources"), list):
-        raise DeploymentError("the body must be the record of a deployment in JSON")
+        raise DeploymentError("InvalidArgument", reason="the body must be the record of a deployment in JSON")
     return record
 
 

@@ -44,13 +44,18 @@ FLOW = (
     Field("environment", json_text),
     _REQUEST_ID,
 )
-SCHEDULE = (
-    Field("flowName", text, required=True),
-    Field("scheduleName", text, required=True),
+RUNS = (
     Field("cronExpression", text, required=True),
     Field("payload", payload),
     Field("enable", switch),
     Field("description", text),
+)
+"""What every kind of file says of a schedule."""
+
+SCHEDULE = (
+    Field("flowName", text, required=True),
+    Field("scheduleName", text, required=True),
+    *RUNS,
     _REQUEST_ID,
 )
 
@@ -59,7 +64,12 @@ def flow(build: Build, part: Part, kind: str) -> None:
     """Add a flow."""
     values = members(build.properties(part), FLOW, capital=True)
     name = values.get("name") or build.default_name(part)
-    properties = {
+    build.add(part, "fnf.flow", (name,), flow_properties(name, values), type_name=kind)
+
+
+def flow_properties(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flow as the API takes it."""
+    return {
         "Definition": values.get("definition"),
         "Description": values.get("description") or name,
         "Type": values.get("type") or "FDL",
@@ -67,20 +77,23 @@ def flow(build: Build, part: Part, kind: str) -> None:
         "ExecutionMode": values.get("executionMode"),
         "Environment": values.get("environment"),
     }
-    build.add(part, "fnf.flow", (name,), properties, type_name=kind)
 
 
-def schedule(build: Build, part: Part, kind: str) -> None:
-    """Add a schedule of a flow."""
-    values = members(build.properties(part), SCHEDULE, capital=True)
-    properties = {
+def schedule_properties(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schedule as the API takes it."""
+    return {
         "CronExpression": values.get("cronExpression"),
         "Payload": values.get("payload") or "",
         "Enable": values.get("enable", True),
         "Description": values.get("description") or "",
     }
+
+
+def schedule(build: Build, part: Part, kind: str) -> None:
+    """Add a schedule of a flow."""
+    values = members(build.properties(part), SCHEDULE, capital=True)
     identity = (values.get("flowName", ""), values.get("scheduleName", ""))
-    build.add(part, "fnf.schedule", identity, properties, type_name=kind)
+    build.add(part, "fnf.schedule", identity, schedule_properties(values), type_name=kind)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------

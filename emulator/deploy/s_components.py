@@ -21,8 +21,6 @@ from emulator.deploy.shapes import (
     members,
     noted,
     number,
-    payload,
-    switch,
     text,
 )
 from emulator.services.mns.queues.model import QUEUE
@@ -285,13 +283,7 @@ FLOW = (
     Field("environment", json_text),
     Field("schedules", anything),
 )
-SCHEDULE = (
-    Field("name", text, required=True, also=("scheduleName",)),
-    Field("cronExpression", text, required=True),
-    Field("payload", payload),
-    Field("enable", switch),
-    Field("description", text),
-)
+SCHEDULE = (Field("name", text, required=True, also=("scheduleName",)), *ros_services.RUNS)
 
 
 def flow(build: Build, part: Part, props: Part) -> None:
@@ -304,23 +296,11 @@ def flow(build: Build, part: Part, props: Part) -> None:
         definition = json.dumps(definition, ensure_ascii=False)
     name = values.get("name", "")
     role = values.get("roleArn")
-    properties = {
-        "Definition": definition,
-        "Description": values.get("description") or name,
-        "Type": values.get("type") or "FDL",
-        "RoleArn": build.role_arn(role) if role else None,
-        "ExecutionMode": values.get("executionMode"),
-        "Environment": values.get("environment"),
-    }
-    build.add(part, "fnf.flow", (name,), properties, type_name="flow")
+    values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
+    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values), type_name="flow")
     for place in props.member("schedules").items():
         rows = members(place, SCHEDULE, capital=False)
-        schedule = {
-            "CronExpression": rows.get("cronExpression"),
-            "Payload": rows.get("payload") or "",
-            "Enable": rows.get("enable", True),
-            "Description": rows.get("description") or "",
-        }
+        schedule = ros_services.schedule_properties(rows)
         own = rows.get("name", "")
         build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
 

@@ -28,8 +28,7 @@ from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
-from emulator.services.workflow.model import FlowSettings
-from emulator.services.workflow.schedules.model import ScheduleSettings
+from emulator.services.workflow.model import FlowSettings, ScheduleSettings
 from emulator.services.workflow.service import Workflow
 
 _log = logging.getLogger(__name__)
@@ -144,7 +143,8 @@ class Seeds:
             name=name,
             trust=_json(values["AssumeRolePolicyDocument"]),
             description=codec.text(values, "Description", limits.DESCRIPTION_LENGTH),
-            max_session_s=codec.session_s(values, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+            max_session_s=codec.number(values, "MaxSessionDuration", limits.MAX_SESSION_S)
+            or limits.MAX_SESSION_S.default,
             created_at=before.created_at if before else now,
             updated_at=before.updated_at if before else now,
         )
@@ -239,7 +239,7 @@ class Seeds:
             root = str(Path(emulator.__file__).parent.parent)
             program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
             words = [sys.executable, "-P", "-c", program, "deploy", "--yes", each.text]
-            code, said = await self._run(lambda **given: asyncio.create_subprocess_exec(*words, **given), environment)  # noqa: B023 - awaited here
+            code, said = await self._run(lambda **how: asyncio.create_subprocess_exec(*words, **how), environment)  # noqa: B023 - awaited here
             if code != 0:
                 raise ConfigError(placed(each.part.mark, f"{'.'.join(each.part.path)}: {said}"))
 
@@ -248,7 +248,7 @@ class Seeds:
         for each in self.hooks:
             _log.info("%s runs: %s", ".".join(each.part.path), each.text)
             code, said = await self._run(
-                lambda **given: asyncio.create_subprocess_shell(each.text, **given),  # noqa: B023 - awaited here
+                lambda **how: asyncio.create_subprocess_shell(each.text, **how),  # noqa: B023 - awaited here
                 environment,
             )
             if said:

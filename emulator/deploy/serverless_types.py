@@ -22,9 +22,7 @@ from emulator.deploy.shapes import (
     list_of,
     map_of,
     members,
-    payload,
     suggestion,
-    switch,
     text,
     whole,
 )
@@ -224,12 +222,6 @@ _FLOW = (
     Field("policies", anything),
     Field("type", text),
 )
-_SCHEDULE = (
-    Field("cronExpression", text, required=True),
-    Field("payload", payload),
-    Field("enable", switch),
-    Field("description", text),
-)
 
 
 def flow(build: Build, part: Part, kind: str) -> None:
@@ -249,25 +241,15 @@ def flow(build: Build, part: Part, kind: str) -> None:
     if values.get("policies") and not role:
         role = role_of_policies(build, part, place.member("Policies"), "fnf")
     name = values.get("name") or part.name
-    properties = {
-        "Definition": definition,
-        "Description": values.get("description") or name,
-        "Type": values.get("type") or "FDL",
-        "RoleArn": build.role_arn(role) if role else None,
-    }
-    build.add(part, "fnf.flow", (name,), properties, type_name=kind)
+    values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
+    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values), type_name=kind)
     events = part.member("Events")
     for event in events.with_value(build.scope.value(events)).entries():
         if not isinstance(event.value, dict) or event.value.get("Type") not in ("Schedule", "Timer"):
             event.problem("Type must be Schedule")
             continue
-        own = members(event.member("Properties"), _SCHEDULE, capital=True)
-        schedule = {
-            "CronExpression": own.get("cronExpression"),
-            "Payload": own.get("payload") or "",
-            "Enable": own.get("enable", True),
-            "Description": own.get("description") or "",
-        }
+        own = members(event.member("Properties"), ros_services.RUNS, capital=True)
+        schedule = ros_services.schedule_properties(own)
         logical = f"{part.name}/{event.name}"
         build.add(event, "fnf.schedule", (name, event.name), schedule, type_name="Schedule", logical=logical)
 

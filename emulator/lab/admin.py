@@ -64,7 +64,7 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     """Wait until nothing works any more; 409 with what still does when the time is over.
 
-    What waits for someone outside, such as a step for the report of its token, is quiet: ``waiting`` names it.
+    What waits for a client, such as a step for the report of its token, counts as quiet; ``waiting`` lists it.
     """
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     busy = await lab.time.settle(timeout_s)

@@ -1,6 +1,6 @@
 """Calls of functions, recorded: event, caller, cause, answer, log, times. Bounded in number and bytes.
 
-Recording a call keeps what exists anyway; it is put into words when someone asks.
+Recording a call keeps what exists anyway; it is rendered when it is asked for.
 """
 
 import json
@@ -55,7 +55,7 @@ class CallLog:
 
     def __init__(self, most: int = MOST_CALLS, most_bytes: int = MOST_BYTES) -> None:
         self.late: Callable[[], None] = lambda: None
-        """Called before the calls are looked at, for whoever records them a little later than they end."""
+        """Called before the calls are looked at, for a recorder that adds calls a little after they end."""
         self._calls: deque[Recorded] = deque()
         self._most = most
         self._most_bytes = most_bytes

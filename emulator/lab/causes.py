@@ -215,5 +215,5 @@ _IN_QUEUE = re.compile(r"queue \S+, message ([0-9A-F]{32})")
 
 def _delivered(fields: Fields) -> list[str]:
     """Return the id of the message that a delivery has put into a queue."""
-    found = _IN_QUEUE.fullmatch(str(fields.get("detail", ""))) if "subscription" in fields else None
-    return [found[1]] if found is not None else []
+    match = _IN_QUEUE.fullmatch(str(fields.get("detail", ""))) if "subscription" in fields else None
+    return [match[1]] if match is not None else []

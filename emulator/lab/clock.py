@@ -2,7 +2,7 @@
 
 A move stops at every timer on the way, in order, and settles before it goes on, so effects of effects happen at their
 own times and the same input gives the same history in every run. Waiting for quiet sleeps until something has ended; it
-costs nothing while nobody waits.
+costs nothing without a waiter.
 
 To skip is to settle, look, and jump to the next event, again, until a condition holds. Timers that repeat for ever and
 housekeeping are no reason to jump while quiet is waited for.
@@ -98,7 +98,7 @@ class TimeControl:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._watched = (database.watch, watch)
+        self._watched = (database.watchers.add, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()

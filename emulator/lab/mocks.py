@@ -151,7 +151,7 @@ class Mocks:
     def take_up(self, by_id: dict[str, Mock], by_name: dict[tuple[str, str], list[Mock]]) -> None:
         """Put other mocks in the place of those there are."""
         self.clear()
-        self.by_id.update(by_id)  # in place: whoever asks whether there are any holds it
+        self.by_id.update(by_id)  # in place: the adapter for functions holds it
         self._by_name.update(by_name)
 
     def find(self, service: str, function: str, qualifier: str) -> Mock | None:
@@ -209,10 +209,10 @@ def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, tuple[MockAnswer
     then: Then = document.get("then") or "repeat"
     if then not in get_args(Then):
         raise _invalid(f"then must be one of {', '.join(get_args(Then))}")
-    given = document.get("answers") or []
-    if len(given) > MOST_ANSWERS:
+    documents = document.get("answers") or []
+    if len(documents) > MOST_ANSWERS:
         raise _invalid(f"a mock has at most {MOST_ANSWERS} answers")
-    answers = tuple(_read_answer(each) for each in given)
+    answers = tuple(_read_answer(each) for each in documents)
     if not answers and then == "repeat":
         raise _invalid("answers is empty, and there is nothing to repeat")
     return read_target(function), answers, then

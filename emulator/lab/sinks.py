@@ -1,4 +1,4 @@
-"""Sinks: addresses of this emulator that keep what they are sent and answer as they are told.
+"""Sinks: addresses of this emulator that record requests and answer as configured.
 
 A sink is a subscriber of a topic or any other HTTP endpoint. Who posts to it needs no token: the address is the secret.
 """
@@ -182,11 +182,11 @@ class Sinks:
 
     async def received(self, sink: Sink, sign: Sign) -> list[Received]:
         """Return what *sink* has received, oldest first, with the signatures of pushes checked."""
-        found = [each for each in self._received if each.sink == sink.id]
-        for each in found:
+        requests = [each for each in self._received if each.sink == sink.id]
+        for each in requests:
             if each.is_push and each.signature_valid is None:
                 each.signature_valid = await is_signed(each, sign)
-        return found
+        return requests
 
     def _keep(self, received: list[Received]) -> None:
         self._received = deque(received)

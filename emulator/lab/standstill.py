@@ -68,7 +68,7 @@ PARTS = {
 OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_settings", "oss_uploads")
 """Tables that `emulator.oss.store.ObjectStore.remove_account` clears."""
 
-NOBODYS = {
+OF_INSTALLATION = {
     "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""

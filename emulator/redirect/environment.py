@@ -139,15 +139,17 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
     *address* is what `hook_environment` returns; its bundle becomes that of every TLS library, and its proxy is for
     programs that take no hook, unless *environ* has one.
     """
-    found = {**environ, **address}
-    found["PYTHONPATH"] = os.pathsep.join(filter(None, (str(python_site()), environ.get("PYTHONPATH"))))
+    variables = {**environ, **address}
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(python_site()), environ.get("PYTHONPATH"))))
     if node_hook is not None:
-        found["NODE_OPTIONS"] = " ".join(filter(None, (f"--require {_quoted(node_hook)}", environ.get("NODE_OPTIONS"))))
+        variables["NODE_OPTIONS"] = " ".join(
+            filter(None, (f"--require {_quoted(node_hook)}", environ.get("NODE_OPTIONS")))
+        )
     if bundle := address.get("LOCALYUN_CA_BUNDLE"):
-        found.update(dict.fromkeys(VARIABLES, bundle))
+        variables.update(dict.fromkeys(VARIABLES, bundle))
     if (proxy := address.get("LOCALYUN_PROXY_URL")) and not any(environ.get(name) for name in OWN_PROXY_VARIABLES):
-        found.update(proxy_environment(environ, proxy))
-    return found
+        variables.update(proxy_environment(environ, proxy))
+    return variables
 
 
 def _quoted(path: Path) -> str:

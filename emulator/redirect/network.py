@@ -5,7 +5,7 @@ in which only the loopback interface exists. Its resolver is one socket in there
 that can be called. A relay outside accepts on them, because a socket stays in the namespace it was made in: it answers
 names, and passes connections on to the emulator, or to the host whose name was asked for.
 
-Each name gets an address of its own below 127.0.0.0/8, so that a connection tells which name it is for.
+Each name gets an address of its own below 127.0.0.0/8, so that the destination of a connection identifies the name.
 """
 
 import asyncio
@@ -187,10 +187,10 @@ class Relay:
             at += 1 + size
         kind, kind_class = struct.unpack_from("!HH", query, at + 1)
         question = query[12 : at + 5]
-        found = b""
+        record = b""
         if (kind, kind_class) == (_A, _IN):
-            found = struct.pack("!HHHIH", 0xC00C, _A, _IN, 0, 4) + self.address_of(".".join(labels)).packed
-        return query[:2] + struct.pack("!HHHHH", 0x8180, 1, 1 if found else 0, 0, 0) + question + found
+            record = struct.pack("!HHHIH", 0xC00C, _A, _IN, 0, 4) + self.address_of(".".join(labels)).packed
+        return query[:2] + struct.pack("!HHHHH", 0x8180, 1, 1 if record else 0, 0, 0) + question + record
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         target = self.target_of(*writer.get_extra_info("sockname")[:2])

@@ -30,8 +30,8 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def secret_files(folder: Path) -> list[Path]:
     """Return the files of a state folder that hold keys and everything else the services know."""
-    found = [*folder.glob("state.db*"), folder / "keys.json"]
-    return [path.absolute() for path in found if path.exists()]
+    paths = [*folder.glob("state.db*"), folder / "keys.json"]
+    return [path.absolute() for path in paths if path.exists()]
 
 
 class FolderInUse(Exception):

@@ -10,16 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from emulator.testing.api import ApiError, NotInstalled, TestingError
     from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, ReceivedRequest, Sink
-    from emulator.testing.errors import ApiError, NotInstalled, TestingError
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
     from emulator.testing.resources import Checkpoint, Clock, Execution, Flow, Message, Queue, Topic
 
 _PLACES = {
-    "ApiError": "errors",
-    "NotInstalled": "errors",
-    "TestingError": "errors",
+    "ApiError": "api",
+    "NotInstalled": "api",
+    "TestingError": "api",
     "Localyun": "kit",
     "Emulator": "process",
     **dict.fromkeys(("Call", "Faults", "InvokeResult", "Mock", "ReceivedRequest", "Sink"), "doubles"),

@@ -10,11 +10,32 @@ from emulator.auth import fc, mns, rpc
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
-from emulator.testing.errors import ApiError, NotInstalled
 from emulator.wire.dates import http_date
 
 if TYPE_CHECKING:
     import requests
+
+
+class TestingError(Exception):
+    """Base of the kit's own errors."""
+
+    __test__ = False  # pytest would take the name for a test class
+
+
+class NotInstalled(TestingError):
+    """A package of an extra is missing; the text says which extra brings it."""
+
+
+class ApiError(TestingError):
+    """The emulator refused a call; ``status``, ``code`` and ``message`` are the answer's, ``body`` its JSON or text."""
+
+    def __init__(self, status: int, code: str, message: str, body: Any = None) -> None:
+        self.status = status
+        self.code = code
+        self.message = message
+        self.body = body
+        super().__init__(f"{status} {code}: {message}")
+
 
 CALL_TIMEOUT_S = 660.0
 """Longer than the longest call of a function."""

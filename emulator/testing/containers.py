@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from emulator.testing.errors import NotInstalled, TestingError
+from emulator.testing.api import NotInstalled, TestingError
 from emulator.testing.kit import Localyun
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class LocalyunContainer(DockerContainer):
         Raises: TimeoutError with the container's log when it does not become so.
         """
         super().start()
-        told = self.exec(["cat", KEYS])
-        if told.exit_code != 0:
+        shown = self.exec(["cat", KEYS])
+        if shown.exit_code != 0:
             raise TestingError(f"the container has no {KEYS}: is {self.image} an image of localyun?")
-        keys = json.loads(told.output)
+        keys = json.loads(shown.output)
         host = self.get_container_host_ip()
         self._kit = Localyun(
             f"http://{host}:{self.get_exposed_port(HTTP_PORT)}",

@@ -110,7 +110,7 @@ class ReceivedRequest:
 
 
 class Sink:
-    """An HTTP endpoint of the emulator that keeps what it is sent and answers as it is told."""
+    """An HTTP endpoint of the emulator that records requests and answers as configured."""
 
     def __init__(self, api: Api, answers: Sequence[dict[str, Any]] = ()) -> None:
         self._api = api

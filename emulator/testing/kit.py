@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import emulator
-from emulator.testing.api import Api, segment
+from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
-from emulator.testing.errors import ApiError, NotInstalled, TestingError
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
 
 _SDK = "pip install 'localyun[sdk]'"

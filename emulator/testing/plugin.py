@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture ``localyun``, registered with the package, so that no conftest.py is needed.
 
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
-state is put back to the session's baseline before each test. A failing test's report tells what the emulator did.
+state is put back to the session's baseline before each test. A failing test's report shows what the emulator did.
 
 Nothing but this file is imported before a test uses a fixture.
 """

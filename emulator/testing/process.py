@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import emulator
 from emulator.kernel.clock import SystemClock
-from emulator.testing.errors import TestingError
+from emulator.testing.api import TestingError
 
 if TYPE_CHECKING:
     from emulator.testing.kit import Localyun

@@ -7,8 +7,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
-from emulator.testing.api import Api, segment
-from emulator.testing.errors import ApiError, TestingError
+from emulator.testing.api import Api, ApiError, TestingError, segment
 
 Duration = str | float | timedelta
 """``"90s"``, ``"1h30m"``, ``"2d"``, a number of seconds, or a `timedelta`."""

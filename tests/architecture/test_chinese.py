@@ -60,7 +60,7 @@ def spans(text):
 
 
 def links(page):
-    """Return the files and addresses a page links: of a Chinese page the English one, of the overview a tutorial."""
+    """Return the files and addresses a page links; a Chinese page counts as the English one of its name."""
     found = []
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", outside_blocks(page.read_text(encoding="utf-8"))):
         path = target if "://" in target else (page.parent / target).resolve()

@@ -226,7 +226,7 @@ def test_pictures_of_tutorials_are_drawn_from_their_flows():
 
 
 def test_site_builds_without_a_warning(tmp_path):
-    """Every link leads somewhere and every page has its place; nothing is loaded from elsewhere."""
+    """Every link leads somewhere, to the other language too; nothing is loaded from elsewhere."""
     pytest.importorskip("material")
 
     config = ROOT / "website" / "mkdocs.yml"
@@ -236,6 +236,10 @@ def test_site_builds_without_a_warning(tmp_path):
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
+    chinese = (tmp_path / "zh-CN" / "sdks" / "python.html").read_text("utf-8")
+    assert '<html lang="zh"' in chinese
+    assert 'href="../../sdks/python.html" hreflang="en"' in chinese
+    assert 'href="zh-CN/exec.html" hreflang="zh"' in (tmp_path / "exec.html").read_text("utf-8")
     foreign = {
         address
         for path in tmp_path.rglob("*.html")

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 
 from emulator.cli.tutorials import TUTORIALS
 from emulator.testing import Emulator
-from emulator.testing.errors import ApiError
+from emulator.testing.api import ApiError
 from emulator.wire.dates import parse_iso
 from tests.console.walking import eventually, opened, press, speak, text
 

@@ -72,15 +72,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     try:
         root = whole(text_of(path), findings)
         name = name_of(arguments, path, project_name(root, path.parent))
-        target = Target(
-            account=client.keys.account_id,
-            region=client.keys.region,
-            endpoint=client.endpoint.http,
-            name=name,
-            stack="" if arguments.name else stack_of(name),
-            now=SystemClock().now(),
-            outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
-        )
+        target = target_of(arguments, client, api, name)
         run = arguments.run_actions and not arguments.plan
         if run:
             _build(actions(root, target, path.parent), path)
@@ -103,6 +95,19 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
+    """Return where the deployment *name* makes its resources; it may refer to outputs of the others."""
+    return Target(
+        account=client.keys.account_id,
+        region=client.keys.region,
+        endpoint=client.endpoint.http,
+        name=name,
+        stack="" if arguments.name else stack_of(name),
+        now=SystemClock().now(),
+        outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
+    )
 
 
 def _build(commands: Sequence[ActionCommand], path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, text_of
+from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, target_of, text_of
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
     DIFFERENT,
@@ -31,7 +31,6 @@ from emulator.deploy.inventory import inventory
 from emulator.deploy.model import FileProblems, Record, Refused, Target
 from emulator.deploy.planner import project_name, read
 from emulator.deploy.shapes import Findings, whole
-from emulator.kernel.clock import SystemClock
 
 FORMATS: Mapping[str, Callable[[Job], Written]] = {
     "s.yaml": s_yaml.write,
@@ -143,14 +142,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
         root = whole(text_of(path), Findings())
         name = name_of(arguments, path, project_name(root, path.parent))
         record = api.record(name) or Record(name=name)
-        target = Target(
-            account=keys.account_id,
-            region=keys.region,
-            endpoint=client.endpoint.http,
-            name=name,
-            now=SystemClock().now(),
-            outputs_of=lambda other: rows.outputs if (rows := api.record(other)) is not None else None,
-        )
+        target = target_of(arguments, client, api, name)
         blueprint = read(root, target, path.parent, parameters_of(arguments.parameter))
         rows = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:

@@ -3,10 +3,10 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connect, pause
+from emulator.cli.commands.definition import read_definition
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -21,7 +21,7 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
-from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
+from emulator.cli.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 
@@ -207,10 +207,7 @@ def describe(arguments: Namespace, settings: Settings) -> int:
 
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a flow from a file; with ``--update`` also replace one that exists."""
-    try:
-        definition = Path(arguments.file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
+    definition = read_definition(arguments.file)
     client = connect(settings)
     parameters = {
         "Name": arguments.flow,

@@ -4,7 +4,6 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,6 @@ from emulator.cli.commands.definition import read_definition
 from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
 from emulator.cli.output import (
     CallRefused,
-    CommandFailed,
     WrongUsage,
     _,
     say,
@@ -36,7 +34,7 @@ def step(arguments: Namespace, settings: Settings) -> int:
         "step": arguments.step,
         "input": _object("--input", arguments.input),
         "global": _object("--global", arguments.variables),
-        "mocks": _object("--mocks", _text_of(arguments.mocks)) if arguments.mocks else {},
+        "mocks": _object("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {},
     }
     came = connect(settings).admin("POST", "flows/step", body)
     if wants_json(arguments):
@@ -205,13 +203,6 @@ def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:
 
 def _page(flow: str, execution: str) -> str:
     return f"flows/{quote(flow, safe='')}/executions/{quote(execution, safe='')}"
-
-
-def _text_of(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=file, error=error)) from error
 
 
 def _object(what: str, text: str) -> dict[str, Any]:

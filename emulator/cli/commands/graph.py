@@ -15,7 +15,7 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.flow import latest, read_history
 from emulator.cli.output import CommandFailed, _, complain, say, tell
-from emulator.cli.render.tree_view import Event, spoken
+from emulator.cli.tree_view import Event, spoken
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 

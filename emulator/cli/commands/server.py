@@ -1,7 +1,7 @@
 """One emulator (``stop``, ``status``, ``reset``), all of this user (``list``), and this installation.
 
 The last are ``version``, ``config``, ``env`` (how to point programs at it) and ``account``: each further account has
-keys and resources of its own.
+keys and resources of its own. ``console`` opens the emulator's pages in a browser.
 """
 
 import os
@@ -247,6 +247,7 @@ def variables(address: str, keys: InstallationKeys, account: str, region: str) -
         "LOCALYUN_REGION": region,
         "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+        "ALIBABA_CLOUD_ACCOUNT_ID": account,
         "ALIBABA_CLOUD_REGION_ID": region,
         "ALIBABA_CLOUD_ECS_METADATA_DISABLED": "true",
     }
@@ -261,3 +262,38 @@ def _assignment(shell: str, name: str, value: str) -> str:
     if shell == "dotenv":
         return f"{name}={value}"
     return "export {}='{}'".format(name, value.replace("'", "'\\''"))
+
+
+def console(arguments: Namespace, settings: Settings) -> int:
+    """Open the console, or print the link that does so once and within a minute."""
+    address, seconds = link(connect(settings), arguments.page)
+    if arguments.print_only:
+        say(address)
+        return 0
+    open_address(address)
+    text = _(
+        "opened {page}; the link worked once, within {seconds} s", page=address.partition("/login")[0], seconds=seconds
+    )
+    return tell(arguments, text, {"opened": address.partition("/login")[0]})
+
+
+def open_address(address: str) -> None:
+    """Open an address in the user's browser.
+
+    Raises: CommandFailed when there is none.
+    """
+    import webbrowser  # only here: it looks for every browser there is
+
+    if not webbrowser.open(address):
+        raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
+
+
+def link(client: Client, page: str = "") -> tuple[str, int]:
+    """Return an address that opens a page of the console once, and for how many seconds.
+
+    Raises: NoEmulator; CallRefused by an emulator without a console.
+    """
+    client.compare()
+    answer = client.admin("POST", "console-link")
+    target = f"&to={quote('/' + page.lstrip('/'))}" if page else ""
+    return f"{client.endpoint.http}{answer['path']}{target}", int(answer["seconds"])

@@ -15,8 +15,8 @@ from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
-from emulator.cli.commands.console import link, open_address
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
+from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
 from emulator.cli.output import (
@@ -31,7 +31,7 @@ from emulator.cli.output import (
     say_table,
     wants_json,
 )
-from emulator.cli.render.tree_view import Follower, Style
+from emulator.cli.tree_view import Follower, Style
 from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
 from emulator.kernel.frozen import replace

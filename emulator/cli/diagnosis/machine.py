@@ -206,7 +206,7 @@ VERSION_TIMEOUT_S = 5.0
 
 @frozen
 class ToolChain:
-    """A program that functions of ``runtimes`` need, and how it tells its version."""
+    """A program that functions of ``runtimes`` need, and how it prints its version."""
 
     program: str
     question: tuple[str, ...]

@@ -7,7 +7,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, compared, event_row, graph, rows
-from emulator.console.pages.shared import done, field, given, marker, number, view, whole
+from emulator.console.pages.shared import done, field, marker, nonempty, number, view, whole
 from emulator.console.view import PAGE, Row
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
@@ -59,7 +59,7 @@ def show(name: str) -> str:
 def start(name: str) -> Response:
     """Start an execution, or one that stops at every step."""
     if "debug" in request.form:
-        arguments = given(input=_object("input"), name=field("name"))
+        arguments = nonempty(input=_object("input"), name=field("name"))
         stopped = view().admin("POST", f"/flows/{quote(name, safe='')}/debug", **arguments)
         return done("flows.execution", name=name, execution=stopped["execution"])
     return _started(name, request.form.get("input", "").strip(), field("name") or None)
@@ -108,7 +108,7 @@ def again(name: str, execution: str) -> Response:
 @blueprint.post("/<name>/executions/<execution>/fork")
 def fork(name: str, execution: str) -> Response:
     """Start an execution that shares the history up to an event."""
-    arguments = given(event=whole("event", 1, 999_999), input=_object("input"))
+    arguments = nonempty(event=whole("event", 1, 999_999), input=_object("input"))
     forked = view().admin("POST", f"{_path(name, execution)}/fork", **arguments)
     return done("flows.execution", name=forked["flow"], execution=forked["execution"])
 
@@ -119,11 +119,11 @@ def debug(name: str, execution: str) -> Response:
     path = f"{_path(name, execution)}/debug"
     action = field("action")
     if action == "break":
-        wanted = given(when=field("when"), step=field("step"))
+        wanted = nonempty(when=field("when"), step=field("step"))
         present = view().admin("GET", path)["breakpoints"]
         view().admin("POST", path, breakpoints=[each for each in present if each != wanted] + [wanted])
     else:
-        arguments = given(data=_object("data"))
+        arguments = nonempty(data=_object("data"))
         strand = whole("strand", 0, 999_999_999)
         view().admin(
             "POST", f"{path}/{quote(action, safe='')}", **arguments, **({} if strand is None else {"strand": strand})
@@ -183,10 +183,10 @@ def _reader(flow: str, name: str) -> Any:
 
 
 def _history(flow: str, name: str) -> list[HistoryEvent]:
-    read, found = _reader(flow, name), list[HistoryEvent]()
-    while page := read(len(found) + 1):
-        found += page
-    return found
+    read, events = _reader(flow, name), list[HistoryEvent]()
+    while page := read(len(events) + 1):
+        events += page
+    return events
 
 
 def _shown(flow: str, name: str, look: Look) -> Row:
@@ -249,7 +249,7 @@ def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
         return []
     key = step_key(flow, name, visit.step, 1)[:-1]
     until = visit.ended if visit.ended is not None else view().now()
-    found = [
+    calls = [
         each
         for each in view().call(list, view().bench.calls)
         if each.cause.startswith(key) and visit.entered <= each.at <= until
@@ -263,7 +263,7 @@ def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
             "error": each.error_type,
             "log": each.log.decode("utf-8", "replace"),
         }
-        for each in found[:_OTHERS]
+        for each in calls[:_OTHERS]
     ]
 
 

@@ -11,8 +11,7 @@ from emulator.console.pages.shared import field, marker, view
 from emulator.console.view import PAGE, Row
 from emulator.kernel.clock import Millis
 from emulator.lab.calls import Recorded, shown_call
-from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.model import Function, display_name
+from emulator.services.fc.model import Function, Slice, display_name
 from emulator.wire.dates import iso_millis
 
 FILES = 50
@@ -48,15 +47,15 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _file(path: Path, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": str(path.relative_to(folder)), "size": 0, "text": None}
+    details: dict[str, Any] = {"name": str(path.relative_to(folder)), "size": 0, "text": None}
     try:
-        found["size"] = path.stat().st_size
-        if (path.suffix in _SHOWN or path.name in _NAMES) and found["size"] <= _LARGEST:
-            found["text"] = path.read_bytes().decode("utf-8", "replace")
-            found["lines"] = len(found["text"].splitlines())
+        details["size"] = path.stat().st_size
+        if (path.suffix in _SHOWN or path.name in _NAMES) and details["size"] <= _LARGEST:
+            details["text"] = path.read_bytes().decode("utf-8", "replace")
+            details["lines"] = len(details["text"].splitlines())
     except OSError:
         pass
-    return found
+    return details
 
 
 blueprint = Blueprint("functions", __name__, url_prefix="/functions")
@@ -77,11 +76,11 @@ def index() -> str:
 @blueprint.get("/<service>/<name>")
 def show(service: str, name: str, **more: Any) -> str:
     """Show a function, its latest calls and its log."""
-    found = dict(view().call(_function, service, name))
-    found["files"] = files_of(found["place"])
-    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(found["name"])), _CALLS)))
+    details = dict(view().call(_function, service, name))
+    details["files"] = files_of(details["place"])
+    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(details["name"])), _CALLS)))
     return render_template(
-        "function.html", function=found, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
+        "function.html", function=details, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
     )
 
 

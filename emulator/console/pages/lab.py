@@ -6,7 +6,7 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, given, paged, view, whole
+from emulator.console.pages.shared import done, field, nonempty, paged, view, whole
 from emulator.wire import large_json
 
 blueprint = Blueprint("lab", __name__)
@@ -29,7 +29,7 @@ def faults() -> str:
 def add_fault() -> Response:
     """Let calls go wrong."""
     effect: dict[str, Any] = {
-        "error": given(error=field("code"), status=whole("status", 100, 599)),
+        "error": nonempty(error=field("code"), status=whole("status", 100, 599)),
         "delay": {"delay": field("delay")},
         "throttle": {"throttle": True},
         "drop": {"drop": True},
@@ -37,7 +37,7 @@ def add_fault() -> Response:
     }.get(field("effect"), {})
     match = {"service": field("service"), "operation": field("operation"), "resource": field("resource")}
     match["from"] = field("from")
-    view().admin("POST", "/faults", **given(match=given(**match), times=whole("times", 1, 1_000_000)), do=effect)
+    view().admin("POST", "/faults", **nonempty(match=nonempty(**match), times=whole("times", 1, 1_000_000)), do=effect)
     return done("lab.faults")
 
 
@@ -66,7 +66,7 @@ def add_mock() -> Response:
     except (ValueError, RecursionError):
         value = text
     answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
-    answers = [answer | given(delay=field("delay"))]
+    answers = [answer | nonempty(delay=field("delay"))]
     view().admin("POST", "/mocks", function=field("function"), answers=answers, then=field("then") or "repeat")
     return done("lab.mocks")
 

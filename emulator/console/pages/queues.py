@@ -32,7 +32,10 @@ def show(name: str, **more: Any) -> str:
     rows = [message(each) for each in view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]]
     states = {state: [row for row in rows if row["state"] == state] for state in ("active", "inactive", "delayed")}
     return render_template(
-        "queue.html", queue=_row(counters), states={state: found[:_SHOWN] for state, found in states.items()}, **more
+        "queue.html",
+        queue=_row(counters),
+        states={state: messages[:_SHOWN] for state, messages in states.items()},
+        **more,
     )
 
 

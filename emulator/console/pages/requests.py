@@ -98,9 +98,11 @@ def _asked(path: str, **arguments: Any) -> Any:
 
 def _refused(id: str, client: str = "") -> Row | None:
     """Return why a request was refused, with both texts in three parts: before, at and after the first difference."""
-    found = _asked(f"/refused/{quote(id, safe='')}", client=client)
-    if found is None:
+    refusal = _asked(f"/refused/{quote(id, safe='')}", client=client)
+    if refusal is None:
         return None
-    at = len(found["server"]) if found["differs_at"] is None else found["differs_at"]
-    texts = {side: (found[side][:at], found[side][at : at + 1], found[side][at + 1 :]) for side in ("server", "client")}
-    return {**found, "sentence": CAUSES.get(found["cause"], ""), "texts": texts}
+    at = len(refusal["server"]) if refusal["differs_at"] is None else refusal["differs_at"]
+    texts = {
+        side: (refusal[side][:at], refusal[side][at : at + 1], refusal[side][at + 1 :]) for side in ("server", "client")
+    }
+    return {**refusal, "sentence": CAUSES.get(refusal["cause"], ""), "texts": texts}

@@ -10,8 +10,8 @@ from emulator.console.view import PAGE, Row, View
 
 def view() -> View:
     """Return the services as this application sees them."""
-    found: View = current_app.extensions["view"]
-    return found
+    services: View = current_app.extensions["view"]
+    return services
 
 
 def done(endpoint: str, **values: Any) -> Response:
@@ -57,7 +57,7 @@ def field(name: str) -> str:
     return request.form.get(name, "").strip()
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def nonempty(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value: an admin operation has defaults for the others."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 

@@ -29,7 +29,7 @@ def index() -> str:
 @blueprint.get("/<name>")
 def show(name: str) -> str:
     """Show a topic, its subscriptions and their deliveries."""
-    found = view().call(view().messages.subscriptions.all, view().tenant, name)
+    subscriptions = view().call(view().messages.subscriptions.all, view().tenant, name)
     rows = [
         {
             "name": each.name,
@@ -38,19 +38,19 @@ def show(name: str) -> str:
             "filter": each.settings.filter_tag or "",
             "deliveries": _deliveries(name, each.name),
         }
-        for each in found[:_SUBSCRIPTIONS]
+        for each in subscriptions[:_SUBSCRIPTIONS]
     ]
-    return render_template("topic.html", topic={"name": name, "subscriptions": rows, "total": len(found)})
+    return render_template("topic.html", topic={"name": name, "subscriptions": rows, "total": len(subscriptions)})
 
 
 @blueprint.get("/<name>/deliveries/<subscription>/<message>")
 def delivery(name: str, subscription: str, message: str) -> str:
     """Show a delivery with request and answer of its attempts, and what the signature of each push covers."""
-    found = [each for each in _deliveries(name, subscription, most=100) if each["id"] == message]
-    for each in found:
+    deliveries = [each for each in _deliveries(name, subscription, most=100) if each["id"] == message]
+    for each in deliveries:
         for one in each["tries"]:
             one["signed"] = view().call(_checked, view().bench.sign, one["request"]) if one["request"] else None
-    return render_template("delivery.html", topic=name, subscription=subscription, id=message, deliveries=found)
+    return render_template("delivery.html", topic=name, subscription=subscription, id=message, deliveries=deliveries)
 
 
 @blueprint.post("/<name>/publish")

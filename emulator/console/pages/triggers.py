@@ -5,7 +5,7 @@ from base64 import b64decode
 from flask import Blueprint, render_template
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, given, marker, paged, view
+from emulator.console.pages.shared import done, field, marker, nonempty, paged, view
 from emulator.console.view import PAGE
 from emulator.wire.dates import iso_millis
 
@@ -31,7 +31,7 @@ def index(**more: object) -> str:
 def fire() -> str:
     """Call a trigger's function as the trigger would, and show how that went."""
     named = {"function": field("function"), "trigger": field("trigger")}
-    fired = view().admin("POST", "/fire-trigger", **named, **given(payload=field("payload")))
+    fired = view().admin("POST", "/fire-trigger", **named, **nonempty(payload=field("payload")))
     fired["body"] = b64decode(fired["body"]).decode("utf-8", "replace")
     return index(fired=fired | named)
 

@@ -112,14 +112,14 @@ _USERS = frozenset({"environmentVariables", "additionalVersionWeight"})
 """Maps of which nothing may be there beyond what the file says."""
 
 
-def _leaves(path: tuple[str, ...], wanted: Any, found: Any) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+def _leaves(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
     """Yield each place at which two values differ, with both."""
-    if same(wanted, found, exact=path[-1] in _USERS):
+    if same(wanted, actual, exact=path[-1] in _USERS):
         return
-    if isinstance(wanted, Mapping) and isinstance(found or {}, Mapping):
-        theirs = found or {}
+    if isinstance(wanted, Mapping) and isinstance(actual or {}, Mapping):
+        theirs = actual or {}
         names: Sequence[str] = [*wanted, *(name for name in theirs if name not in wanted and path[-1] in _USERS)]
         for name in names:
             yield from _leaves((*path, name), wanted.get(name), theirs.get(name))
         return
-    yield path, wanted, found
+    yield path, wanted, actual

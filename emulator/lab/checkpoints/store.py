@@ -64,18 +64,18 @@ def read_about(text: str, name: str) -> About:
     Raises: LabError (InvalidCheckpoint).
     """
     try:
-        found = json.loads(text)
-        if found["form"] > FORM:
-            raise LabError("InvalidCheckpoint", reason=f"it was made by localyun {found['version']}, which is newer")
+        content = json.loads(text)
+        if content["form"] > FORM:
+            raise LabError("InvalidCheckpoint", reason=f"it was made by localyun {content['version']}, which is newer")
         return About(
             name=name,
-            created_at=Millis(int(found["created_at"])),
-            now=Millis(int(found["now"])),
-            version=str(found["version"]),
-            account=str(found["account"]),
-            region=str(found["region"]),
-            size=int(found["size"]),
-            schema={str(service): int(number) for service, number in found["schema"].items()},
+            created_at=Millis(int(content["created_at"])),
+            now=Millis(int(content["now"])),
+            version=str(content["version"]),
+            account=str(content["account"]),
+            region=str(content["region"]),
+            size=int(content["size"]),
+            schema={str(service): int(number) for service, number in content["schema"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise LabError("InvalidCheckpoint", reason="its description cannot be read") from None
@@ -138,7 +138,7 @@ class CheckpointStore:
         """
         path = draft / _TABLES
         with closing(sqlite3.connect(path, isolation_level=None)) as tables:
-            tables.execute("PRAGMA synchronous=OFF")  # nobody reads it before it is complete
+            tables.execute("PRAGMA synchronous=OFF")  # it is read only once it is complete
             write_tables(tables)
             schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
         about = replace(about, size=path.stat().st_size, schema=schema)
@@ -184,13 +184,13 @@ class CheckpointStore:
 
     def all(self) -> list[About]:
         """Return every checkpoint, by name; one that cannot be read is left out."""
-        found = []
+        checkpoints = []
         with suppress(FileNotFoundError):
             for each in sorted(self._folder.iterdir()):
                 if not each.name.startswith("."):
                     with suppress(LabError):
-                        found.append(self.about(each.name))
-        return found
+                        checkpoints.append(self.about(each.name))
+        return checkpoints
 
     def about(self, name: str) -> About:
         """Return what is known about a checkpoint.

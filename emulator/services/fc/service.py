@@ -4,7 +4,7 @@ The operations live in collaborators, one per kind of resource; here they are jo
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -16,16 +16,14 @@ from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
-from emulator.services.fc.asynchronous.records import AsyncConfigs, Tasks
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.attachments import Attachments, Tagging
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions, Services
+from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
@@ -81,7 +79,7 @@ class FunctionCompute:
     ) -> None:
         self._clock = clock
         self._database = database
-        self._ids = ids
+        self.ids = ids
         self._endpoint = endpoint
         self.instances = instances
         self.tenant = Tenant(account, region)
@@ -92,9 +90,10 @@ class FunctionCompute:
         self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
-        self.layers = layers = Layers(LayerStore(database), codes, packages, effects)
+        self.layer_store = layer_store = LayerStore(database)
+        layers = Layers(layer_store, codes)
+        self.layers = layers
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.catalog = Services(store, ids, effects, resolver)
         self.functions = Functions(
             store=store,
             ids=ids,
@@ -106,8 +105,6 @@ class FunctionCompute:
             dependents=dependents,
         )
         self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
-        self.tagging = Tagging(store)
-        self.attachments = Attachments(database, store, resolver)
 
         self._capacity_store = capacity_store = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
@@ -131,8 +128,7 @@ class FunctionCompute:
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
-        async_store = AsyncStore(database)
-        self.async_configs = AsyncConfigs(async_store, resolver)
+        self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
             database=database,
@@ -147,7 +143,6 @@ class FunctionCompute:
             interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
         )
-        self.tasks = Tasks(async_store, resolver, self.async_queue.stop)
         self.sources = EventSources(
             store=trigger_store,
             database=database,
@@ -216,8 +211,7 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
-        self.attachments.clear()
-        self.layers.clear()
+        self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
         self._take(self._snapshot)
@@ -333,7 +327,7 @@ class FunctionCompute:
             function=function,
             qualifier=qualifier,
             event=event,
-            request_id=request_id or self._ids.uuid(),
+            request_id=request_id or self.ids.uuid(),
             now=self._clock.now(),
             origin=origin,
         )
@@ -351,11 +345,12 @@ class FunctionCompute:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
 
         The wait itself ends with the emulator. After a restart: `invoke_async` with the same key gives the same
-        request id, and this waits anew or returns what is known.
+        request id, and this waits anew or returns what is known: the result of such a call is kept for a day,
+        shortened to 1 MB.
 
         Raises: LookupError for a call that is not known (any more).
         """
-        return await self.async_queue.completion(tenant, request_id)
+        return await self.async_queue.completions.wait(tenant, request_id)
 
     def find(self, tenant: Tenant, service: str | None, function: str, qualifier: str | None = None) -> Function:
         """Return a function as *qualifier* has it.
@@ -363,6 +358,14 @@ class FunctionCompute:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
         return self.resolver.function(tenant, service or "", function, qualifier)
+
+    def code_dropped(self) -> None:
+        """Remove unused packages when calls that still run their code have had time to end."""
+        self._effects.code_dropped()
+
+    def retire(self, families: Iterable[str]) -> None:
+        """End the warm instances of *families*, whose configuration has changed, after the commit."""
+        self._effects.retire(families)
 
     def code_url(self, token: str) -> str:
         """Return the address a token's zip is served at."""

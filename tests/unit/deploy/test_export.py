@@ -4,6 +4,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 from emulator.deploy import fc_fields, ros_services
 from emulator.deploy.export import packages, s_yaml, template, terraform
@@ -198,6 +199,19 @@ def test_terraform_has_every_resource_of_the_provider_balanced_and_in_quotes(tmp
 def test_names_of_the_api_become_those_of_the_provider(name, written):
     """Words are parted by underscores, abbreviations stay together."""
     assert terraform.snake(name) == written
+
+
+def test_s_yaml_says_all_that_the_component_asks_of_provisioned_instances(tmp_path):
+    """Component fc3 refuses a setting with a member missing."""
+    api = a_resource("fc3.function", "api", package=a_package(**{"index.py": "x = 1\n"}), runtime="python3.10")
+    job = a_job(tmp_path, [api, a_resource("fc3.provision", "api", "LATEST", target=2)])
+
+    props = yaml.safe_load(s_yaml.write(job).text)["resources"]["api"]["props"]
+
+    assert props["provisionConfig"] == {
+        "defaultTarget": 2, "alwaysAllocateCPU": False, "alwaysAllocateGPU": False, "scheduledActions": [],
+        "targetTrackingPolicies": [], "qualifier": "LATEST",
+    }  # fmt: skip
 
 
 def written(*resources):

@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 import emulator.deploy
-from emulator.deploy.records import (
-    DeploymentError,
-    DeploymentForbidden,
-    DeploymentNotFound,
-    Deployments,
-    DeploymentsFront,
-)
+from emulator.deploy.records import DeploymentError, Deployments, DeploymentsFront
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
@@ -55,25 +49,25 @@ def test_record_is_kept_listed_and_forgotten(call):
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_unknown_name_is_told(call, method):
     """There is nothing to show or to forget."""
-    with pytest.raises(DeploymentNotFound):
+    with pytest.raises(DeploymentError, match="NotFound"):
         call(method, "/shop")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'{"resources": 1}', b"[" * 10_000])
 def test_what_is_no_record_is_refused(call, body):
     """Only the record of a deployment is kept."""
-    with pytest.raises(DeploymentError):
+    with pytest.raises(DeploymentError, match="InvalidArgument"):
         call("PUT", "/shop", body)
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", ""), ("POST", "/shop"), ("PUT", "/" + "x" * 300)])
 def test_calls_that_make_no_sense_are_refused(call, method, path):
     """A record needs a name that can be kept."""
-    with pytest.raises(DeploymentError):
+    with pytest.raises(DeploymentError, match="InvalidArgument"):
         call(method, path, RECORD)
 
 
 def test_temporary_keys_keep_no_records(call):
     """A function's credentials do not reach what deployments know."""
-    with pytest.raises(DeploymentForbidden):
+    with pytest.raises(DeploymentError, match="Forbidden"):
         call("GET", temporary=True)

@@ -1,7 +1,7 @@
-"""Every table has somebody, or nobody, that its rows belong to."""
+"""Every table says whose its rows are, or belongs to the installation."""
 
 from emulator.app import _SCHEMAS
-from emulator.lab.standstill import NOBODYS, OBJECTS, PARTS
+from emulator.lab.standstill import OBJECTS, OF_INSTALLATION, PARTS
 from emulator.storage.database import Database, migrate
 
 
@@ -14,5 +14,5 @@ def test_no_table_is_forgotten_when_an_account_is_removed():
 
     owned = {name for name in names if columns[name] & {"account", "world"}}
 
-    assert names - {"sqlite_sequence"} == owned | set(PARTS) | set(OBJECTS) | NOBODYS
-    assert not owned & (set(PARTS) | NOBODYS)
+    assert names - {"sqlite_sequence"} == owned | set(PARTS) | set(OBJECTS) | OF_INSTALLATION
+    assert not owned & (set(PARTS) | OF_INSTALLATION)

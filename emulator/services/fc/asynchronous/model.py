@@ -8,6 +8,7 @@ the whole of it, and the delay between retries of a failing function, are assume
 """
 
 import json
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -200,6 +201,22 @@ class Attempt:
     retryable: bool = False
     gone: bool = False
     instance_id: str = ""
+
+
+_TASK_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def check_task_id(task_id: str) -> str:
+    """Check the id that a caller has chosen for a task.
+
+    Raises: InvalidArgument.
+    """
+    if len(task_id) > limits.ASYNC_ID_LENGTH or not _TASK_ID.fullmatch(task_id):
+        raise InvalidArgument(
+            f"async invocation id '{task_id[:200]}' is invalid: it must have 1 to {limits.ASYNC_ID_LENGTH} letters, "
+            "digits, '_' and '-' and must start with a letter or '_'"
+        )
+    return task_id
 
 
 class Verdict(NamedTuple):

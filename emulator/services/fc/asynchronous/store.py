@@ -18,11 +18,9 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
-from emulator.services.fc.model import FunctionRef
+from emulator.services.fc.model import ABOVE_ALL_NAMES, FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.storage.database import Database
-
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 _PLACE = "account, region, service, function, qualifier"
 _CALL = (
@@ -69,15 +67,8 @@ class AsyncStore:
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
-        said = config.config
-        text = json.dumps(
-            {
-                "destinations": said.destinations,
-                "max_age_s": said.max_age_s,
-                "max_retries": said.max_retries,
-                "task_mode": said.task_mode,
-            }
-        )
+        names = ("destinations", "max_age_s", "max_retries", "task_mode")
+        text = json.dumps({name: getattr(config.config, name) for name in names})
         self._database.write(
             "INSERT OR REPLACE INTO fc_async_configs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*_place(config.lane), text, config.created_at, config.modified_at),
@@ -227,7 +218,7 @@ class AsyncStore:
                 values.append(value)
         if query.prefix:
             sql += " AND task_id >= ? AND task_id < ?"
-            values += [query.prefix, query.prefix + _ABOVE_ALL_NAMES]
+            values += [query.prefix, query.prefix + ABOVE_ALL_NAMES]
         rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
         return [_call(row) for row in rows]
 
@@ -294,8 +285,8 @@ def _http_text(http: HttpCall | None) -> str:
 def _http(text: str) -> HttpCall | None:
     if not text:
         return None
-    said = json.loads(text)
-    return HttpCall(**said | {"headers": tuple((name, value) for name, value in said["headers"])})
+    fields = json.loads(text)
+    return HttpCall(**fields | {"headers": tuple((name, value) for name, value in fields["headers"])})
 
 
 def _call(row: Any) -> AsyncCall:

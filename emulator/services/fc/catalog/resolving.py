@@ -24,6 +24,7 @@ from emulator.services.fc.model import (
     Function,
     FunctionConfig,
     Scope,
+    Service,
     ServiceConfig,
     Version,
     display_name,
@@ -196,7 +197,7 @@ class Resolver:
         An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
         need it.
 
-        Raises: AliasNotFound. A version that does not exist is found out by whoever uses the number.
+        Raises: AliasNotFound. Whether there is such a version is not checked.
         """
         if qualifier is None or is_latest(qualifier):
             return 0
@@ -207,6 +208,16 @@ class Resolver:
             raise FcError("AliasNotFound", alias=qualifier, owner=scope)
         chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
+
+    def service(self, tenant: Tenant, name: str) -> Service:
+        """Return a service as it is now.
+
+        Raises: ServiceNotFound.
+        """
+        service = self._store.service(tenant, name)
+        if service is None:
+            raise FcError("ServiceNotFound", service=name)
+        return service
 
     def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
         """Return a published version.
@@ -252,8 +263,8 @@ class Resolver:
         function = self._store.function(tenant, service, name, number)
         if function is not None:
             return function
-        if service and self._store.service(tenant, service) is None:
-            raise FcError("ServiceNotFound", service=service)
+        if service:
+            self.service(tenant, service)
         if number and (service or self._store.function(tenant, "", name) is not None):
             self.version(tenant, scope_of(service, name), number)
         if (reason := self.unusable.get((service, name))) is not None:
@@ -313,7 +324,5 @@ class Resolver:
         if number:
             version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        current = self._store.service(tenant, service)
-        if current is None:
-            raise FcError("ServiceNotFound", service=service)
+        current = self.service(tenant, service)
         return current.config, current.etag

@@ -1,17 +1,22 @@
-"""Operations on layers, custom domains, VPC bindings and event sources.
+"""Operations on layers, VPC bindings and event sources. The versions of the API differ in a few names.
 
-The versions of the API differ in a few names.
+Bindings and event sources are only kept. A function here can call every network its machine can call, so a binding
+restricts nothing; an event source registers who may call, which the emulator does not ask.
 
 Source: fc-go-sdk layer.go; aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding a
 VPC twice is no error is assumed.
 """
 
+import re
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.catalog.domains import Domain, shown
+from emulator.kernel.paging import cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name, check_version_id, read
+from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
@@ -20,21 +25,20 @@ from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
     api_of,
-    function_of,
-    if_match,
     json_answer,
     json_body,
     large_body,
     no_content,
     page_answer,
     page_size,
-    qualifier_of,
     query,
+    ref_of,
     slice_of,
     truth,
     writable_service,
 )
-from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import FunctionRef
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -69,12 +73,30 @@ def _render(
 
 @operation("CreateLayerVersion", "POST /layers/{layer}/versions", api=EVERY_API)
 async def create_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Publish the next version of a layer.
+    """Publish the next version of a layer, and the layer itself with the first one.
 
     Raises: InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
     body = await large_body(fc.codes, call)
-    version = await fc.layers.publish(call.tenant, call.path["layer"], body, code_source(body), call.now)
+    source = code_source(body)
+    name = check_name(call.path["layer"], "layerName", limits.LAYER_NAME_LENGTH)
+    values = read(fields.LAYER, body)
+    if not values.get("runtimes"):
+        raise InvalidArgument("compatibleRuntime is required")
+    if source is None:
+        raise InvalidArgument("code is required")
+    package = await fc.packages.reader(call.tenant, source)
+    async with fc.codes.adding(package, source.checksum) as code:
+        version = LayerVersion(
+            name=name,
+            number=fc.layer_store.last_number(call.tenant, name) + 1,
+            description=values.get("description", ""),
+            license=values.get("license", ""),
+            runtimes=tuple(values["runtimes"]),
+            code=code,
+            created_at=call.now,
+        )
+        fc.layer_store.add(call.tenant, version)
     return json_answer(_render(fc, call, call.tenant, version, with_code=True))
 
 
@@ -84,8 +106,22 @@ def get_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    version = fc.layers.get(call.tenant, call.path["layer"], call.path["version"])
-    return json_answer(_render(fc, call, call.tenant, version, with_code=True))
+    return json_answer(_render(fc, call, call.tenant, _version(fc, call), with_code=True))
+
+
+def _version(fc: FunctionCompute, call: OperationRequest) -> LayerVersion:
+    """Return the version that the path names, unless it has been deleted."""
+    name, number = call.path["layer"], call.path["version"]
+    version = fc.layer_store.version(call.tenant, name, int(check_version_id(number, "version")))
+    if version is None or version.deleted:
+        _check_layer(fc, call)
+        raise FcError("LayerVersionNotFound", layer=name, version=number)
+    return version
+
+
+def _check_layer(fc: FunctionCompute, call: OperationRequest) -> None:
+    if not fc.layer_store.versions(call.tenant, call.path["layer"], 0, 1):
+        raise FcError("LayerNotFound", layer=call.path["layer"])
 
 
 @operation("GetLayerVersionByArn", "GET /layerarn/{arn}", api=EVERY_API)
@@ -100,14 +136,19 @@ def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Res
 
 @operation("ListLayerVersions", "GET /layers/{layer}/versions", api=EVERY_API)
 def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List a layer's versions.
+    """List a layer's versions by number.
 
-    Raises: LayerNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
+    Raises: LayerNotFound, InvalidArgument.
+    Source: fc-go-sdk layer.go; alibabacloud_fc20230330; that the oldest comes first is assumed.
     """
     start = query(call, "startVersion") or "0"
     if not (start.isascii() and start.isdigit() and len(start) <= 10):
         raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
-    page = fc.layers.page_versions(call.tenant, call.path["layer"], int(start), page_size(call))
+    limit = page_size(call)
+    versions = fc.layer_store.versions(call.tenant, call.path["layer"], int(start), limit)
+    if not versions:
+        _check_layer(fc, call)
+    page = cut(versions, limit, lambda version: str(version.number))
     body: dict[str, Any] = {"layers": [_render(fc, call, call.tenant, version) for version in page.items]}
     if page.next_marker is not None:
         body["nextVersion"] = int(page.next_marker)
@@ -125,18 +166,22 @@ def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
     if truth(query(call, "official")):
         return page_answer("layers", [], None)
     public = truth(query(call, "public"))
-    page = fc.layers.page(call.tenant, slice_of(call), public=public)
+    part = slice_of(call)
+    page = cut(fc.layer_store.newest(call.tenant, part, public=public), part.limit, lambda row: row[1].name)
     rows = [_render(fc, call, owner, version) for owner, version in page.items]
     return page_answer("layers", rows, page.next_marker)
 
 
 @operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)
 def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a version.
+    """Remove a version; functions that use it keep it.
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    fc.layers.delete(call.tenant, call.path["layer"], call.path["version"])
+    version = _version(fc, call)
+    used = fc.layer_store.is_used(layer_arn(call.tenant, version.name, version.number))
+    fc.layer_store.remove(call.tenant, version, keep_code=used)
+    fc.code_dropped()
     return no_content()
 
 
@@ -147,87 +192,23 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: LayerNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     public = truth(query(call, "public")) or query(call, "acl") == "1"
-    fc.layers.set_public(call.tenant, call.path["layer"], public=public)
+    _check_layer(fc, call)
+    fc.layer_store.set_public(call.tenant, call.path["layer"], public=public)
     return no_content()
 
 
-def render_domain(domain: Domain) -> dict[str, Any]:
-    """Write a domain, without its private key."""
-    return {
-        "domainName": domain.name,
-        "accountId": domain.tenant.account,
-        "apiVersion": domain.api,
-        **shown(domain.config),
-        "createdTime": iso_seconds(domain.created_at),
-        "lastModifiedTime": iso_seconds(domain.modified_at),
-    }
+_VPC_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_ARN_LENGTH = 1024
 
 
-@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
-def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Make a domain.
-
-    Raises: InvalidArgument, DomainNameAlreadyExists.
-    Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
-def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show a domain.
-
-    Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
-def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a domain; what the body leaves out stays.
-
-    Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
-    Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.update(
-        call.tenant,
-        call.path["domain"],
-        json_body(call),
-        api_of(call),
-        if_match(call),
-        call.now,
-    )
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
-def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a domain.
-
-    Raises: DomainNameNotFound, PreconditionFailed.
-    Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
-    return no_content()
-
-
-@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
-def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List domains by name.
-
-    Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    page = fc.sources.domains.page(call.tenant, slice_of(call))
-    rows = [render_domain(domain) for domain in page.items]
-    return page_answer("customDomains", rows, page.next_marker)
-
-
-def _owner(call: OperationRequest) -> tuple[str, str]:
-    """Return service and function; bindings belong to services in 2.0 and to functions in 3.0."""
-    service = writable_service(call)
-    return (service, "") if service else ("", call.path["function"])
+def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
+    """Return what bindings belong to, which must exist: services in 2.0, functions in 3.0."""
+    if service := writable_service(call):
+        fc.resolver.service(call.tenant, service)
+        return FunctionRef(call.tenant, service, "", "")
+    function = call.path["function"]
+    fc.resolver.function(call.tenant, "", function)
+    return FunctionRef(call.tenant, "", function, "")
 
 
 @operation("CreateVpcBinding", "POST /services/{service}/bindings", api=WITH_SERVICES)
@@ -240,7 +221,10 @@ def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding twice is no error is assumed.
     """
     vpc = json_body(call).get("vpcId")
-    fc.attachments.bind(call.tenant, *_owner(call), vpc, call.now)
+    owner = _owner(fc, call)
+    if not isinstance(vpc, str) or not _VPC_ID.fullmatch(vpc):
+        raise InvalidArgument("vpcId is required: 1 to 128 letters, digits, hyphens and underscores")
+    fc.store.attach(owner, "vpc", vpc, call.now)
     return json_answer({})
 
 
@@ -251,7 +235,7 @@ def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    return json_answer({"vpcIds": fc.attachments.bound(call.tenant, *_owner(call))})
+    return json_answer({"vpcIds": list(fc.store.attached(_owner(fc, call), "vpc"))})
 
 
 @operation("DeleteVpcBinding", "DELETE /services/{service}/bindings/{vpc}", api=WITH_SERVICES)
@@ -262,7 +246,7 @@ def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VpcBindingNotFound.
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    fc.attachments.unbind(call.tenant, *_owner(call), call.path["vpc"])
+    _unbind(fc, call, call.path["vpc"])
     return no_content()
 
 
@@ -276,26 +260,39 @@ def delete_named_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Res
     vpc = json_body(call).get("vpcId")
     if not isinstance(vpc, str) or not vpc:
         raise InvalidArgument("vpcId is required")
-    fc.attachments.unbind(call.tenant, *_owner(call), vpc)
+    _unbind(fc, call, vpc)
     return json_answer({})
 
 
-def _render_source(source: EventSource) -> dict[str, str]:
-    return {"sourceArn": source.arn, "createdTime": iso_seconds(source.created_at)}
+def _unbind(fc: FunctionCompute, call: OperationRequest, vpc: str) -> None:
+    if not fc.store.detach(_owner(fc, call), "vpc", vpc):
+        raise FcError("VpcBindingNotFound", vpc=vpc)
+
+
+def _receiver(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
+    """Return the function and qualifier that event sources call, which must exist."""
+    ref = ref_of(call)
+    fc.resolver.function(*ref)
+    return ref
+
+
+def _render_source(arn: str, created_at: Millis) -> dict[str, str]:
+    return {"sourceArn": arn, "createdTime": iso_seconds(created_at)}
 
 
 @operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
 def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Register an event source.
+    """Note that an ARN sends events to a function's qualifier; one that is known keeps its date.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406.
     """
     arn = json_body(call).get("sourceArn")
-    attachments = fc.attachments
-    return json_answer(
-        _render_source(attachments.register(call.tenant, *function_of(call), qualifier_of(call), arn, call.now))
-    )
+    receiver = _receiver(fc, call)
+    if not isinstance(arn, str) or not arn.startswith("acs:") or len(arn) > _ARN_LENGTH:
+        raise InvalidArgument(f"sourceArn must be a resource name of at most {_ARN_LENGTH} characters")
+    fc.store.attach(receiver, "event-source", arn, call.now)
+    return json_answer(_render_source(arn, fc.store.attached(receiver, "event-source")[arn]))
 
 
 @operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
@@ -304,8 +301,8 @@ def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound. Source: alibabacloud_fc_open20210406.
     """
-    sources = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
-    return json_answer({"eventSources": [_render_source(source) for source in sources]})
+    sources = fc.store.attached(_receiver(fc, call), "event-source")
+    return json_answer({"eventSources": [_render_source(*source) for source in sources.items()]})
 
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
@@ -315,5 +312,6 @@ def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Resp
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EventSourceNotFound.
     Source: alibabacloud_fc_open20210406.
     """
-    fc.attachments.deregister(call.tenant, *function_of(call), qualifier_of(call), call.path["source"])
+    if not fc.store.detach(_receiver(fc, call), "event-source", call.path["source"]):
+        raise FcError("EventSourceNotFound", arn=call.path["source"])
     return no_content()

@@ -73,9 +73,9 @@ class ContainerLauncher:
         if docker is None:
             raise RuntimeUnavailable(RUNTIME, "it needs a Docker engine, and there is no docker on the PATH")
         if not self._answered:
-            status, said = await _run(docker, "version", "--format", "{{.Server.Version}}")
+            status, output_line = await _run(docker, "version", "--format", "{{.Server.Version}}")
             if status != 0:
-                raise RuntimeUnavailable(RUNTIME, f"it needs a Docker engine, and none answers: {said}")
+                raise RuntimeUnavailable(RUNTIME, f"it needs a Docker engine, and none answers: {output_line}")
             self._answered = True
         return docker
 
@@ -84,9 +84,9 @@ class ContainerLauncher:
         task.add_done_callback(self._removals.discard)
 
     async def _remove(self, docker: str, name: str) -> None:
-        status, said = await _run(docker, "rm", "--force", name)
-        if status != 0 and "No such container" not in said:
-            _log.warning("the container %s is not removed: %s", name, said)
+        status, output_line = await _run(docker, "rm", "--force", name)
+        if status != 0 and "No such container" not in output_line:
+            _log.warning("the container %s is not removed: %s", name, output_line)
 
 
 def run_command(

@@ -179,7 +179,7 @@ class CustomProcess(ProgramProcess):
         message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."
         if self._image.container is None:
             message += f" It did not listen on {own_port}, the value of FC_SERVER_PORT, either."
-        return f"{message}\nLogs:\n{self.said()}"
+        return f"{message}\nLogs:\n{self.written()}"
 
     def look_after(self) -> None:
         """End the process when its health check fails too often."""

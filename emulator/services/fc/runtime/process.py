@@ -213,7 +213,7 @@ class InstanceProcess(ABC):
 
     @property
     def outdated(self) -> bool:
-        """Whether it sees another time than a process that starts now, and cannot be told."""
+        """Whether it sees another time than a process that starts now, and cannot be changed."""
         return False
 
     @abstractmethod

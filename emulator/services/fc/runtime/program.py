@@ -175,7 +175,7 @@ class ProgramProcess(InstanceProcess):
         """Have *action* called when the process has ended, or was never started."""
         self._at_end.append(action)
 
-    def said(self) -> str:
+    def written(self) -> str:
         """Return the end of what the program has written so far."""
         return self._tail.decode("utf-8", "replace").strip()
 
@@ -183,7 +183,7 @@ class ProgramProcess(InstanceProcess):
         """Say why the process ended before it was ready."""
         if self._fatal:
             return f"Failed to start function instance. Error: {self._fatal}"
-        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.said()}"
+        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.written()}"
 
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""

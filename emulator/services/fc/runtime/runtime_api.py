@@ -202,7 +202,7 @@ class PollingLauncher:
             if not process.polled.done():
                 raise InstanceStartFailed(
                     f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds.\nLogs:\n"
-                    + process.said()
+                    + process.written()
                 )
             undo.pop_all()
         return process

@@ -41,7 +41,7 @@ class FunctionTime:
         self.shift: tuple[int, int | None] | None = None
 
     def frame(self) -> tuple[int, int | None, dict[str, str]]:
-        """Return offset, standing time and `variables`, as an instance of an interpreter is told them."""
+        """Return offset, standing time and `variables`, for the frames of an instance with an agent."""
         return (*(self.shift or (0, None)), self.variables())
 
     def variables(self) -> dict[str, str]:

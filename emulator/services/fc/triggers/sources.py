@@ -9,7 +9,6 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.fc.catalog.domains import Domains, DomainStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_invoke import HttpInvoker
@@ -17,6 +16,7 @@ from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function
 from emulator.services.fc.ports import HostNames, SourceQueues, TopicSubscriptions
+from emulator.services.fc.triggers.domains import Domains, DomainStore
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,

@@ -12,9 +12,8 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Struct, check_if_match
+from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -29,8 +28,6 @@ from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
-
-_ALL = Slice(limit=1_000_000)
 
 
 class TriggerWatcher:
@@ -111,7 +108,7 @@ class Triggers:
         old = self.get(tenant, service, function, name)
         check_if_match(if_match, old.etag)
         _check_own(old)
-        values = _given(body)
+        values = _lower_case(body)
         changes: dict[str, Any] = {
             attribute: values[wire]
             for wire, attribute in (("invocationrole", "role"), ("description", "description"))
@@ -168,7 +165,7 @@ class Triggers:
         """Make the triggers of the folder's functions be what their files say.
 
         *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
-        Triggers of functions that have left are removed, whoever made them.
+        Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
             (trigger.service, trigger.function, trigger.name): trigger
@@ -222,7 +219,7 @@ class Triggers:
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
-        values = _given(body)
+        values = _lower_case(body)
         kind = kind_of(values.get("triggertype"))
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
@@ -252,7 +249,7 @@ class Triggers:
         """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
         self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
-            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
+            for other in self._store.some(tenant, trigger.service, trigger.function):
                 if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
                     raise FcError(
                         "TriggerAlreadyExists",
@@ -288,7 +285,7 @@ class Triggers:
         self._database.after_commit(committed)
 
 
-def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what *body* says under lower-case names; null counts as absent."""
     return {key.lower(): value for key, value in body.items() if value is not None}
 

@@ -31,10 +31,10 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, StepList, Strand, all_lists
+from emulator.services.workflow.engine.model import ROOT, Phase, Scope, StepList, Strand, all_lists
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.tasks import TaskCaller, target_of
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 
@@ -43,10 +43,10 @@ Perform = Callable[[CallService, Callable[[Result], None]], Awaitable[Result]]
 
 
 class StepRun:
-    """A run of one step. *given* is what the step before it would hand on, *variables* the variables so far."""
+    """A run of one step. *step_input* is what the step before it would hand on, *variables* the variables so far."""
 
     def __init__(
-        self, facts: Facts, step_name: str, given: dict[str, Any], variables: dict[str, Any], now: Millis
+        self, facts: Facts, step_name: str, step_input: dict[str, Any], variables: dict[str, Any], now: Millis
     ) -> None:
         self._facts = facts
         self._steps, position = _place(facts.program, step_name)
@@ -55,8 +55,8 @@ class StepRun:
         self._calls: list[CallService] = []
         self.history: list[Event] = []
         self.state = ExecutionState()
-        self._apply((Event(1, events.EXECUTION_STARTED, ROOT, 0, "", "{}", None, (given, canonical(given))),))
-        scope = Scope(self._steps, given)
+        self._apply((Event(1, events.EXECUTION_STARTED, ROOT, 0, "", "{}", None, (step_input, canonical(step_input))),))
+        scope = Scope(self._steps, step_input)
         scope.position = position
         self.state.strands[ROOT] = strand = Strand(ROOT, ROOT, 0, scope)
         self.state.variables = variables
@@ -132,13 +132,6 @@ class StepRun:
         self._arrived(TimerFired(waits[0].entry, waits[0].kind, self._now))
         return True
 
-    def _waiting(self) -> Entry | None:
-        for strand in self.state.strands.values():
-            entry = strand.scopes[-1].entry
-            if entry is not None and entry.phase is Phase.SUBMITTED:
-                return entry
-        return None
-
     def _shown(self) -> dict[str, Any]:
         state = self.state
         last = self.history[-1]
@@ -155,12 +148,8 @@ class StepRun:
             ],
         }
         if not self.is_over:
-            waiting = self._waiting()
-            return {
-                **shown,
-                "status": "Waiting",
-                "cause": f"waits for a report of {waiting.step.name if waiting else ''}",
-            }
+            name = next((entry.step.name for entry in state.submitted()), "")
+            return {**shown, "status": "Waiting", "cause": f"waits for a report of {name}"}
         if state.outcome is not None or ROOT not in state.strands:
             return {**shown, "status": "Failed"}
         caught = last.value is not None and "error" in events.parse_object(last.detail)
@@ -179,7 +168,7 @@ def _place(program: Program, name: str) -> tuple[StepList, int]:
         if name in steps.index:
             return steps, steps.index[name]
     names = ", ".join(step.name for steps in all_lists(program.steps) for step in steps.steps)
-    raise WorkflowError("InvalidArgument", reason=f"The definition has no step {name!r}; there are {names}.")
+    raise invalid(f"The definition has no step {name!r}; there are {names}.")
 
 
 # --- mocks ----------------------------------------------------------------------------------------------------------
@@ -199,7 +188,7 @@ class StepMocks:
             for answer in self._answers[name]:
                 if not isinstance(answer, dict) or answer.keys() not in ({"return"}, {"error"}):
                     reason = f'A mock of {name!r} must be {{"return": VALUE}} or {{"error": {{"errorType": "E"}}}}.'
-                    raise WorkflowError("InvalidArgument", reason=reason)
+                    raise invalid(reason)
 
     def find(self, call: CallService) -> dict[str, Any] | None:
         """Return the next answer for a call; None when it has no mock."""
@@ -210,8 +199,8 @@ class StepMocks:
         for name in names:
             answers = self._answers.get(name)
             if answers:
-                found: dict[str, Any] = answers.pop(0) if len(answers) > 1 else answers[0]
-                return found
+                answer: dict[str, Any] = answers.pop(0) if len(answers) > 1 else answers[0]
+                return answer
         return None
 
 
@@ -224,10 +213,10 @@ def mock_result(answer: dict[str, Any]) -> Result:
 
 
 def _error(answer: dict[str, Any]) -> dict[str, str]:
-    given = answer["error"]
-    if not isinstance(given, dict):
-        return {"errorType": str(given), "errorMessage": ""}
-    return {name: str(given.get(name, default)) for name, default in (("errorType", "Error"), ("errorMessage", ""))}
+    error = answer["error"]
+    if not isinstance(error, dict):
+        return {"errorType": str(error), "errorMessage": ""}
+    return {name: str(error.get(name, default)) for name, default in (("errorType", "Error"), ("errorMessage", ""))}
 
 
 class _MockedFunction:
@@ -265,16 +254,14 @@ async def perform_mock(
     return mock_result(answer)
 
 
-class LoneSteps:
-    """Runs steps. *call* makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
+Call = Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]]
+"""Makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
 
-    def __init__(
-        self,
-        programs: Programs,
-        clock: Clock,
-        ids: Ids,
-        call: Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]],
-    ) -> None:
+
+class LoneSteps:
+    """Runs steps; *call* makes real calls, with the rights of the account."""
+
+    def __init__(self, programs: Programs, clock: Clock, ids: Ids, call: Call) -> None:
         self._programs = programs
         self._clock = clock
         self._ids = ids
@@ -285,18 +272,18 @@ class LoneSteps:
         tenant: Tenant,
         definition: str,
         step: str,
-        given: dict[str, Any],
+        step_input: dict[str, Any],
         mocks: Mapping[str, Any],
         variables: dict[str, Any],
     ) -> dict[str, Any]:
-        """Run *step* of a definition on the input *given*, and return what came of it.
+        """Run *step* of a definition on the input *step_input*, and return what came of it.
 
         Raises: InvalidArgument for a definition, step or mock that is none.
         """
         try:
             program = await self._programs.read(definition)
         except DefinitionError as error:
-            raise WorkflowError("InvalidArgument", reason=f"Definition: {error}") from error
+            raise invalid(f"Definition: {error}") from error
         answers = StepMocks(mocks)
         mocked: dict[int, dict[str, Any]] = {}
         secret, name = self._ids.secret(32), self._ids.uuid()
@@ -317,8 +304,8 @@ class LoneSteps:
             program=program,
             flow_name=program.name or "alone",
             execution_name=name,
-            input=given,
+            input=step_input,
             token=lambda entry, attempt: f"alone-{name}-{entry}-{attempt}",
             chance=lambda number: hashlib.sha256(secret + number.to_bytes(8, "big")).digest(),
         )
-        return await StepRun(facts, step, given, variables, self._clock.now()).run(perform, reports)
+        return await StepRun(facts, step, step_input, variables, self._clock.now()).run(perform, reports)

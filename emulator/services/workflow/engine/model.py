@@ -175,6 +175,27 @@ class Task(ABC):
         return self.timeout_s
 
 
+class Branching:
+    """A step that runs its ``branches`` side by side, each with the step's input. A mixin, before a `Step`."""
+
+    __slots__ = ()
+
+    branches: tuple[StepList, ...]
+
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork":
+        """Return a fork with one strand for each branch."""
+        del value, items
+        return Fork(len(self.branches), freed)
+
+    def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:
+        """Return a branch; its input is the step's."""
+        return self.branches[index], entry.input
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the branches."""
+        return list(self.branches)
+
+
 class ParameterError(Exception):
     """A parameter the task cannot do without is missing or of the wrong kind."""
 

@@ -6,7 +6,7 @@ never comes here.
 
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import flag, optional, render_page, required, whole
-from emulator.services.workflow.schedules.model import ScheduleRecord, ScheduleSettings
+from emulator.services.workflow.model import ScheduleRecord, ScheduleSettings
 from emulator.services.workflow.service import Workflow
 from emulator.wire.dates import iso_millis
 from emulator.wire.operation import operation
@@ -43,7 +43,7 @@ def describe_schedule(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateSchedule")
 async def update_schedule(service: Workflow, call: OperationRequest) -> Reply:
-    """Change what is given of a schedule; returns it.
+    """Change the named attributes of a schedule; returns it.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ScheduleNotExists.
     Source: UpdateSchedule, Serverless Workflow API reference.

@@ -12,7 +12,7 @@ from emulator.cli.commands.graph import open_picture
 from emulator.cli.commands.tutorial import _open
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CommandFailed
-from emulator.cli.render.tree_view import Style
+from emulator.cli.tree_view import Style
 
 EVENTS = [
     ("ExecutionStarted", "", {}),

@@ -295,7 +295,6 @@ async def test_missing_code_folder_fails_the_start(functions, method):
         with pytest.raises(InstanceStartFailed, match="nowhere"):
             await pool.invoke(image, functions.invocation())
         await until(lambda: not pool.instances(image.family))
-        assert True
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])

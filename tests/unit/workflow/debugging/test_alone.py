@@ -26,7 +26,7 @@ States:
 
 
 async def alone(bench, definition, step, given=None, mocks=None, variables=None):
-    steps = bench.service.debugging.alone
+    steps = bench.service.lone_steps
     return await steps.run(WORLD, definition, step, given or {"n": 1}, mocks or {}, variables or {})
 
 

@@ -84,15 +84,15 @@ def failing(name):
 
 
 def debug(bench, *breakpoints, given=None):
-    return bench.service.debugging.debugger.start(WORLD, "f", "e", json.dumps(given or {"n": 1}), breakpoints)
+    return bench.service.debugger.start(WORLD, "f", "e", json.dumps(given or {"n": 1}), breakpoints)
 
 
 def act(bench, action, data=None, strand=None):
-    return bench.service.debugging.debugger.act(WORLD, "f", "e", action, strand, data)
+    return bench.service.debugger.act(WORLD, "f", "e", action, strand, data)
 
 
 def stops(bench):
-    return bench.service.debugging.debugger.show(WORLD, "f", "e")["stops"]
+    return bench.service.debugger.show(WORLD, "f", "e")["stops"]
 
 
 async def until_stop(bench):
@@ -237,7 +237,7 @@ async def test_a_running_execution_is_watched_detached_and_stopped(workflow, def
         await bench.flow(definition)
         for name in ("e", "other"):
             await bench.begin({"n": 1}, name=name)
-            shown = bench.service.debugging.debugger.watch(WORLD, "f", name, [{"step": "both"}])
+            shown = bench.service.debugger.watch(WORLD, "f", name, [{"step": "both"}])
             assert shown["breakpoints"] == [{"when": "before", "step": "both"}]
         await bench.advance(5)
         assert [each["step"] for each in stops(bench)] == ["both"]
@@ -288,12 +288,12 @@ async def test_what_cannot_be_done_at_a_stop_is_refused_and_changes_nothing(work
         await bench.flow(NEW)
         debug(bench, {"step": "which"})
         await until_stop(bench)
-        before = bench.service.debugging.debugger.show(WORLD, "f", "e")
+        before = bench.service.debugger.show(WORLD, "f", "e")
 
         with pytest.raises(WorkflowError, match=problem):
             act(bench, action, **more)
 
-        assert bench.service.debugging.debugger.show(WORLD, "f", "e") == before
+        assert bench.service.debugger.show(WORLD, "f", "e") == before
 
 
 async def test_nothing_is_done_where_nothing_has_stopped(workflow):

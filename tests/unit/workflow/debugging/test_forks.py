@@ -10,7 +10,7 @@ from tests.unit.workflow.debugging.test_debugger import NEW, answers, both_langu
 
 
 async def fork(bench, **more):
-    name = await bench.service.debugging.forks.fork(WORLD, "f", "e", **more)
+    name = await bench.service.forks.fork(WORLD, "f", "e", **more)
     await bench.settle()
     return name
 
@@ -30,7 +30,7 @@ async def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, 
         whole = await bench.events()
         calls = len(bench.functions.calls)
 
-        name = await bench.service.debugging.forks.fork(WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"})
+        name = await bench.service.forks.fork(WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"})
         await bench.restart()
         await bench.advance(10)
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from emulator.cli.commands.clock import _change, duration
-from emulator.cli.commands.doubles import _answers
+from emulator.cli.commands.lab import _answers, _change
 from emulator.cli.main import parse
-from emulator.cli.output import WrongUsage
+from emulator.cli.output import WrongUsage, duration
 from emulator.wire.dates import parse_duration
 
 

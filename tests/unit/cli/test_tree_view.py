@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.cli.render import tree_view as history
+from emulator.cli import tree_view as history
 
 
 def an_event(number=1, detail="{}", step="", kind="ExecutionStarted", time="2026-01-01T00:00:00.000Z"):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.render.tree_view import Follower, Style, offset, render
+from emulator.cli.tree_view import Follower, Style, offset, render
 from emulator.drawing.execution_tree import Execution, duration
 from emulator.drawing.states import StepState, states
 from emulator.wire.dates import iso_millis
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"
 RECORDED = ("everything", "polling", "transaction")
 

@@ -1,0 +1,357 @@
+"""What tests need: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from emulator.cli.client import Client, connect
+from emulator.cli.output import (
+    FAILED,
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    complain,
+    duration,
+    note,
+    progress,
+    say,
+    say_json,
+    say_table,
+    show_table,
+    tell,
+    wants_json,
+)
+from emulator.config import Settings
+
+_EVENTS = ("at", "in", "what", "resource")
+
+
+def clock(arguments: Namespace, settings: Settings) -> int:
+    """Print the time and what comes, or move the clock."""
+    body = _change(arguments.action, arguments.value)
+    client = connect(settings)
+    answer = client.admin("GET", "clock") if body is None else client.admin("POST", "clock", body)
+    if wants_json(arguments):
+        say_json(answer)
+        return 0
+    frozen = _(" (frozen)") if answer["frozen"] else ""
+    say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
+    rows = [(each["at"], duration(each["in_ms"]), each["what"], each["resource"]) for each in answer["next"]]
+    if rows:
+        say_table(_EVENTS, rows)
+    _note(answer.get("active", ()))
+    return 0
+
+
+def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
+    """Return the body that asks for a change, None for a look.
+
+    Raises: WrongUsage.
+    """
+    if (action in {"advance", "to"}) != (value is not None) and action != "next":
+        raise WrongUsage(_("clock advance needs a duration, and clock to a time; nothing else takes a value"))
+    match action:
+        case None:
+            return None
+        case "advance" | "to":
+            return {action: value}
+        case "next":
+            if value is not None and not value.isdecimal():
+                raise WrongUsage(_("clock next takes a number"))
+            return {"next": int(value or 1)}
+        case _:
+            return {"freeze": action == "freeze"}
+
+
+def settle(arguments: Namespace, settings: Settings) -> int:
+    """Wait until nothing works any more."""
+    try:
+        answer = connect(settings).admin("POST", "settle", {"timeout": arguments.timeout})
+    except CallRefused as refusal:
+        return _not_done(arguments, refusal)
+    done = tell(arguments, _("quiet"), answer)
+    if not wants_json(arguments):
+        _note(answer["waiting"])
+    return done
+
+
+def skip(arguments: Namespace, settings: Settings) -> int:
+    """Jump from event to event until a condition holds, or nothing is left to happen."""
+    until: dict[str, Any] = {"quiet": True}
+    if arguments.execution:
+        until = {"execution": arguments.execution}
+    elif arguments.queue:
+        until = {"queue": arguments.queue, "visible": arguments.visible}
+    elif arguments.calls:
+        until = {"calls": arguments.calls, "count": arguments.count}
+    body = {"until": until, "limit": arguments.limit, "timeout": arguments.timeout}
+    try:
+        answer = connect(settings).admin("POST", "skip", body)
+    except CallRefused as refusal:
+        return _not_done(arguments, refusal)
+    return tell(arguments, answer["now"], answer)
+
+
+def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
+    """Print what is in the way, which the answer names, and fail.
+
+    Raises: CallRefused when it does not.
+    """
+    if "active" not in refusal.content:
+        raise refusal
+    if wants_json(arguments):
+        say_json(refusal.content)
+    else:
+        complain(str(refusal.content.get("Message", refusal)))
+        _note(refusal.content["active"])
+    return FAILED
+
+
+def _note(work: Iterable[dict[str, Any]]) -> None:
+    for each in work:
+        since = _(" since {time}", time=each["since"]) if each.get("since") else ""
+        note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
+
+
+_FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}
+_MOCKS = {"mock": "id", "function": "function", "answers": "answers", "then": "then", "calls": "calls"}
+_SINKS = {"sink": "id", "received": "received", "URL": "url"}
+_CALLS = {
+    "at": "at",
+    "caller": "caller",
+    "event": "event",
+    "answer": "answer",
+    "error": "error",
+    "request": "request_id",
+}
+_REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "signature_valid", "body": "body"}
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+def add_fault(arguments: Namespace, settings: Settings) -> int:
+    """Let calls go wrong."""
+    match = {
+        "service": arguments.service,
+        "operation": arguments.operation,
+        "resource": arguments.resource,
+        "from": arguments.origin,
+    }
+    do = {
+        "error": arguments.error,
+        "status": arguments.status,
+        "throttle": arguments.throttle or None,
+        "drop": arguments.drop,
+        "function": arguments.function,
+        "delay": arguments.delay,
+    }
+    counts = {name: getattr(arguments, name) for name in ("after", "times", "probability", "seed")}
+    body = {"match": _nonempty(match), "do": _nonempty(do), **_nonempty(counts)}
+    made = connect(settings).admin("POST", "faults", body)
+    return tell(arguments, _("added {name}", name=made["id"]), made)
+
+
+def list_faults(arguments: Namespace, settings: Settings) -> int:
+    """List the faults."""
+    return show_table(arguments, _FAULTS, connect(settings).admin("GET", "faults")["faults"])
+
+
+def remove_fault(arguments: Namespace, settings: Settings) -> int:
+    """Remove a fault, or all."""
+    return _remove(arguments, settings, "faults")
+
+
+# --- mocks -----------------------------------------------------------------------------------------------------------
+
+
+def add_mock(arguments: Namespace, settings: Settings) -> int:
+    """Answer calls of a function in its place."""
+    answers = _answers(arguments)
+    body = {"function": arguments.function, "answers": answers, **_nonempty({"then": arguments.then})}
+    made = connect(settings).admin("POST", "mocks", body)
+    return tell(arguments, _("added {name}", name=made["id"]), made)
+
+
+def _answers(arguments: Namespace) -> list[Any]:
+    """Return the answers of a mock.
+
+    Raises: WrongUsage.
+    """
+    if arguments.answers:
+        try:
+            answers = json.loads(Path(arguments.answers).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise WrongUsage(_("{file} cannot be read: {error}", file=arguments.answers, error=error)) from error
+        return answers if isinstance(answers, list) else [answers]
+    answers = [{"return": _value(text)} for text in arguments.returns or ()]
+    if arguments.raises:
+        kind, colon, message = arguments.raises.partition(":")
+        thrown = {"errorType": kind if colon else "Error", "errorMessage": (message if colon else kind).strip()}
+        answers.append({"error": thrown})
+    if arguments.delay:
+        answers = [{**answer, "delay": arguments.delay} for answer in answers]
+    return answers
+
+
+def _value(text: str) -> Any:
+    """Return a value given as JSON; what is none is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def list_mocks(arguments: Namespace, settings: Settings) -> int:
+    """List the mocks."""
+    return show_table(arguments, _MOCKS, connect(settings).admin("GET", "mocks")["mocks"])
+
+
+def calls(arguments: Namespace, settings: Settings) -> int:
+    """Print the calls that a mock, or a function, has had."""
+    name = arguments.mock
+    page = f"mocks/{quote(name)}/calls" if name.startswith("mock-") else f"calls/{quote(name)}"
+    return show_table(arguments, _CALLS, connect(settings).admin("GET", page)["calls"])
+
+
+def remove_mock(arguments: Namespace, settings: Settings) -> int:
+    """Remove a mock, or all."""
+    return _remove(arguments, settings, "mocks")
+
+
+# --- sinks -----------------------------------------------------------------------------------------------------------
+
+
+def add_sink(arguments: Namespace, settings: Settings) -> int:
+    """Make an address that keeps what it is sent, and print it."""
+    answers = [{"status": status} for status in arguments.status or ()]
+    made = connect(settings).admin("POST", "sinks", {"answers": answers})
+    return tell(arguments, made["url"], made)
+
+
+def list_sinks(arguments: Namespace, settings: Settings) -> int:
+    """List the sinks."""
+    sinks = connect(settings).admin("GET", "sinks")["sinks"]
+    if wants_json(arguments):
+        say_json(sinks)
+    else:
+        say_table(list(_SINKS), [[sink[name] for name in _SINKS.values()] for sink in sinks])  # addresses uncut
+    return 0
+
+
+def show_sink(arguments: Namespace, settings: Settings) -> int:
+    """Print what a sink has received."""
+    name = arguments.name.rstrip("/").rpartition("/")[2]  # its address will do
+    requests = connect(settings).admin("GET", f"sinks/{quote(name, safe='')}")["requests"]
+    if not arguments.full or wants_json(arguments):
+        return show_table(arguments, _REQUESTS, requests)
+    for each in requests:
+        say_json(each)
+        say()
+    return 0
+
+
+def remove_sink(arguments: Namespace, settings: Settings) -> int:
+    """Remove a sink, or all."""
+    return _remove(arguments, settings, "sinks")
+
+
+def _remove(arguments: Namespace, settings: Settings, page: str) -> int:
+    one = f"{page}/{quote(arguments.name, safe='')}" if arguments.name else page
+    done = connect(settings).admin("DELETE", one)
+    return tell(arguments, _("removed {number}", number=done["removed"]), done)
+
+
+def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+_CHECKPOINTS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}
+
+_PIECE_BYTES = 16 * 1024 * 1024
+
+PRESENT = "exported"
+"""The name of the checkpoint that an export of the present state is made of."""
+
+
+def save_checkpoint(arguments: Namespace, settings: Settings) -> int:
+    """Keep the whole state under a name."""
+    done = connect(settings).admin("POST", _checkpoint(arguments.name))
+    return tell(arguments, _("saved {name}", name=arguments.name), done)
+
+
+def restore_checkpoint(arguments: Namespace, settings: Settings) -> int:
+    """Put a state back."""
+    done = connect(settings).admin("POST", _checkpoint(arguments.name) + "/restore")
+    return tell(arguments, _("restored {name}", name=arguments.name), done)
+
+
+def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
+    """List the checkpoints."""
+    return show_table(arguments, _CHECKPOINTS, connect(settings).admin("GET", "checkpoints")["checkpoints"])
+
+
+def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:
+    """Forget a checkpoint."""
+    done = connect(settings).admin("DELETE", _checkpoint(arguments.name))
+    return tell(arguments, _("deleted {name}", name=arguments.name), done)
+
+
+def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
+    """Write a checkpoint, or the present state, to a file."""
+    client = connect(settings)
+    name = arguments.name or PRESENT
+    if not arguments.name:
+        client.admin("POST", _checkpoint(name))
+    path = Path(arguments.file)
+    draft = path.with_name(path.name + ".part")
+    try:
+        with draft.open("wb") as file:
+            while piece := client.admin_bytes(_checkpoint(name) + "/archive", offset=str(file.tell())):
+                file.write(piece)
+                progress(_("{bytes} bytes", bytes=file.tell()))
+        draft.replace(path)
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be written: {error}", file=path, error=error)) from error
+    finally:
+        draft.unlink(missing_ok=True)
+        if not arguments.name:
+            client.admin("DELETE", _checkpoint(name))
+    return tell(arguments, _("wrote {file}", file=path), {"file": str(path), "bytes": path.stat().st_size})
+
+
+def import_checkpoint(arguments: Namespace, settings: Settings) -> int:
+    """Make a checkpoint of a file; without a name for it, put its state in the place of the present one."""
+    client = connect(settings)
+    name = arguments.name or PRESENT
+    try:
+        done = _upload(client, Path(arguments.file), name)
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
+    if arguments.name:
+        return tell(arguments, _("{name} is a checkpoint now", name=name), done)
+    client.admin("POST", _checkpoint(name) + "/restore")
+    client.admin("DELETE", _checkpoint(name))
+    return tell(arguments, _("restored {name}", name=arguments.file), done)
+
+
+def _upload(client: Client, path: Path, name: str) -> dict[str, Any]:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        while True:
+            offset = file.tell()
+            piece = file.read(_PIECE_BYTES)
+            last = file.tell() >= size
+            done = client.admin_put(
+                _checkpoint(name) + "/archive", piece, offset=str(offset), last="true" if last else "false"
+            )
+            if last:
+                return done
+
+
+def _checkpoint(name: str) -> str:
+    return f"checkpoints/{quote(name, safe='')}"

@@ -1,0 +1,237 @@
+"""``queue`` and ``topic``: queues, topics and their messages, through the API the SDKs use."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from emulator.cli.client import Client, connect
+from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
+from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
+from emulator.config import Settings
+from emulator.wire.xml import Element
+
+_COLUMNS = {
+    "queue": "QueueName",
+    "active": "ActiveMessages",
+    "inactive": "InactiveMessages",
+    "delayed": "DelayMessages",
+}
+
+NOTHING_THERE = "MessageNotExist"
+
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+
+def create_queue(arguments: Namespace, settings: Settings) -> int:
+    """Create a queue; nothing changes when it exists with the same attributes."""
+    service = Mns(connect(settings))
+    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen("Queue", arguments)))
+    return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
+
+
+def delete_queue(arguments: Namespace, settings: Settings) -> int:
+    """Delete a queue and its messages."""
+    Mns(connect(settings)).call("DELETE", path_of("queues", arguments.queue))
+    return tell(arguments, _("deleted {name}", name=arguments.queue), {"QueueName": arguments.queue})
+
+
+def list_queues(arguments: Namespace, settings: Settings) -> int:
+    """List queues with the numbers of their messages."""
+    queues = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
+    return show_table(arguments, _COLUMNS, queues)
+
+
+def attributes(arguments: Namespace, settings: Settings) -> int:
+    """Print the attributes of a queue, after changing those that are given."""
+    service = Mns(connect(settings))
+    path = path_of("queues", arguments.queue)
+    changed = chosen("Queue", arguments)
+    if changed:
+        service.call("PUT", path, element("Queue", changed), query={"metaoverride": "true"})
+    root = service.call("GET", path)
+    return show(arguments, [{} if root is None else fields(root)], as_list=False)
+
+
+def purge(arguments: Namespace, settings: Settings) -> int:
+    """Delete every message of a queue: visible, hidden and delayed ones."""
+    done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
+    return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def send(arguments: Namespace, settings: Settings) -> int:
+    """Send a message."""
+    message = {
+        "MessageBody": read_body(arguments.body, as_base64=arguments.base64),
+        "DelaySeconds": arguments.delay_seconds,
+        "Priority": arguments.priority,
+        "MessageGroupId": arguments.group,
+    }
+    service = Mns(connect(settings))
+    root = service.call("POST", path_of("queues", arguments.queue, "messages"), element("Message", message))
+    sent = {} if root is None else fields(root)
+    return tell(arguments, _("sent {id}", id=sent.get("MessageId")), sent)
+
+
+def receive(arguments: Namespace, settings: Settings) -> int:
+    """Receive messages; the exit code is 1 when there was none in time."""
+    service = Mns(connect(settings))
+    path = path_of("queues", arguments.queue, "messages")
+    query = {"numOfMessages": arguments.number}
+    query |= {} if arguments.wait is None else {"waitseconds": arguments.wait}
+    messages = _messages(service, path, query)
+    code = _show(arguments, messages)
+    if arguments.delete and messages:
+        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in messages]
+        service.call("DELETE", path, Element("ReceiptHandles", children=handles))
+    return code
+
+
+def peek(arguments: Namespace, settings: Settings) -> int:
+    """Print visible messages and leave them as they are; the exit code is 1 when there is none."""
+    query = {"peekonly": "true", "numOfMessages": arguments.number}
+    return _show(arguments, _messages(Mns(connect(settings)), path_of("queues", arguments.queue, "messages"), query))
+
+
+def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fields]:
+    try:
+        root = service.call("GET", path, query=query)
+    except CallRefused as refusal:
+        if refusal.code == NOTHING_THERE:  # how the service says that a queue has nothing to give
+            return []
+        raise
+    return [] if root is None else [fields(message) for message in root.all("Message")]
+
+
+def _show(arguments: Namespace, messages: Sequence[Fields]) -> int:
+    shown = [
+        {**message, "MessageBody": shown_body(message["MessageBody"], from_base64=arguments.base64)}
+        for message in messages
+    ]
+    if not shown and not wants_json(arguments):
+        complain(_("no message in {name}", name=arguments.queue))
+    show(arguments, shown)
+    return DONE if shown else FAILED
+
+
+_QUEUE = "queue:"
+_TOPICS = {"topic": "TopicName", "on their way": "MessageCount"}
+_SUBSCRIPTIONS = {
+    "subscription": "SubscriptionName",
+    "endpoint": "Endpoint",
+    "tag": "FilterTag",
+    "format": "NotifyContentFormat",
+    "strategy": "NotifyStrategy",
+}
+_DELIVERIES = {
+    "published": "PublishTime",
+    "message": "MessageId",
+    "state": "State",
+    "attempts": "Attempts",
+    "tag": "MessageTag",
+    "next": "NextTime",
+    "last result": "LastResult",
+    "URL": "Endpoint",
+    "body": "MessageBody",
+}
+_OUTBOX = {
+    "recorded": "RecordTime",
+    "kind": "Kind",
+    "address": "Address",
+    "topic": "TopicName",
+    "body": "MessageBody",
+}
+
+
+# --- topics ------------------------------------------------------------------------------------------------------
+
+
+def create_topic(arguments: Namespace, settings: Settings) -> int:
+    """Create a topic; nothing changes when it exists with the same attributes."""
+    content = element("Topic", chosen("Topic", arguments))
+    Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), content)
+    return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
+
+
+def delete_topic(arguments: Namespace, settings: Settings) -> int:
+    """Delete a topic, its subscriptions and what is on its way."""
+    Mns(connect(settings)).call("DELETE", path_of("topics", arguments.topic))
+    return tell(arguments, _("deleted {name}", name=arguments.topic), {"TopicName": arguments.topic})
+
+
+def list_topics(arguments: Namespace, settings: Settings) -> int:
+    """List topics."""
+    return show_table(arguments, _TOPICS, list(Mns(connect(settings)).listed("/topics", "Topic", arguments.prefix)))
+
+
+def publish(arguments: Namespace, settings: Settings) -> int:
+    """Publish a message."""
+    message = {
+        "MessageBody": read_body(arguments.body, as_base64=arguments.base64),
+        "MessageTag": arguments.tag,
+        "MessageGroupId": arguments.group,
+    }
+    service = Mns(connect(settings))
+    root = service.call("POST", path_of("topics", arguments.topic, "messages"), element("Message", message))
+    sent = {} if root is None else fields(root)
+    return tell(arguments, _("published {id}", id=sent.get("MessageId")), sent)
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------------
+
+
+def subscribe(arguments: Namespace, settings: Settings) -> int:
+    """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
+    client = connect(settings)
+    subscription = chosen("Subscription", arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
+    path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
+    Mns(client).call("PUT", path, element("Subscription", subscription))
+    done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
+    text = _("subscribed {subscription} to {topic}", subscription=arguments.subscription, topic=arguments.topic)
+    return tell(arguments, text, done)
+
+
+def _endpoint(client: Client, endpoint: str) -> str:
+    """Return the endpoint's full form; ``queue:NAME`` is short for the queue's."""
+    if not endpoint.startswith(_QUEUE):
+        return endpoint
+    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{endpoint.removeprefix(_QUEUE)}"
+
+
+def unsubscribe(arguments: Namespace, settings: Settings) -> int:
+    """End a subscription."""
+    path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
+    Mns(connect(settings)).call("DELETE", path)
+    done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
+    text = _("unsubscribed {subscription} from {topic}", subscription=arguments.subscription, topic=arguments.topic)
+    return tell(arguments, text, done)
+
+
+def subscriptions(arguments: Namespace, settings: Settings) -> int:
+    """List the subscriptions of a topic."""
+    path = path_of("topics", arguments.topic, "subscriptions")
+    return show_table(arguments, _SUBSCRIPTIONS, list(Mns(connect(settings)).listed(path, "Subscription")))
+
+
+# --- what became of messages -------------------------------------------------------------------------------------
+
+
+def deliveries(arguments: Namespace, settings: Settings) -> int:
+    """Print the deliveries of a subscription: those still pending, then those that have ended."""
+    answer = connect(settings).admin(
+        "GET",
+        "deliveries",
+        topic=arguments.topic,
+        subscription=arguments.subscription,
+        limit=str(arguments.number),
+    )
+    rows = answer["deliveries"]
+    return show(arguments, rows) if arguments.full else show_table(arguments, _DELIVERIES, rows)
+
+
+def outbox(arguments: Namespace, settings: Settings) -> int:
+    """Print the mails, short messages and mobile notifications that were recorded instead of being sent."""
+    answer = connect(settings).admin("GET", "outbox", limit=str(arguments.number))
+    return show_table(arguments, _OUTBOX, answer["entries"])

@@ -1,1 +1,0 @@
-"""How executions are shown on a terminal: as trees of text."""
