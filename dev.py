@@ -5,7 +5,7 @@
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
-    python3 dev.py coverage [arguments of pytest]                 measure branches that unit tests run, hold the gates
+    python3 dev.py coverage [--all] [arguments of pytest]         measure branches that unit or all tests run, hold gates
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
@@ -48,13 +48,23 @@ CHECKS = (
 )
 
 GATES: tuple[tuple[float, str], ...] = (
-    (98.0, "emulator/auth/*"),
-    (83.0, "emulator/*"),
+    (100.0, "emulator/auth/*"),
+    (100.0, "emulator/wire/*"),
+    (100.0, "emulator/services/*/codec.py,emulator/services/*/*/codec.py,emulator/oss/codec.py,emulator/oss/model.py"),
+    (
+        100.0,
+        "emulator/services/mns/*/model.py,emulator/services/mns/queues/visibility.py,"
+        "emulator/services/mns/topics/publishing.py",
+    ),
+    (84.0, "emulator/*"),
 )
 """Per cent of lines and branches that the unit tests and the recorded requests must run, in which files.
 
-As measured; the aim is 100 % of rules, codecs and auth, and 95 % of all.
+Signatures, dialects, codecs and the pure rules of MNS: all of them. All files together: as measured, the aim is 95 %.
 """
+
+GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
+"""The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""
 
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
@@ -96,14 +106,17 @@ def test(arguments: list[str]) -> int:
 
 
 def coverage(arguments: list[str]) -> int:
-    """Run unit tests and recorded requests on two processes, print which branches they leave out, hold every gate."""
+    """Measure unit tests and recorded requests, or all tests, print which branches they leave out, hold every gate."""
+    whole = "--all" in arguments
+    tests = ["tests"] if whole else ["tests/unit", "tests/wire"]
+    others = [argument for argument in arguments if argument != "--all"]
     code = prepare("dev") or run("-m", "coverage", "erase")
-    code = code or run("-m", "coverage", "run", "-m", "pytest", "tests/unit", "tests/wire", "-n", "2", *arguments)
+    code = code or run("-m", "coverage", "run", "-m", "pytest", *tests, "-n", "2", *others)
     if code or run("-m", "coverage", "combine", "--quiet"):
         return code or fail("the measurements could not be combined")
     run("-m", "coverage", "report")
     missed = []
-    for least, files in GATES:
+    for least, files in GATES_OF_ALL if whole else GATES:
         print(f"gate: {least} % of {files}")
         if run("-m", "coverage", "report", "--format", "total", "--include", files, "--fail-under", str(least)):
             missed.append(files)

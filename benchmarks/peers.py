@@ -1,13 +1,13 @@
-"""Other emulators doing the nearest thing they have, in the same run: ministack (AWS) and serverless-offline.
+"""Other programs doing the nearest thing they have, in the same run.
 
-They are installed on first use into ``.bench`` beside the benchmarks, and only when the peers are asked for. None of
-them verifies signatures or keeps what it acknowledges across a crash, so they have less to do for each request.
+ministack and moto (AWS), ElasticMQ, serverless-offline and dbos are installed on first use into ``.bench`` beside the
+benchmarks, and only when the peers are asked for. None verifies signatures, and none but dbos keeps what it
+acknowledges across a crash, so they have less to do for each request.
 """
 
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -16,23 +16,34 @@ import time
 import venv
 import zipfile
 from base64 import b64encode
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import urlencode
 
+from benchmarks.engines import DurableSteps, ElasticMq, installed_dbos, installed_elasticmq
 from benchmarks.functions import ECHO
 from benchmarks.harness import Row
 from benchmarks.load import answered, requests_per_s
 from benchmarks.mns import BODY
+from benchmarks.peer_tools import (
+    INSTALLED,
+    ask,
+    aws,
+    checked,
+    child,
+    end,
+    get,
+    gets_ms,
+    p50_ms,
+    sqs,
+    start_ms,
+    states,
+)
 from benchmarks.server import SERVICE, Connection, Server, free_port, ordinary_environment
 
-INSTALLED = Path(__file__).resolve().parent.parent / ".bench"
 MINISTACK = "ministack==1.5.33"
 SERVERLESS = ("serverless@3.40.0", "serverless-offline@13.9.0")
 
 SENDS = 1500
-CALLS = 30
 FLOWS = 10
 STEPS = 10
 
@@ -63,7 +74,6 @@ MACHINE = {
         for number in range(STEPS)
     },
 }
-SCOPE = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 ROLE = "arn:aws:iam::000000000000:role/r"
 
 
@@ -83,18 +93,28 @@ class Peers:
         if self._offline is not None:
             self._web = free_port()
             self._children.append(self._start_offline(self._web))
-            answered(self._web, lambda: _get(self._web, "/web"))
+            answered(self._web, lambda: get(self._web, "/web"))
+        self._moto_port = free_port()
+        moto = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self._moto_port)]
+        self._children.append(child(moto, self._folder, ordinary_environment()))
+        answered(self._moto_port, lambda: ask(self._moto_port, sqs("CreateQueue", QueueName="q")), seconds=120)
+        jars = installed_elasticmq()
+        self._elasticmq = ElasticMq(jars, self._folder) if jars is not None else None
+        self._steps = DurableSteps(installed_dbos(), self._folder)
         self._flows = 0
         with Connection(self._server.port) as connection:
-            _checked(connection.ask(self._server.mns("PUT", "/queues/peers")), 201)
+            checked(connection.ask(self._server.mns("PUT", "/queues/peers")), 201)
             request = self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
-            _checked(connection.ask(request), 200)
+            checked(connection.ask(request), 200)
 
     def close(self) -> None:
         """End the children, each by its own id, and remove the folder."""
         self._server.stop()
-        for child in self._children:
-            _end(child)
+        self._steps.close()
+        if self._elasticmq is not None:
+            self._elasticmq.close()
+        for each in self._children:
+            end(each)
         shutil.rmtree(self._folder)
 
     def rows(self) -> list[Row]:
@@ -104,8 +124,15 @@ class Peers:
                 name="SendMessage, 16 connections",
                 unit="requests/s",
                 measure=self._sends_per_s,
-                reference=self._peer_sends_per_s,
+                reference=lambda: self._sqs_sends_per_s(self._port, "000000000000", SENDS // 5),
                 reference_name="ministack's SQS SendMessage",
+            ),
+            Row(
+                name="SendMessage, 16 connections",
+                unit="requests/s",
+                measure=self._sends_per_s,
+                reference=lambda: self._sqs_sends_per_s(self._moto_port, "123456789012", SENDS // 20),
+                reference_name="moto server's SQS SendMessage",
             ),
             Row(
                 name="warm Python function, p50",
@@ -122,6 +149,13 @@ class Peers:
                 reference_name="ministack's Step Functions",
             ),
             Row(
+                name="flow of ten pass steps, start to end",
+                unit="ms",
+                measure=self._flow_ms,
+                reference=lambda: self._steps.flow_ms(FLOWS),
+                reference_name="dbos, ten steps in process, SQLite",
+            ),
+            Row(
                 name="start to first answered service call",
                 unit="ms",
                 measure=self._start_ms,
@@ -129,13 +163,23 @@ class Peers:
                 reference_name="ministack",
             ),
         ]
+        if (elasticmq := self._elasticmq) is not None:
+            rows.append(
+                Row(
+                    name="SendMessage, 16 connections",
+                    unit="requests/s",
+                    measure=self._sends_per_s,
+                    reference=lambda: elasticmq.sends_per_s(SENDS),
+                    reference_name="ElasticMQ's SQS SendMessage",
+                )
+            )
         if self._offline is not None:
             rows += [
                 Row(
                     name="warm Node.js function behind an HTTP trigger, p50",
                     unit="ms",
-                    measure=lambda: _gets_ms(self._server.port, "/2016-08-15/proxy/bench/web/"),
-                    reference=lambda: _gets_ms(self._web, "/web"),
+                    measure=lambda: gets_ms(self._server.port, "/2016-08-15/proxy/bench/web/"),
+                    reference=lambda: gets_ms(self._web, "/web"),
                     reference_name="serverless-offline",
                 ),
                 Row(
@@ -173,7 +217,7 @@ class Peers:
         return self._server.fc("POST", "/2016-08-15/services/bench/functions/echo/invocations", b'{"a":1}')
 
     def _calls_ms(self, request: bytes) -> float:
-        return _p50_ms(self._server.port, request)
+        return p50_ms(self._server.port, request)
 
     def _flow_ms(self) -> float:
         spent = []
@@ -184,8 +228,8 @@ class Peers:
                 start = self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
                 watch = self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
                 began = time.perf_counter()
-                _checked(connection.ask(start), 200)
-                reply = json.loads(_checked(connection.ask(watch), 200))
+                checked(connection.ask(start), 200)
+                reply = json.loads(checked(connection.ask(watch), 200))
                 spent.append(time.perf_counter() - began)
                 if reply["Status"] != "Succeeded":
                     raise RuntimeError(reply)
@@ -199,7 +243,7 @@ class Peers:
 
     def _start_ministack(self, port: int) -> "subprocess.Popen[bytes]":
         environment = ordinary_environment() | {"GATEWAY_PORT": str(port), "MINISTACK_HOST": "127.0.0.1"}
-        return _child([str(self._ministack)], self._folder, environment)
+        return child([str(self._ministack)], self._folder, environment)
 
     def _prepare_ministack(self) -> None:
         package = BytesIO()
@@ -214,17 +258,17 @@ class Peers:
         }
         machine = {"name": "ten", "definition": json.dumps(MACHINE), "roleArn": ROLE}
         with Connection(self._port) as connection:
-            _checked(connection.ask(_sqs("CreateQueue", QueueName="q")), 200)
-            _checked(connection.ask(_aws("lambda", "/2015-03-31/functions", json.dumps(function))), 201)
-            self._machine = json.loads(_checked(connection.ask(_states("CreateStateMachine", machine)), 200))
+            checked(connection.ask(sqs("CreateQueue", QueueName="q")), 200)
+            checked(connection.ask(aws("lambda", "/2015-03-31/functions", json.dumps(function))), 201)
+            self._machine = json.loads(checked(connection.ask(states("CreateStateMachine", machine)), 200))
 
-    def _peer_sends_per_s(self) -> float:
-        url = f"http://127.0.0.1:{self._port}/000000000000/q"
-        request = _sqs("SendMessage", QueueUrl=url, MessageBody="x" * 100)
-        return requests_per_s(self._port, request, connections=16, calls=SENDS // 5)
+    def _sqs_sends_per_s(self, port: int, account: str, calls: int) -> float:
+        url = f"http://127.0.0.1:{port}/{account}/q"
+        request = sqs("SendMessage", QueueUrl=url, MessageBody="x" * 100)
+        return requests_per_s(port, request, connections=16, calls=calls)
 
     def _peer_calls_ms(self) -> float:
-        return _p50_ms(self._port, _aws("lambda", "/2015-03-31/functions/echo/invocations", '{"a":1}'))
+        return p50_ms(self._port, aws("lambda", "/2015-03-31/functions/echo/invocations", '{"a":1}'))
 
     def _peer_flow_ms(self) -> float:
         spent = []
@@ -232,17 +276,17 @@ class Peers:
         with Connection(self._port) as connection:
             for _ in range(FLOWS):
                 began = time.perf_counter()
-                started = connection.ask(_states("StartExecution", {"stateMachineArn": arn, "input": "{}"}))
-                execution = json.loads(_checked(started, 200))["executionArn"]
-                watch = _states("DescribeExecution", {"executionArn": execution})
-                while json.loads(_checked(connection.ask(watch), 200))["status"] == "RUNNING":
+                started = connection.ask(states("StartExecution", {"stateMachineArn": arn, "input": "{}"}))
+                execution = json.loads(checked(started, 200))["executionArn"]
+                watch = states("DescribeExecution", {"executionArn": execution})
+                while json.loads(checked(connection.ask(watch), 200))["status"] == "RUNNING":
                     time.sleep(0.001)
                 spent.append(time.perf_counter() - began)
         return statistics.median(spent) * 1000
 
     def _ministack_start_ms(self) -> float:
         port = free_port()
-        return _start_ms(lambda: self._start_ministack(port), port, lambda: _ask(port, _sqs("ListQueues")))
+        return start_ms(lambda: self._start_ministack(port), port, lambda: ask(port, sqs("ListQueues")))
 
     # --- serverless-offline --------------------------------------------------------------------------------------
 
@@ -258,11 +302,11 @@ class Peers:
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": "secret",
         }
-        return _child([str(self._offline), "offline"], project, environment)
+        return child([str(self._offline), "offline"], project, environment)
 
     def _offline_start_ms(self) -> float:
         port = free_port()
-        return _start_ms(lambda: self._start_offline(port), port, lambda: _get(port, "/web"))
+        return start_ms(lambda: self._start_offline(port), port, lambda: get(port, "/web"))
 
 
 # --- installing ---------------------------------------------------------------------------------------------------
@@ -287,93 +331,3 @@ def _installed_offline() -> Path | None:
         command = [npm, "install", "--prefix", str(INSTALLED), "--no-audit", "--no-fund", "--silent", *SERVERLESS]
         subprocess.run(command, check=True)
     return program
-
-
-# --- requests -----------------------------------------------------------------------------------------------------
-
-
-def _sqs(action: str, **parameters: str) -> bytes:
-    body = urlencode({"Action": action, "Version": "2012-11-05", **parameters})
-    return _aws("sqs", "/", body, "Content-Type: application/x-www-form-urlencoded\r\n")
-
-
-def _states(operation: str, parameters: dict[str, str]) -> bytes:
-    target = f"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AWSStepFunctions.{operation}\r\n"
-    return _aws("states", "/", json.dumps(parameters), target)
-
-
-def _aws(service: str, path: str, body: str, headers: str = "Content-Type: application/json\r\n") -> bytes:
-    """Return a request as bytes; ministack reads the service out of the scope and checks no signature."""
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Authorization: {SCOPE.format(service)}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return (head + body).encode("ascii")
-
-
-def _get_request(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode("ascii")
-
-
-def _get(port: int, path: str) -> bytes:
-    return _ask(port, _get_request(path))
-
-
-def _ask(port: int, request: bytes) -> bytes:
-    with Connection(port) as connection:
-        return _checked(connection.ask(request), 200)
-
-
-def _checked(answer: tuple[int, bytes], wanted: int) -> bytes:
-    if answer[0] != wanted:
-        raise RuntimeError(answer)
-    return answer[1]
-
-
-def _gets_ms(port: int, path: str) -> float:
-    return _p50_ms(port, _get_request(path))
-
-
-def _p50_ms(port: int, request: bytes) -> float:
-    """Return the median time of warm calls over one connection, in ms."""
-    spent = []
-    with Connection(port) as connection:
-        for number in range(CALLS + 3):
-            began = time.perf_counter()
-            _checked(connection.ask(request), 200)
-            if number >= 3:
-                spent.append(time.perf_counter() - began)
-    return statistics.median(spent) * 1000
-
-
-# --- processes ----------------------------------------------------------------------------------------------------
-
-
-def _child(command: list[str], folder: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def _start_ms(start: "Callable[[], subprocess.Popen[bytes]]", port: int, ask: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    child = start()
-    try:
-        answered(port, ask)
-        return (time.perf_counter() - began) * 1000
-    finally:
-        _end(child)
-
-
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    child.send_signal(signal.SIGTERM)
-    try:
-        child.wait(15)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()

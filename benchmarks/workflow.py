@@ -25,9 +25,8 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
 from emulator.services.workflow.limits import Bounds
-from emulator.services.workflow.model import FlowSettings
+from emulator.services.workflow.model import FlowSettings, ScheduleSettings
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
-from emulator.services.workflow.schedules.model import ScheduleSettings
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database, migrate
 from emulator.wire.dates import iso_millis, parse_iso

@@ -210,7 +210,12 @@ class Emulator:
             )
 
         front = ConsoleFront(
-            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+            self._ids,
+            sessions,
+            load,
+            self._database.watchers.add,
+            lambda: self._database.commits,
+            services.function_log,
         )
         self._closing.callback(front.close)
         return front

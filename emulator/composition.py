@@ -65,6 +65,7 @@ from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
+from emulator.storage.folder import secret_files
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class Composition:
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
             time=self._function_time,
+            confined=(Path.home(), *secret_files(config.state)) if config.isolate else (),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)

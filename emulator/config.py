@@ -67,6 +67,7 @@ class Config:
     auth: Literal["verify", "lenient"] = "verify"
     durability: Literal["normal", "full"] = "normal"
     enforce_ram: bool = False
+    isolate: bool = False
     console: bool = True
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning"] = "info"
@@ -411,6 +412,7 @@ OPTIONS: tuple[Option, ...] = (
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
     Option("enforce_ram", _switch, "check what users and roles may do (default: no)", is_switch=True),
+    Option("isolate", _switch, "functions can change nothing in your home folder (default: no)", is_switch=True),
     Option("console", _switch, "serve pages for a browser (default: yes)", is_switch=True),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.waiting import eventually
+
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.register_profile("nightly", deadline=None, max_examples=5_000)
@@ -86,19 +88,21 @@ class RunningEmulator:
             command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             preexec_fn=self.before_exec,
         )  # fmt: skip
-        deadline = time.monotonic() + wait_s
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
-            if endpoint_file.exists():
-                with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
-                    told = json.loads(endpoint_file.read_text())
-                    self.port = int(told["http"].rsplit(":", 1)[1].strip("/"))
-                    self.https_port = int(told["https"].rsplit(":", 1)[1].strip("/")) if told.get("https") else 0
-                    if self.get("/_localyun/health")[0] == 200:
-                        self.keys = json.loads((self.state / "keys.json").read_text())
-                        return True
-            time.sleep(0.02)
+        eventually(
+            lambda: self._is_up(endpoint_file) or self.process.poll() is not None,
+            wait_s,
+            lambda: f"the emulator did not answer:\n{self.output()}",
+        )
+        return self.process.poll() is None
+
+    def _is_up(self, endpoint_file: Path) -> bool:
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            told = json.loads(endpoint_file.read_text())
+            self.port = int(told["http"].rsplit(":", 1)[1].strip("/"))
+            self.https_port = int(told["https"].rsplit(":", 1)[1].strip("/")) if told.get("https") else 0
+            if self.get("/_localyun/health")[0] == 200:
+                self.keys = json.loads((self.state / "keys.json").read_text())
+                return True
         return False
 
     def output(self) -> str:

@@ -15,7 +15,7 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.errors import access_denied as message_denied
 from emulator.services.ram.service import Authorizer
 from emulator.services.sts.service import DURATION_S, TemporaryKeys
-from emulator.services.workflow import naming as flow_rights
+from emulator.services.workflow import ports as flow_rights
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.ports import (
     FlowResource,

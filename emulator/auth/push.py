@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 _START_S: Final = 30
 _SIGN_S: Final = 10
+_END_S: Final = 2
 FRAME_HEAD: Final = 4
 """Bytes before each frame: its length, high byte first."""
 
@@ -178,7 +179,7 @@ class _Child:
         """Let the child end by itself, as it does without input."""
         self._stdin.close()
         try:
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(_END_S):
                 await self._process.wait()
         except TimeoutError:
             self.kill()

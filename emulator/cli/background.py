@@ -42,6 +42,8 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         )
     if config.auth == "lenient":
         rows["auth"] = _("lenient: any key is accepted and no signature is checked")
+    if config.isolate:
+        rows["isolate"] = _("functions can change nothing in {home}, unless the log says otherwise", home=Path.home())
     if config.ephemeral:
         rows["ephemeral"] = _("nothing but the keys is kept when it stops")
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])

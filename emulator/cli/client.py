@@ -7,12 +7,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from emulator import keyfile
-from emulator.auth import fc, mns, rpc
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
@@ -286,6 +284,8 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        from emulator.auth import rpc  # a command signs in one way only
+
         signed = rpc.signed_parameters(
             "POST",
             {"Action": action, "Version": version, "RegionId": self.keys.region, **parameters},
@@ -308,6 +308,8 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        from emulator.auth import fc  # as above
+
         reply = self._signed(fc.authorization, method, path, body, headers, timeout_s)
         if reply.status >= 300:
             raise self.explained(_refusal(reply))
@@ -322,6 +324,8 @@ class Client:
 
         Raises: NoEmulator.
         """
+        from emulator.auth import mns  # as above
+
         return self._signed(mns.authorization, method, target, body, headers, timeout_s)
 
     def objects(
@@ -438,6 +442,8 @@ def _kept(config: Config) -> InstallationKeys | None:
 
 def pause(seconds: float) -> None:
     """Do nothing for *seconds*."""
+    from threading import Event  # few commands wait
+
     Event().wait(seconds)
 
 

@@ -17,7 +17,7 @@ from emulator.cli.output import CommandFailed, WrongUsage, _
 from emulator.config import AUTO_PORT, DEFAULT_HTTPS_PORT, DEFAULT_PORT, Config
 from emulator.kernel.frozen import frozen, replace
 from emulator.keyfile import InstallationKeys
-from emulator.storage.folder import write_private
+from emulator.storage.private_file import write_private
 
 FILE_NAME = "endpoint.json"
 VARIABLE = "LOCALYUN_ENDPOINT"

@@ -199,9 +199,9 @@ def _add_attributes(command: ArgumentParser, resource: str, without: str = "") -
     """Add an option for each attribute of *resource* that its XML form sets, but for the one *without*."""
     if isinstance(command, Outline):
         return
-    from emulator.cli.mns import RESOURCES, option_of  # only these commands need it
+    from emulator.cli.mns import option_of, resources  # only these commands need it
 
-    for each in RESOURCES[resource].of_form("xml"):
+    for each in resources()[resource].of_form("xml"):
         if each.name == without:
             continue
         flag, text = "--" + option_of(each).replace("_", "-"), ATTRIBUTES.get(each.name, each.name)

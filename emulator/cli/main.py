@@ -4,26 +4,29 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each comman
 `emulator.cli.commands` that is imported when the command is chosen, so that ``start`` does not pay for the others.
 """
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
-from typing import Any, cast
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, _, complain, is_translated
-from emulator.cli.parser import Outline, Parser, nearest, translate
+from emulator.cli.parser import Parser, nearest, parser_among, translate
+
+TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
+if TYPE_CHECKING:
+    from typing import Any
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
 _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
 
 Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
-
-_LISTING = ("--help", "-h")
-"""First words with which the commands are listed."""
 
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
@@ -62,7 +65,7 @@ def parse(arguments: Sequence[str]) -> Namespace:
 
     Ends the process itself for ``--help`` and wrong usage.
     """
-    parsed, unknown = build(arguments[0] if arguments else "").parse_known_args(arguments)
+    parsed, unknown = build(arguments).parse_known_args(arguments)
     if unknown:
         command: ArgumentParser = parsed.help_of
         option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
@@ -72,10 +75,11 @@ def parse(arguments: Sequence[str]) -> Namespace:
     return parsed
 
 
-def build(command: str = "") -> ArgumentParser:
-    """Return the grammar: the part that *command* needs, or all of it when there is no such command.
+def build(words: Sequence[str] | None = None) -> ArgumentParser:
+    """Return the grammar that these *words* of a command line need, or all of it.
 
-    The whole grammar takes tens of milliseconds to build, for which ``start`` and the list of commands have no use.
+    The whole grammar takes tens of milliseconds to build. Of commands and actions that are not among the words only
+    names and summaries are there.
     """
     translated = is_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(
@@ -84,10 +88,10 @@ def build(command: str = "") -> ArgumentParser:
     parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
-    kind = cast("Any", Outline if command in _LISTING else Parser)
+    kind: Any = Parser if words is None else partial(parser_among, frozenset(words))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog, parser_class=kind)
-    wanted = [add for names, add in GROUPS if command in names] or [add for _, add in GROUPS]
-    for add in wanted:
+    named = [add for names, add in GROUPS if words and words[0] in names]
+    for add in named or [add for names, add in GROUPS]:
         add(commands)
     if translated:
         translate(parser)

@@ -9,30 +9,22 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from emulator.cli.client import Client, Reply
 from emulator.cli.output import CallRefused, Fields, WrongUsage, _
-from emulator.services.mns.queues.model import QUEUE
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-from emulator.wire.attributes import Attribute, Resource
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
+
+if TYPE_CHECKING:
+    from emulator.wire.attributes import Attribute, Resource
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
-RESOURCES: dict[str, Resource[Any]] = {each.name: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
-"""The attribute tables of the service."""
-
-_SHOWN = {each.name: each.kind for table in RESOURCES.values() for each in table.attributes}
-_NUMBERS = frozenset(
-    {
-        *(name for name, kind in _SHOWN.items() if kind is int),
-        *("EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"),
-    }
-)
-_SWITCHES = frozenset(name for name, kind in _SHOWN.items() if kind is bool)
+_NUMBERS = frozenset({"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"})
+"""Numbers of messages; those of other resources stand in their tables."""
 
 _LOST = "\ufffd"
 """What XML gets in place of a character it cannot carry."""
@@ -87,14 +79,30 @@ class Mns:
                 return
 
 
-def option_of(attribute: Attribute) -> str:
+@cache
+def resources() -> dict[str, "Resource[Any]"]:
+    """Return the attribute tables of the service by the names of its resources."""
+    from emulator.services.mns.queues.model import QUEUE  # a command that sends or receives needs no table
+    from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+
+    return {each.name: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
+
+
+@cache
+def _kinds() -> dict[str, type]:
+    """Return the types of attributes by their names."""
+    return {each.name: each.kind for table in resources().values() for each in table.attributes}
+
+
+def option_of(attribute: "Attribute") -> str:
     """Return the name of the option that sets *attribute*: ``delay_seconds`` for ``DelaySeconds``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", attribute.name_in("option")).lower()
 
 
-def chosen(resource: Resource[Any], arguments: Namespace) -> Fields:
-    """Return the attributes of *resource* that were given as options, by the API's names."""
-    values = {each.name: getattr(arguments, option_of(each), None) for each in resource.of_form("xml")}
+def chosen(resource: str, arguments: Namespace) -> Fields:
+    """Return the attributes of a resource that were given as options, by the API's names."""
+    table = resources()[resource]
+    values = {each.name: getattr(arguments, option_of(each), None) for each in table.of_form("xml")}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -116,9 +124,11 @@ def fields(element: Element) -> Fields:
 def _value(child: Element) -> Any:
     if child.children:
         return [fields(entry) for entry in child.children]
-    if child.name in _NUMBERS and child.text.isdigit():
+    if child.text.isdigit() and (child.name in _NUMBERS or _kinds().get(child.name) is int):
         return int(child.text)
-    return child.text == "True" if child.name in _SWITCHES else child.text
+    if child.text in {"True", "False"} and _kinds().get(child.name) is bool:
+        return child.text == "True"
+    return child.text
 
 
 def _root(reply: Reply) -> Element | None:

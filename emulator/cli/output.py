@@ -6,13 +6,18 @@ looked up when a parser is built, and headings of tables when they are printed. 
 services and the server's log stay English.
 """
 
+from __future__ import annotations
+
 import gettext
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False  # as in `emulator.cli.main`
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 DONE = 0
 FAILED = 1
@@ -71,10 +76,19 @@ def catalogue() -> gettext.NullTranslations:
 
     A terminal whose encoding has no Chinese characters gets English.
     """
+    if _is_english():
+        return gettext.NullTranslations()
     translations = gettext.translation(DOMAIN, FOLDER, fallback=True)
     if isinstance(translations, gettext.GNUTranslations) and not _can_be_shown():
         return gettext.NullTranslations()
     return translations
+
+
+def _is_english() -> bool:
+    """Whether no other language is asked for, in the order in which gettext looks; it would load ``locale`` to see."""
+    names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
+    wanted = next(filter(None, names), "C")
+    return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
 
 
 def is_translated() -> bool:
@@ -95,7 +109,7 @@ def _can_be_shown() -> bool:
     return True
 
 
-Fields = dict[str, Any]
+Fields: TypeAlias = "dict[str, Any]"
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
 
 _IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})

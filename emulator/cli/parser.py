@@ -3,20 +3,40 @@
 A command or option that does not exist is answered with the nearest one that does.
 """
 
-from argparse import Action, ArgumentError, ArgumentParser, BooleanOptionalAction, _SubParsersAction
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from __future__ import annotations
+
+import os
+import sys
+from argparse import (
+    Action,
+    ArgumentError,
+    ArgumentParser,
+    BooleanOptionalAction,
+    HelpFormatter,
+    _SubParsersAction,
+)
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 from emulator.cli.output import _
 
+TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from emulator.config import Option
+
+_USUAL_COLUMNS = 80
 
 Commands: TypeAlias = "_SubParsersAction[ArgumentParser]"
 
 
 class Parser(ArgumentParser):
     """Suggests the nearest command for one that does not exist."""
+
+    def _get_formatter(self) -> HelpFormatter:
+        """Return the formatter for the terminal's width, to learn which argparse would load ``shutil``."""
+        return self.formatter_class(prog=self.prog, width=_columns() - 2)  # type: ignore[call-arg]  # all take it
 
     def _check_value(self, action: Action, value: object) -> None:
         if isinstance(action, _SubParsersAction) and value not in action.choices:
@@ -51,11 +71,24 @@ def translate(parser: ArgumentParser) -> None:
                     command.description = _("{summary}.", summary=choice.help)
 
 
+def parser_among(words: Collection[str], **given: Any) -> ArgumentParser | Outline:
+    """Return the parser of a command that is among the *words* of a command line, and of others an `Outline`."""
+    named = given["prog"].split()[1:]
+    return Parser(**given) if all(name in words for name in named) else Outline()
+
+
+def _columns() -> int:
+    """Return what `shutil.get_terminal_size` does."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    with suppress(AttributeError, ValueError, OSError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL_COLUMNS  # type: ignore[union-attr]
+    return _USUAL_COLUMNS
+
+
 class Outline:
     """Stands for the parser of a command of which only the name and the summary are shown: it takes everything in."""
-
-    def __init__(self, **arguments: object) -> None:
-        del arguments
 
     def __getattr__(self, name: str) -> Any:
         return self
@@ -91,7 +124,7 @@ def sentence(summary: str) -> str:
     return summary[0].upper() + summary[1:] + "."
 
 
-def add_option(command: ArgumentParser, option: "Option") -> None:
+def add_option(command: ArgumentParser, option: Option) -> None:
     """Add the flag of a setting."""
     if option.is_switch:
         command.add_argument(option.flag, action=BooleanOptionalAction, default=None, help=option.help)
@@ -105,4 +138,5 @@ def group(commands: Commands, name: str, summary: str) -> Commands:
     """Add a command that has actions, and return what these are added to."""
     added = commands.add_parser(name, help=summary)
     added.set_defaults(help_of=added)
-    return added.add_subparsers(title="actions", metavar="ACTION")
+    kind = commands._parser_class
+    return added.add_subparsers(title="actions", metavar="ACTION", prog=added.prog, parser_class=kind)

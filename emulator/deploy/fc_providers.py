@@ -146,6 +146,9 @@ class _Function(_Rest):
         return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 
 
+_ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
+"""What provisioned instances have when nothing is said."""
+
 _SHOWN_ONLY = frozenset(
     {
         "resource", "current", "currentError", "functionArn", "defaultTarget", "targetInstances", "currentInstances",
@@ -158,18 +161,22 @@ _SHOWN_ONLY = frozenset(
 class _Setting(ResourceProvider):
     """A configuration of a function: created and changed alike by PUT.
 
-    Where the API has no DELETE, *off* is the body that undoes it, and one that is off does not exist.
+    Where the API has no DELETE, *off* is the body that undoes it, and one that is off does not exist; *unset* holds
+    members that an answer leaves out.
     """
 
-    def __init__(self, item: str, off: Content | None = None) -> None:
+    def __init__(self, item: str, off: Content | None = None, unset: Content | None = None) -> None:
         self._item = item
         self._off = off
+        self._unset = unset or {}
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         del attributes
         shown = api.functions("GET", path_of(self._item, identity))
         is_off = self._off is not None and all(shown.get(key) == off for key, off in self._off.items())
-        return None if is_off else shown
+        return (
+            None if is_off else {**self._unset, **{name: value for name, value in shown.items() if value is not None}}
+        )
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         return ActualState(api.functions("PUT", path_of(self._item, resource.identity), resource.properties))
@@ -349,7 +356,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     ),
     "fc.version": _Version(_S2 + "/versions"),
     "fc.alias": _Rest(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}),
+    "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
     "fc.async": _Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
     "fc.domain": _Rest(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
     "fc.layer": _Layer(_V2 + "/layers/{0}/versions"),
@@ -366,7 +373,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     ),
     "fc3.version": _Version(_F3 + "/versions"),
     "fc3.alias": _Rest(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),
-    "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}"),
+    "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
     "fc3.scaling": _Setting(_F3 + "/scaling-config?qualifier={1}"),
     "fc3.async": _Setting(_F3 + "/async-invoke-config?qualifier={1}"),
     "fc3.concurrency": _Setting(_F3 + "/concurrency"),

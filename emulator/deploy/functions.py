@@ -142,7 +142,7 @@ class Scope:
             "ALIYUN::Region": target.region,
             "ALIYUN::AccountId": target.account,
             "ALIYUN::TenantId": target.account,
-            "ALIYUN::StackName": target.name,
+            "ALIYUN::StackName": target.stack or target.name,
             "ALIYUN::StackId": target.name,
             "ALIYUN::NoValue": NOTHING,
         }

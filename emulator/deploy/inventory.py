@@ -19,7 +19,7 @@ _V2, _V3 = "/2016-08-15", "/2023-03-30"
 _PAGE = 100
 _LATEST = "LATEST"
 
-NO_OBJECT_STORAGE = "ExtraMissing"
+NO_OBJECT_STORAGE = "OperationNotSupported"
 OF_THE_EMULATOR = "localyun-code-"
 """How the name of the bucket begins that is lent for packages of code."""
 

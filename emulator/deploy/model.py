@@ -115,7 +115,9 @@ class Target:
     region: str
     endpoint: str
     name: str
-    """Of the deployment: ``ALIYUN::StackName``."""
+    """Of the deployment."""
+    stack: str = ""
+    """``ALIYUN::StackName``, when that is not the name of the deployment."""
     now: int = 0
     """The time of the deployment in milliseconds, for ``Fn::FormatTime``."""
     outputs_of: Callable[[str], Mapping[str, Any] | None] = lambda name: None

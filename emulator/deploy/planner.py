@@ -166,11 +166,16 @@ class Plan:
 def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: Blueprint, record: Record) -> Plan:
     """Compare a blueprint with the emulator's state and the record.
 
-    Raises: Refused.
+    Raises: StepFailed when the emulator does not tell what is there, or the file asks for what cannot be.
     """
     noted = record.by_key()
     known: dict[str, Mapping[str, str]] = {}
-    steps = [_step(api, providers, resource, noted, known) for resource in blueprint.resources]
+    steps = []
+    for resource in blueprint.resources:
+        try:
+            steps.append(_step(api, providers, resource, noted, known))
+        except Refused as error:
+            raise StepFailed(f"line {resource.line}: {resource.type} {resource.logical}", str(error)) from error
     wanted = {step.resource.key for step in steps if step.resource is not None}
     return Plan((*steps, *_dropped(record, wanted)))
 

@@ -27,8 +27,7 @@ from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
-from emulator.services.workflow.model import FlowSettings
-from emulator.services.workflow.schedules.model import ScheduleSettings
+from emulator.services.workflow.model import FlowSettings, ScheduleSettings
 from emulator.services.workflow.service import Workflow
 
 _log = logging.getLogger(__name__)
@@ -141,7 +140,8 @@ class Seeds:
             name=name,
             trust=_json(values["AssumeRolePolicyDocument"]),
             description=codec.text(values, "Description", limits.DESCRIPTION_LENGTH),
-            max_session_s=codec.session_s(values, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+            max_session_s=codec.number(values, "MaxSessionDuration", limits.MAX_SESSION_S)
+            or limits.MAX_SESSION_S.default,
             created_at=before.created_at if before else now,
             updated_at=before.updated_at if before else now,
         )

@@ -208,45 +208,69 @@ def _ways_of_state(state: State, node: Node) -> Iterator[Edge]:
         yield Edge(source=name, target=rule.goto, labels=(", ".join(rule.errors),), caught=True)
 
 
-def _state_node(state: AnyStep) -> Node:
-    rules = state.retry if isinstance(state, Guarded) else ()
-    retry, retries = _badge(rules), _policies(rules)
-    match state:
+_KINDS: Final[dict[type[AnyStep], Kind]] = {
+    TaskStep: "task", TaskState: "task",
+    PassStep: "pass", PassState: "pass",
+    WaitStep: "wait", WaitState: "wait",
+    ChoiceStep: "choice", ChoiceState: "choice",
+    ParallelStep: "parallel", ParallelState: "parallel",
+    ForeachStep: "foreach", MapState: "foreach", DistributedMapState: "foreach",
+    SucceedStep: "succeed", SucceedState: "succeed",
+    FailStep: "fail", FailState: "fail",
+}  # fmt: skip
+
+
+def _node(step: AnyStep) -> Node:
+    kind = _KINDS[type(step)]
+    rules = step.retry if isinstance(step, TaskStep | Guarded) else ()
+    return Node(
+        name=step.name,
+        kind=kind,
+        about=_about(step),
+        scopes=_scopes(step),
+        retry=_badge(rules),
+        retries=_policies(rules),
+        retry_limit=_limit(rules) if kind == "task" else 0,
+    )
+
+
+def _scopes(step: AnyStep) -> tuple[Scope, ...]:
+    match step:
+        case ParallelState() | ParallelStep():
+            return tuple(_scope(branch, f"branch {index}") for index, branch in enumerate(step.branches))
+        case ForeachStep() | MapState():
+            return (_scope(step.steps, "each iteration"),)
         case DistributedMapState():
-            scopes = (_scope(state.steps, "each element, as an execution"),)
-            return Node(name=state.name, kind="foreach", scopes=scopes, retry=retry, retries=retries)
-        case TaskState():
-            return Node(
-                name=state.name,
-                kind="task",
-                about=_called(state),
-                retry=retry,
-                retries=retries,
-                retry_limit=_limit(rules),
-            )
-        case WaitState():
-            seconds = state.seconds
-            about = seconds.text if isinstance(seconds, Expression) else f"{seconds} s"
-            return Node(name=state.name, kind="wait", about=about)
-        case ChoiceState():
-            return Node(name=state.name, kind="choice")
-        case ParallelState():
-            branches = tuple(_scope(branch, f"branch {index}") for index, branch in enumerate(state.branches))
-            return Node(name=state.name, kind="parallel", scopes=branches, retry=retry, retries=retries)
-        case MapState():
-            scopes = (_scope(state.steps, "each iteration"),)
-            return Node(
-                name=state.name, kind="foreach", about=state.items.text, scopes=scopes, retry=retry, retries=retries
-            )
-        case FailState():
-            said = (each.text if isinstance(each, Expression) else each for each in (state.code, state.detail))
-            return Node(name=state.name, kind="fail", about=" ".join(part for part in said if part))
-        case SucceedState():
-            return Node(name=state.name, kind="succeed")
-        case PassState():
-            return Node(name=state.name, kind="pass")
+            return (_scope(step.steps, "each element, as an execution"),)
+        case ChoiceStep() if any(option.steps is not None for _, option in _options(step)):
+            return tuple(_scope(option.steps or _NOTHING, label) for label, option in _options(step))
         case _:
-            raise TypeError(f"{type(state).__name__} is no kind of step")
+            return ()
+
+
+def _about(step: AnyStep) -> str:
+    match step:
+        case DistributedMapState():
+            return ""
+        case TaskState():
+            return _called(step)
+        case TaskStep():
+            return _named(step.resource, step.pattern)
+        case WaitState():
+            return _span(step.seconds)
+        case WaitStep():
+            return f"until {step.timestamp_text}" if step.duration is None else _span(step.duration)
+        case MapState():
+            return step.items.text
+        case ForeachStep():
+            return f"{step.item} in {step.collection.text}"
+        case FailState():
+            texts = (each.text if isinstance(each, Expression) else each for each in (step.code, step.detail))
+            return " ".join(filter(None, texts))
+        case FailStep():
+            return " ".join(filter(None, (step.error, step.cause)))
+        case _:
+            return ""
 
 
 def _called(state: TaskState) -> str:
@@ -257,60 +281,23 @@ def _called(state: TaskState) -> str:
     elif isinstance(state.arguments, Constant):
         called = state.arguments.value
     try:
-        name = _resource_name(state.target(called))
+        resource = state.target(called)
     except ParameterError:
-        name = state.action.name
-    return name if state.pattern == "requestResponse" else f"{name}, {MODES[state.pattern]}"
-
-
-def _node(step: AnyStep) -> Node:
-    match step:
-        case TaskStep():
-            about = _target(step)
-            return Node(
-                name=step.name,
-                kind="task",
-                about=about,
-                retry=_badge(step.retry),
-                retries=_policies(step.retry),
-                retry_limit=_limit(step.retry),
-            )
-        case WaitStep():
-            until = f"until {step.timestamp_text}"
-            about = until if step.duration is None else _duration(step.duration)
-            return Node(name=step.name, kind="wait", about=about)
-        case ChoiceStep():
-            options = _options(step)
-            nested = any(option.steps is not None for _, option in options)
-            scopes = tuple(_scope(option.steps or _NOTHING, label) for label, option in options) if nested else ()
-            return Node(name=step.name, kind="choice", scopes=scopes)
-        case ParallelStep():
-            branches = tuple(_scope(branch, f"branch {index}") for index, branch in enumerate(step.branches))
-            return Node(name=step.name, kind="parallel", scopes=branches)
-        case ForeachStep():
-            about = f"{step.item} in {step.collection.text}"
-            return Node(name=step.name, kind="foreach", about=about, scopes=(_scope(step.steps, "each iteration"),))
-        case FailStep():
-            about = " ".join(part for part in (step.error, step.cause) if part)
-            return Node(name=step.name, kind="fail", about=about)
-        case SucceedStep():
-            return Node(name=step.name, kind="succeed")
-        case PassStep():
-            return Node(name=step.name, kind="pass")
-        case _:
-            return _state_node(step)
+        resource = state.action.resource
+    return _named(resource, MODES[state.pattern])
 
 
 _NOTHING = StepList(steps=(), index={})
 
 
-def _duration(duration: int | Path) -> str:
-    return duration.text if isinstance(duration, Path) else f"{duration} s"
+def _span(duration: int | Path | Expression) -> str:
+    return f"{duration} s" if isinstance(duration, int) else duration.text
 
 
-def _target(step: TaskStep) -> str:
-    name = _resource_name(step.resource)
-    return name if step.pattern == "requestResponse" else f"{name}, {step.pattern}"
+def _named(resource: Resource, pattern: str) -> str:
+    """Return the name of a resource, with how it is called when that is more than a request."""
+    name = _resource_name(resource)
+    return name if pattern in {"requestResponse", "RequestComplete"} else f"{name}, {pattern}"
 
 
 def _resource_name(resource: Resource) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.metrics import Family, Histogram, Sample
-from emulator.kernel.observing import Busy, Upcoming, Waiting
+from emulator.kernel.observing import Busy, Upcoming, Waiting, Watchers
 from emulator.wire.request import Front, OperationRequest
 
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
@@ -65,7 +65,8 @@ class OpenRequests:
     def __init__(self, resting: Callable[[], Container[str]] = frozenset) -> None:
         self._resting = resting
         self._in_work: dict[OperationRequest, Front | None] = {}
-        self._watchers: list[Callable[[], None]] = []
+        self.watchers = Watchers()
+        """Called when a request has ended or has begun to wait."""
 
     def begin(self, call: OperationRequest, front: Front | None) -> None:
         """Count *call* as unfinished until `end`."""
@@ -74,23 +75,12 @@ class OpenRequests:
     def end(self, call: OperationRequest) -> None:
         """Count *call* as finished, and notify the watchers."""
         del self._in_work[call]
-        for notify in self._watchers:
-            notify()
+        self.notify()
 
     def notify(self) -> None:
-        """Call the watchers: something has ended, or has begun to wait."""
-        for notify in self._watchers:
+        """Call the watchers."""
+        for notify in self.watchers:
             notify()
-
-    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call *notify* whenever a request has ended, until the function that is returned is called."""
-        self._watchers.append(notify)
-
-        def stop() -> None:
-            if notify in self._watchers:
-                self._watchers.remove(notify)
-
-        return stop
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""

@@ -43,7 +43,9 @@ class Exchange:
         self._body: list[bytes] = []
         self._over = False
         self._parser = httptools.HttpResponseParser(self)
-        self._socket = socket.create_connection(address, timeout_s)
+        # A text would be encoded as IDNA, whose tables are slow to load; an address has no use for them.
+        host_name = address[0].encode("ascii") if address[0].isascii() else address[0]
+        self._socket = socket.create_connection((host_name, address[1]), timeout_s)  # type: ignore[arg-type]  # bytes will do
         try:
             self._socket.sendall(f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + body)
             while not self.status:

@@ -169,15 +169,15 @@ class WebSocket(asyncio.Protocol):
             pass
 
     def pause_writing(self) -> None:
-        """Tell the other side to hold back."""
+        """Pause the other side."""
         self._talk.pace(False)
 
     def resume_writing(self) -> None:
-        """Tell the other side to go on."""
+        """Let the other side go on."""
         self._talk.pace(True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the other side."""
+        """End the other side too."""
         self._closing = True
         if self._connections is not None:
             self._connections.discard(self)

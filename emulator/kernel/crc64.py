@@ -26,7 +26,7 @@ def crc64(data: bytes) -> int:
         return _by_bytes(data, _ONES) ^ _ONES
     if len(data) > _AT_ONCE:  # so that no copy of it all keeps other threads waiting
         pieces = (data[start : start + _AT_ONCE] for start in range(0, len(data), _AT_ONCE))
-        return reduce(lambda found, piece: combine(found, crc64(piece), len(piece)), pieces, 0)
+        return reduce(lambda head, piece: combine(head, crc64(piece), len(piece)), pieces, 0)
     start = bytearray(data)
     for index in range(8):  # the initial register is the same as inverting the first eight bytes
         start[index] ^= 0xFF

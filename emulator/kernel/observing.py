@@ -1,6 +1,6 @@
 """What a service shows of its work: what keeps it busy, what is due later, what waits for someone outside."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from emulator.kernel.clock import Millis
@@ -43,6 +43,20 @@ class Waiting:
 
     resource: str
     detail: str
+
+
+class Watchers(list[Callable[[], None]]):
+    """Functions to call whenever something has happened; who makes it happen calls each."""
+
+    def add(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Have *notify* called from now on, until the function that is returned is called."""
+        self.append(notify)
+
+        def stop() -> None:
+            if notify in self:
+                self.remove(notify)
+
+        return stop
 
 
 class Observed(Protocol):

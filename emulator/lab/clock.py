@@ -98,7 +98,7 @@ class TimeControl:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._watched = (database.watch, watch)
+        self._watched = (database.watchers.add, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()

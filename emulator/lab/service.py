@@ -75,7 +75,7 @@ class Lab:
             database,
             clock,
             timers,
-            requests.watch,
+            requests.watchers.add,
             [requests, *services.activities()],
             lambda: services.clock_moved(clock),
         )

@@ -97,7 +97,8 @@ _BY_OPERATION: dict[str, Setting] = {}
 async def get_setting(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the document of a setting, or what a fresh bucket answers.
 
-    Raises: OssError: NoSuchLifecycle and its like.
+    Raises: as `ObjectStorage.bucket`; NoSuchLifecycle and its like.
+    Source: OSS API reference, GetBucketLifecycle and its like.
     """
     setting = _BY_OPERATION[call.operation]
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
@@ -112,7 +113,8 @@ async def get_setting(storage: ObjectStorage, call: OperationRequest) -> Respons
 async def put_setting(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Keep the document of a setting in place of an earlier one.
 
-    Raises: OssError: MalformedXML, InvalidDigest.
+    Raises: as `ObjectStorage.bucket`; MalformedXML, InvalidDigest.
+    Source: OSS API reference, PutBucketLifecycle and its like.
     """
     setting = _BY_OPERATION[call.operation]
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
@@ -125,7 +127,11 @@ async def put_setting(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 
 async def delete_setting(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Delete a setting, which need not exist; of the tags only those that the query names, if it names any."""
+    """Delete a setting, which need not exist; of the tags only those that the query names, if it names any.
+
+    Raises: as `ObjectStorage.bucket`.
+    Source: OSS API reference, DeleteBucketLifecycle and its like.
+    """
     setting = _BY_OPERATION[call.operation]
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     keys = call.query[setting.subresource].split(",") if setting.subresource == TAGGING else [""]

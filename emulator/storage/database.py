@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.observing import Watchers
 from emulator.kernel.tracing import shared_context
 
 _log = logging.getLogger(__name__)
@@ -79,7 +80,8 @@ class Database:
         self._lost = False
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
-        self._watchers: list[Callable[[], None]] = []
+        self.watchers = Watchers()
+        """Called after every transaction."""
         self._context = shared_context()
         self.commits = 0
         """How many transactions have been committed."""
@@ -195,16 +197,6 @@ class Database:
         self._waiting.append(done)
         await future
 
-    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call *notify* after every transaction, until the function that is returned is called."""
-        self._watchers.append(notify)
-
-        def stop() -> None:
-            if notify in self._watchers:
-                self._watchers.remove(notify)
-
-        return stop
-
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Register *forget*, called when a tick's transaction is lost or all is replaced: drop what memory holds."""
         self._on_rollback.append(forget)
@@ -221,9 +213,9 @@ class Database:
             else:
                 self._connection.execute("COMMIT")
                 self.commits += 1
-                self._tell_recovery()
+                self._log_recovery()
         except sqlite3.Error as cause:
-            self._complain(cause)
+            self._log_refusal(cause)
             error = CommitFailed(str(cause))
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
@@ -239,7 +231,7 @@ class Database:
                 _log.exception("an effect after the commit failed")
         if self._on_commit is not None:
             self._on_commit()
-        for notify in self._watchers:
+        for notify in self.watchers:
             notify()
 
     # --- the whole state -----------------------------------------------------------------------------------------
@@ -342,20 +334,20 @@ class Database:
         """
         if self._lost or (isinstance(error, _OWN_FAULT) and self._connection.in_transaction):
             return
-        self._complain(error)
+        self._log_refusal(error)
         self._lost = True
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._connection.execute("BEGIN IMMEDIATE")
 
-    def _complain(self, error: sqlite3.Error) -> None:
-        """Tell, once until it is over, that nothing can be written."""
+    def _log_refusal(self, error: sqlite3.Error) -> None:
+        """Log, once until it is over, that nothing can be written."""
         if not self._refusing:
             self._refusing = True
             _log.error("%s cannot be written: %s. Calls that change something fail until it can.", self._name, error)
 
-    def _tell_recovery(self) -> None:
+    def _log_recovery(self) -> None:
         if self._refusing:
             self._refusing = False
             _log.warning("%s can be written again", self._name)

@@ -11,18 +11,27 @@
 
 import logging
 import os
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from emulator.kernel import system
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _log = logging.getLogger(__name__)
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def secret_files(folder: Path) -> list[Path]:
+    """Return the files of a state folder that hold keys and everything else the services know."""
+    paths = [*folder.glob("state.db*"), folder / "keys.json"]
+    return [path.absolute() for path in paths if path.exists()]
 
 
 class FolderInUse(Exception):
@@ -78,8 +87,7 @@ class StateFolder:
 
     def _shut(self) -> None:
         """Take away what others may do with files of earlier runs; say so when they may enter the folder itself."""
-        secret = [*self.path.glob("state.db*"), self.path / "keys.json"]
-        for path in (*secret, *(self.path / name for name in ("ca", "code", "logs", "objects"))):
+        for path in (*secret_files(self.path), *(self.path / name for name in ("ca", "code", "logs", "objects"))):
             if path.exists() and path.stat().st_mode & _OTHERS:
                 path.chmod(path.stat().st_mode & ~_OTHERS)
         mode = stat.S_IMODE(self.path.stat().st_mode)
@@ -103,6 +111,8 @@ class StateFolder:
 
     def _hold_database(self) -> bool:
         """Keep a transaction open in a database made for that, which every system lets one process do only."""
+        import sqlite3  # where files cannot be locked
+
         holder = sqlite3.connect(self.path / "lock.db", timeout=0, isolation_level=None)
         try:
             holder.execute("BEGIN EXCLUSIVE")
@@ -120,15 +130,3 @@ def scratch_folder() -> Iterator[Path]:
 
     with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
         yield Path(folder)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write *content* to *path* so that only the owner can read it, whole or not at all."""
-    draft = path.with_name(path.name + ".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    draft.replace(path)

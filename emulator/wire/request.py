@@ -27,13 +27,13 @@ class OperationRequest:
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
     decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
-    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` and ``found`` are the front's own:
-    what it has found out about the call, and the declared operation, which need not be found out again.
+    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` and ``declared`` are the front's
+    own: what it has read from the call, and the operation it names, which need not be looked up again.
     """
 
     __slots__ = (
-        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "document", "finding",
-        "found", "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "declared", "document",
+        "finding", "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region",
         "request_id", "scheme",
     )  # fmt: skip
 
@@ -52,7 +52,7 @@ class OperationRequest:
         self.document: Any = None
         self.about: Mapping[str, object] | None = None
         self.finding: Any = None
-        self.found: Any = None
+        self.declared: Any = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
         self._all_parameters: dict[str, str] | None = None

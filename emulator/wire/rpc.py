@@ -252,7 +252,7 @@ class RpcFront:
             raise PopError("InvalidVersion")
 
     def _find(self, call: OperationRequest) -> Operation:
-        if call.found is None:
+        if call.declared is None:
             action = call.action
             if not action:
                 raise PopError("MissingAction")
@@ -263,8 +263,8 @@ class RpcFront:
                 raise self.unknown_action(action)
             call.operation = operation.name
             self._check_text(call)
-            call.found = operation
-        declared: Operation = call.found
+            call.declared = operation
+        declared: Operation = call.declared
         return declared
 
     def _check_text(self, call: OperationRequest) -> None:

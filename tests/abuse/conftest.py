@@ -7,12 +7,12 @@ import resource
 import socket
 import ssl
 import struct
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import RunningEmulator
+from tests.waiting import eventually
 
 FUNCTIONS = {
     "echo": "def handler(event, context):\n    return event\n",
@@ -117,11 +117,7 @@ class Victim(RunningEmulator):
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     def until(self, condition, what: str) -> None:
-        deadline = time.monotonic() + 30
-        while not condition():
-            if time.monotonic() > deadline:
-                pytest.fail(what)
-            time.sleep(0.02)
+        eventually(condition, otherwise=lambda: what)
 
     def tracebacks(self) -> int:
         return self.output().count("Traceback (most recent call last)")

@@ -3,12 +3,13 @@
 import contextlib
 import json
 import logging
-import time
 
 import pytest
 from mns.account import Account
 from mns.mns_exception import MNSServerException
 from mns.queue import QueueMeta
+
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.recovery
 
@@ -24,15 +25,6 @@ def handler(event, context):
     return "done"
 """
 ASYNC = {"x-fc-invocation-type": "Async"}
-
-
-def until(found, wait_s=30):
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
 
 
 def lines(path):
@@ -67,15 +59,15 @@ def test_acknowledged_calls_survive_a_kill(site):
     emulator, notes = site
     client = emulator.fc2()
     retried = call(client, n=-1, file=str(notes), fail=True)
-    until(lambda: lines(notes))
+    eventually(lambda: lines(notes))
     accepted = [call(client, n=number, file=str(notes), sleep=0.3) for number in range(40)]
 
     emulator.kill()
     emulator.start()
-    until(lambda: {int(line.split()[0]) for line in lines(notes)} >= set(range(40)))
-    until(lambda: f"-1 1 {retried}" in lines(notes))
+    eventually(lambda: {int(line.split()[0]) for line in lines(notes)} >= set(range(40)))
+    eventually(lambda: f"-1 1 {retried}" in lines(notes))
     last = call(emulator.fc2(), n=99, file=str(notes))  # whatever would wrongly come once more is queued before it
-    until(lambda: any(line.split()[2] == last for line in lines(notes)))
+    eventually(lambda: any(line.split()[2] == last for line in lines(notes)))
     runs = [line.split() for line in lines(notes)]
 
     assert {run[2] for run in runs} == {*accepted, retried, last}
@@ -92,7 +84,7 @@ def test_result_reaches_its_queue_once_after_a_kill(site):
     destination = {"onSuccess": {"destination": "acs:mns:::/queues/results/messages"}}
     client.put_function_async_invoke_config("work", "LATEST", "f", {"destinationConfig": destination})
     accepted = {call(client, n=number, file=str(notes), sleep=0.1) for number in range(20)}
-    until(lambda: len(lines(notes)) > 10)
+    eventually(lambda: len(lines(notes)) > 10)
     emulator.kill()
     emulator.start()
 
@@ -109,6 +101,6 @@ def test_result_reaches_its_queue_once_after_a_kill(site):
             queue.delete_message(message.receipt_handle)
             return False
 
-        until(receive)
+        eventually(receive)
 
     assert sorted(told) == sorted(accepted)

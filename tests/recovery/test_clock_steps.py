@@ -15,6 +15,7 @@ from emulator.auth import rpc as rpc_scheme
 from emulator.http.message import Headers, Request
 from emulator.kernel.ids import RandomIds
 from emulator.wire.dates import http_date, iso_millis
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.recovery
 
@@ -108,15 +109,6 @@ class SteppedEmulator:
         return name
 
 
-def until(found, wait_s=30):
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
-
-
 @pytest.fixture
 def stepped(new_emulator, tmp_path):
     """A running emulator with a queue, whose clock can be stepped."""
@@ -137,8 +129,8 @@ def test_a_clock_set_forward_brings_what_is_due_by_then(stepped):
 
     stepped.step(HOURS)
 
-    until(lambda: stepped.flow_status(waits) == "Succeeded")
-    until(lambda: "the clock has been set forward by 10800 s" in stepped.emulator.output())
+    eventually(lambda: stepped.flow_status(waits) == "Succeeded")
+    eventually(lambda: "the clock has been set forward by 10800 s" in stepped.emulator.output())
     assert stepped.counters() == [2, 0, 0]
     assert sorted(stepped.receive()) == ["delayed", "hidden"]
 
@@ -151,16 +143,16 @@ def test_a_clock_set_back_hides_nothing_that_was_visible(stepped):
     waits = stepped.start_wait(2)
 
     stepped.step(-HOURS)
-    until(lambda: "the clock has been set back by 10800 s" in stepped.emulator.output())
-    until(lambda: stepped.counters() == [21, 0, 0])
+    eventually(lambda: "the clock has been set back by 10800 s" in stepped.emulator.output())
+    eventually(lambda: stepped.counters() == [21, 0, 0])
     received = stepped.receive() + stepped.receive()
     stepped.send("new")
     later = stepped.receive()
     new_wait = stepped.start_wait(1)
-    until(lambda: stepped.flow_status(new_wait) == "Succeeded")
+    eventually(lambda: stepped.flow_status(new_wait) == "Succeeded")
     still = stepped.flow_status(waits)
     stepped.step(HOURS)
-    until(lambda: stepped.flow_status(waits) == "Succeeded")
+    eventually(lambda: stepped.flow_status(waits) == "Succeeded")
 
     assert received == [*(f"m{number}" for number in range(20)), "hidden-1"], "in the order they were sent"
     assert later == ["new"]
@@ -181,7 +173,7 @@ def test_a_kill_between_steps_loses_nothing(stepped):
     stepped.emulator.start()
     total = sum(stepped.counters())
     stepped.step(HOURS)
-    until(lambda: stepped.flow_status(name) == "Succeeded")
+    eventually(lambda: stepped.flow_status(name) == "Succeeded")
 
     assert total == 5
     assert stepped.receive() == [f"m{number}" for number in range(5)]

@@ -14,6 +14,7 @@ import pytest
 from emulator.auth import mns as mns_scheme
 from emulator.http.message import Headers, Request
 from emulator.wire.dates import http_date
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.recovery,
@@ -63,15 +64,6 @@ def drained(emulator, queue="q"):
         handles = "".join(re.findall("<ReceiptHandle>.*?</ReceiptHandle>", answer))
         mns(emulator, "DELETE", f"/queues/{queue}/messages", f"<ReceiptHandles>{handles}</ReceiptHandles>")
     return bodies
-
-
-def until(found, wait_s=30):
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
 
 
 class FileSizeLimit:
@@ -146,15 +138,15 @@ def test_a_full_disk_refuses_loses_nothing_and_heals(cramped):
     reading = counters(emulator)
     function = emulator.fc2().list_services(limit=1).data
     disk.make_room()
-    until(lambda: send(emulator, "after")[0] == 201)
+    eventually(lambda: send(emulator, "after")[0] == 201)
 
     assert refused
     assert {status for status, _ in refused} == {500}
     assert all("<Code>InternalServerError</Code>" in text for _, text in refused), refused[0]
     assert sum(reading) == len(taken)
     assert "services" in function
-    until(lambda: re.search(r"state\.db cannot be written: .*(full|disk)", emulator.output()))
-    until(lambda: "state.db can be written again" in emulator.output())
+    eventually(lambda: re.search(r"state\.db cannot be written: .*(full|disk)", emulator.output()))
+    eventually(lambda: "state.db can be written again" in emulator.output())
     emulator.kill()
     emulator.start()
     assert sorted(set(drained(emulator)) - {"after"}) == sorted(taken)
@@ -179,14 +171,14 @@ def test_what_was_under_way_goes_on_when_there_is_room_again(cramped):
         flow.send("StartExecution", FlowName="waits", ExecutionName=f"e{number}")
     disk.fill()
     filler = "x" * 1000
-    until(lambda: [send(emulator, filler)[0] for _ in range(20)] == [500] * 20)
+    eventually(lambda: [send(emulator, filler)[0] for _ in range(20)] == [500] * 20)
     deadline = time.monotonic() + 3  # the executions want to go on meanwhile
     while time.monotonic() < deadline:
         send(emulator, filler)
     disk.make_room()
 
-    until(lambda: _call_later(emulator))
-    until(lambda: {_status(flow, f"e{number}") for number in range(10)} == {"Succeeded"})
+    eventually(lambda: _call_later(emulator))
+    eventually(lambda: {_status(flow, f"e{number}") for number in range(10)} == {"Succeeded"})
 
     for number in range(10):
         events = flow.send("GetExecutionHistory", FlowName="waits", ExecutionName=f"e{number}", Limit=100)["Events"]

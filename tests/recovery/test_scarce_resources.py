@@ -10,7 +10,6 @@ import resource
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from emulator.auth import fc as fc_scheme
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.wire.dates import http_date
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.recovery,
@@ -50,15 +50,6 @@ def as_nobody():
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0)
     libc.capset(header, (ctypes.c_uint32 * 6)(only, only, only, 0, 0, 0))
     libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _READ_ANYTHING, 0, 0)
-
-
-def until(found, wait_s=30):
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
 
 
 @pytest.fixture
@@ -196,11 +187,11 @@ def test_without_file_descriptors_calls_wait_or_fail_and_then_work_again(new_emu
     pid = emulator.process.pid
     with limit(pid, resource.RLIMIT_NOFILE, _first_free(pid) + 1):
         crowd = [socket.create_connection(("127.0.0.1", emulator.port), timeout=30) for _ in range(20)]
-        until(lambda: "new connections have to wait: [Errno 24] Too many open files" in emulator.output())
-        until(lambda: "functions folder cannot be read now" in emulator.output())
+        eventually(lambda: "new connections have to wait: [Errno 24] Too many open files" in emulator.output())
+        eventually(lambda: "functions folder cannot be read now" in emulator.output())
         for other in crowd:
             other.close()
-        until(lambda: emulator.get("/_localyun/health")[0] == 200)
+        eventually(lambda: emulator.get("/_localyun/health")[0] == 200)
     with limit(pid, resource.RLIMIT_NOFILE, _first_free(pid) + 1):
         cold = call(emulator, "second")
 
@@ -231,7 +222,7 @@ def test_without_processes_cold_calls_fail_and_then_work_again(new_emulator, fun
     assert warm == b"hi"
     assert [type(answer) for answer in (cold, third)].count(bytes) <= 1, "one spare process may be there already"
     assert any(isinstance(answer, fc2.fc_exceptions.FcError) for answer in (cold, third))
-    until(lambda: "could be started: fork: Resource temporarily unavailable" in emulator.output())
+    eventually(lambda: "could be started: fork: Resource temporarily unavailable" in emulator.output())
     assert [call(emulator, name) for name in ("first", "second", "third")] == [b"hi"] * 3
     assert emulator.stop() == 0
     assert "Traceback" not in emulator.output()

@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from alibabacloud_fc20230330.client import Client
 from alibabacloud_fc20230330.models import InvokeFunctionRequest, ListInstancesRequest
 from alibabacloud_tea_openapi.models import Config
+
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TIMEOUT_S = 1
@@ -54,16 +55,6 @@ def fc3(site) -> Client:
 
 def instances(site, function: str) -> list:
     return fc3(site).list_instances(function, ListInstancesRequest()).body.instances
-
-
-def until(found, wait_s: float = 30):
-    """Ask again and again until the answer is not empty."""
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
 
 
 needs_debugpy = pytest.mark.skipif(importlib.util.find_spec("debugpy") is None, reason="debugpy is not installed")
@@ -219,12 +210,12 @@ def test_the_time_out_counts_again_after_the_debugger_has_left(command, clients)
 def test_ctrl_c_ends_the_call_and_its_instance(site, command):
     """A call that nobody attaches to does not stay behind."""
     called = command("loud", "--event", "quiet")
-    assert until(lambda: instances(site, "loud"))
+    assert eventually(lambda: instances(site, "loud"))
 
     called.process.send_signal(signal.SIGINT)
 
     assert called.process.wait(30) == 130
-    assert until(lambda: not instances(site, "loud"))
+    assert eventually(lambda: not instances(site, "loud"))
 
 
 @needs_debugpy

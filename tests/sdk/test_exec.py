@@ -17,6 +17,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.waiting import eventually
+
 pytest.importorskip("aliyunsdkfnf")
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
@@ -422,14 +424,12 @@ def end_of(fnf, name, within_s=60):
 
 def token_of(fnf, name, within_s=30):
     """Read the token out of the history as the guide's reader does."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
+
+    def submitted():
         events = fnf.send("GetExecutionHistory", FlowName=name, ExecutionName="one", Limit=100)["Events"]
-        for event in events:
-            if event["Type"] == "TaskSubmitted":
-                return json.loads(event["EventDetail"])["output"]["taskToken"]
-        time.sleep(0.05)
-    pytest.fail(f"no TaskSubmitted in {events}")
+        return [json.loads(event["EventDetail"]) for event in events if event["Type"] == "TaskSubmitted"]
+
+    return eventually(submitted, within_s)[0]["output"]["taskToken"]
 
 
 @pytest.fixture
@@ -598,9 +598,7 @@ def test_signal_during_the_start_leaves_nothing_behind(tmp_path):
     scratch.mkdir()
 
     with running(None, "--start", "--", "echo", "ran", TMPDIR=str(scratch)) as (process, lines):
-        deadline = time.monotonic() + 30
-        while not list(scratch.rglob("server.log")) and time.monotonic() < deadline:
-            time.sleep(0.005)
+        eventually(lambda: list(scratch.rglob("server.log")))
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
 

@@ -129,3 +129,25 @@ def test_export_takes_only_what_is_asked_for_and_does_not_write_over_a_file(emul
     assert "--overwrite" in second.stderr
     assert {each["kind"] for each in json.loads(over.stdout)["resources"]} == {"mns.topic"}
     assert wrong.returncode == 2
+
+
+def test_export_and_diff_work_without_the_extra_for_object_storage(tmp_path):
+    """There are no buckets then, and everything else is written."""
+    from tests.conftest import RunningEmulator
+
+    package = tmp_path / "without" / "moto"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError\n")
+    running = RunningEmulator(tmp_path / "emulator")
+    running.folder.mkdir()
+    running.environment["PYTHONPATH"] = f"{package.parent}{os.pathsep}{ROOT}"
+    running.start()
+    try:
+        localyun(running, "queue", "create", "orders")
+        done, _ = exported(running, "s.yaml", tmp_path / "app")
+        compared = localyun(running, "diff", str(tmp_path / "app"), "--all")
+    finally:
+        stopped = running.stop()
+
+    assert [each["kind"] for each in done["resources"]] == ["mns.queue"]
+    assert (compared.returncode, compared.stdout.strip(), stopped) == (0, "nothing differs", 0)

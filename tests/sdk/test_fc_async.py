@@ -15,6 +15,8 @@ from mns.account import Account
 from mns.mns_exception import MNSServerException
 from mns.queue import QueueMeta
 
+from tests.waiting import eventually
+
 pytestmark = pytest.mark.sdk
 
 CODE = """
@@ -38,16 +40,6 @@ def zipped() -> bytes:
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("index.py", CODE)
     return sink.getvalue()
-
-
-def until(found, wait_s: float = 30):
-    """Ask again and again until the answer is not empty."""
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
 
 
 def tea(emulator, package):
@@ -153,9 +145,9 @@ def test_classic_client_configures_calls_and_destinations(classic, service, inbo
     listed = classic.list_function_async_invoke_configs(service, "work").data
 
     accepted = classic.invoke_function(service, "work", event(fail=True), headers=ASYNC)
-    failure = until(lambda: received(inbox))
+    failure = eventually(lambda: received(inbox))
     classic.invoke_function(service, "work", event(value="fine"), headers=ASYNC)
-    success = until(lambda: received(inbox))
+    success = eventually(lambda: received(inbox))
     classic.delete_function_async_invoke_config(service, "LATEST", "work")
     with pytest.raises(Exception, match="AsyncConfigNotExists"):
         classic.get_function_async_invoke_config(service, "LATEST", "work")
@@ -180,7 +172,7 @@ def test_function_learns_how_often_it_was_retried(classic, service, tmp_path):
     notes = tmp_path / "notes"
 
     accepted = classic.invoke_function(service, "work", event(fail=True, file=str(notes)), headers=ASYNC)
-    until(lambda: notes.exists() and len(notes.read_text().splitlines()) == 2)
+    eventually(lambda: notes.exists() and len(notes.read_text().splitlines()) == 2)
 
     request_id = accepted.headers["x-fc-request-id"]
     assert notes.read_text().splitlines() == [f"{request_id} 0", f"{request_id} 1"]
@@ -209,17 +201,17 @@ def test_tasks_of_2021_are_listed_shown_and_stopped(v2, service):
     start("slow-1", sleep=50)
     with pytest.raises(Exception, match="StatefulAsyncInvocationAlreadyExists"):
         start("slow-1")
-    quick = until(lambda: (found := task("quick-1")).status == "Succeeded" and found)
-    until(lambda: task("slow-1").status == "Running")
+    quick = eventually(lambda: (found := task("quick-1")).status == "Succeeded" and found)
+    eventually(lambda: task("slow-1").status == "Running")
     instances = models.ListInstancesRequest(qualifier="LATEST")
-    busy = until(lambda: client.list_instances(service, "work", instances).body.instances)
+    busy = eventually(lambda: client.list_instances(service, "work", instances).body.instances)
     began = time.monotonic()
     stopped = client.stop_stateful_async_invocation(
         service, "work", "slow-1", models.StopStatefulAsyncInvocationRequest()
     )
-    slow = until(lambda: (found := task("slow-1")).status == "Stopped" and found)
+    slow = eventually(lambda: (found := task("slow-1")).status == "Stopped" and found)
     took_s = time.monotonic() - began
-    gone = until(lambda: len(client.list_instances(service, "work", instances).body.instances) == len(busy) - 1)
+    gone = eventually(lambda: len(client.list_instances(service, "work", instances).body.instances) == len(busy) - 1)
     request = models.ListStatefulAsyncInvocationsRequest(sort_order_by_time="asc", include_payload=True, limit=1)
     first = client.list_stateful_async_invocations(service, "work", request).body
     request.next_token = first.next_token
@@ -269,10 +261,12 @@ def test_tasks_of_2023(v3, function):
     started = start("t1", value="x")
     start("t2", sleep=50)
     get = models.GetAsyncTaskRequest()
-    done = until(lambda: (found := client.get_async_task(function, "t1", get).body).status == "Succeeded" and found)
-    until(lambda: client.get_async_task(function, "t2", get).body.status == "Running")
+    done = eventually(
+        lambda: (found := client.get_async_task(function, "t1", get).body).status == "Succeeded" and found
+    )
+    eventually(lambda: client.get_async_task(function, "t2", get).body.status == "Running")
     stop = client.stop_async_task(function, "t2", models.StopAsyncTaskRequest())
-    until(lambda: client.get_async_task(function, "t2", get).body.status == "Stopped")
+    eventually(lambda: client.get_async_task(function, "t2", get).body.status == "Stopped")
     listed = client.list_async_tasks(function, models.ListAsyncTasksRequest(prefix="t")).body
     configs = client.list_async_invoke_configs(models.ListAsyncInvokeConfigsRequest(function_name=function)).body
 
@@ -295,7 +289,7 @@ def test_destination_that_is_a_function_of_another_generation_is_called(classic,
     classic.put_function_async_invoke_config(service, "LATEST", "work", {"destinationConfig": destination})
 
     classic.invoke_function(service, "work", event(value=1, file=str(notes)), headers=ASYNC)
-    tasks = until(
+    tasks = eventually(
         lambda: client.list_async_tasks(function, models.ListAsyncTasksRequest(include_payload=True)).body.tasks
     )
 
@@ -320,9 +314,9 @@ def test_limits_throttle_calls(classic, v3, service, function):
     assert [each.reserved_concurrency for each in reserved.configs] == [1]
 
     classic.invoke_function(service, "work", event(sleep=2), headers=ASYNC)
-    until(lambda: classic.list_instances(service, "LATEST", "work").data["instances"])
+    eventually(lambda: classic.list_instances(service, "LATEST", "work").data["instances"])
     with pytest.raises(Exception, match="ResourceExhausted") as refused:
-        until(lambda: classic.invoke_function(service, "work", event()) and None, 1)
+        eventually(lambda: classic.invoke_function(service, "work", event()) and None, 1)
     client.delete_concurrency_config(function)
     classic.delete_on_demand_config(service, "LATEST", "work")
     with pytest.raises(Exception, match="OnDemandConfigNotFound"):
@@ -338,7 +332,7 @@ def test_provisioned_instances_are_warm_visible_and_hold_back_deletion(classic, 
     classic.create_alias(service, "live", "1")
 
     put = classic.put_provision_config(service, "live", "work", 2).data
-    until(lambda: classic.get_provision_config(service, "live", "work").data["current"] == 2)
+    eventually(lambda: classic.get_provision_config(service, "live", "work").data["current"] == 2)
     listed = classic.list_provision_configs(service, "live").data["provisionConfigs"]
     instances = classic.list_instances(service, "live", "work").data["instances"]
     called = classic.invoke_function(service, "work", event(), qualifier="live")
@@ -364,12 +358,12 @@ def test_provisioned_instances_are_warm_visible_and_hold_back_deletion(classic, 
             ],
         ),
     ).body  # fmt: skip
-    until(lambda: classic.get_provision_config(service, "live", "work").data["current"] == 3)
+    eventually(lambda: classic.get_provision_config(service, "live", "work").data["current"] == 3)
     # a target alone leaves the schedule, an empty list removes it, as the makers' suite has it
     client.put_provision_config(
         service, "work", models.PutProvisionConfigRequest(target=0, qualifier="live", scheduled_actions=[])
     )
-    until(lambda: not classic.list_instances(service, "live", "work").data["instances"])
+    eventually(lambda: not classic.list_instances(service, "live", "work").data["instances"])
 
     assert (put["resource"].split("#")[1:], put["target"]) == ([service, "live", "work"], 2)
     assert [each["current"] for each in listed] == [2]
@@ -385,7 +379,9 @@ def test_scaling_and_provision_configurations_of_2023(v3, function):
     client, models = v3
     get, put = models.GetScalingConfigRequest(), models.PutScalingConfigInput(min_instances=1)
     client.put_scaling_config(function, models.PutScalingConfigRequest(body=put))
-    scaled = until(lambda: (found := client.get_scaling_config(function, get).body).current_instances == 1 and found)
+    scaled = eventually(
+        lambda: (found := client.get_scaling_config(function, get).body).current_instances == 1 and found
+    )
     provision = models.PutProvisionConfigRequest(
         body=models.PutProvisionConfigInput(default_target=1, always_allocate_cpu=True)
     )
@@ -393,7 +389,7 @@ def test_scaling_and_provision_configurations_of_2023(v3, function):
         client.put_provision_config(function, provision)
     client.delete_scaling_config(function, models.DeleteScalingConfigRequest())
     client.put_provision_config(function, provision)
-    found = until(
+    found = eventually(
         lambda: (
             (body := client.get_provision_config(function, models.GetProvisionConfigRequest()).body).current == 1
             and body

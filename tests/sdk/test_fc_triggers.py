@@ -11,6 +11,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.waiting import eventually
+
 fc2 = pytest.importorskip("fc2")
 requests = pytest.importorskip("requests")
 
@@ -450,7 +452,7 @@ def test_third_generation_queues_and_tells_the_log(site):
 
     request_id = dict(queued[1])["X-Fc-Request-Id"]
     assert (queued[0], queued[2]) == (202, b"")
-    until(lambda: f"FC Invoke End RequestId: {request_id}" in logged(site, "open3"))
+    eventually(lambda: f"FC Invoke End RequestId: {request_id}" in logged(site, "open3"))
     assert b"FC Invoke End" in base64.b64decode(dict(told[1])["X-Fc-Log-Result"])
 
 
@@ -497,16 +499,6 @@ def test_custom_domain_routes_by_path_and_rewrites(site):
 # --- timers, topics, layers --------------------------------------------------------------------------------------
 
 
-def until(happened, timeout_s=15.0):
-    """Wait until *happened* returns something true, and return it."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if found := happened():
-            return found
-        time.sleep(0.05)
-    pytest.fail("it did not happen in time")
-
-
 def logged(emulator, function):
     """Return a function's log."""
     token = emulator.keys["adminToken"]
@@ -532,15 +524,15 @@ def test_timer_fires_also_after_the_emulator_was_killed(new_emulator, wsgi):
         None,
         None,
     )
-    until(lambda: logged(first, "clock/Tick").count('"payload":"tea"') >= 2)
-    until(lambda: '"payload":"cup"' in logged(first, "clock/Tick"))
+    eventually(lambda: logged(first, "clock/Tick").count('"payload":"tea"') >= 2)
+    eventually(lambda: '"payload":"cup"' in logged(first, "clock/Tick"))
     first.kill()
     before = (first.state / "logs" / "functions" / "clock" / "Tick.log").read_text().count('"triggerName":"beat"')
 
     first.start()
 
-    until(lambda: logged(first, "clock/Tick").count('"triggerName":"beat"') >= before + 2)
-    until(lambda: '"triggerName":"cron"' in logged(first, "clock/Tick"))
+    eventually(lambda: logged(first, "clock/Tick").count('"triggerName":"beat"') >= before + 2)
+    eventually(lambda: '"triggerName":"cron"' in logged(first, "clock/Tick"))
     first.fc2().update_trigger("clock", "Tick", "beat", {"cronExpression": "@every 1s", "enable": False}, None)
     assert first.fc2().get_trigger("clock", "Tick", "beat").data["triggerConfig"]["enable"] is False
 
@@ -563,7 +555,7 @@ def test_topic_trigger_brings_messages_to_the_function(site):
     topic.publish_message(TopicMessage("cold message", "cold"))
     topic.publish_message(TopicMessage("hot message", "hot"))
 
-    until(lambda: "event hot message" in logged(site, "web/Open"))
+    eventually(lambda: "event hot message" in logged(site, "web/Open"))
     names = list(topic.list_subscription()[0])
     client.delete_trigger("web", "Open", "news")
     assert missing.value.err_code == "InvalidArgument"
@@ -603,7 +595,7 @@ def test_event_bus_trigger_takes_messages_off_its_queue(site):
     client.create_trigger("web", "Open", "orders", "eventbridge", config, None, None)
     for body in ("other", "wanted order"):
         queue.send_message(Message(body))
-    until(lambda: "wanted order" in logged(site, "web/Open"))
+    eventually(lambda: "wanted order" in logged(site, "web/Open"))
     client.delete_trigger("web", "Open", "orders")
     queue.send_message(Message("wanted later"))
 

@@ -1,10 +1,11 @@
 """A running emulator seen from outside: its figures, and one request followed through every service."""
 
 import json
-import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.waiting import eventually
 
 pytest.importorskip("aliyunsdkfnf")
 account = pytest.importorskip("mns.account")
@@ -53,15 +54,6 @@ def received_by(emulator):
     return [line for line in found if line["status"] == 200]
 
 
-def until(look, wait_s=20):
-    """Look again until there is something to see."""
-    end = time.monotonic() + wait_s
-    while not (found := look()):
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-    return found
-
-
 @pytest.fixture
 def traced(new_emulator, tmp_path):
     """An emulator with a flow that calls a function, sends to a queue and publishes to a topic with that queue."""
@@ -94,8 +86,8 @@ def test_one_request_is_followed_through_flow_function_queue_and_topic(traced):
 
     request = fnf.send("StartExecution", FlowName="traced", ExecutionName="e-1", Input="{}")["RequestId"]
     bodies = {queue.receive_message(20).message_body for _ in range(2)}
-    until(lambda: [line for line in lines(emulator) if line.get("status") == "Succeeded"])
-    until(lambda: len(received_by(emulator)) == 2)
+    eventually(lambda: [line for line in lines(emulator) if line.get("status") == "Succeeded"])
+    eventually(lambda: len(received_by(emulator)) == 2)
     mine = [line for line in lines(emulator) if line.get("trace") == request]
 
     assert bodies == {"paid", "news"}
@@ -127,7 +119,7 @@ def test_a_trace_survives_kill_and_restart(traced):
         found = [line for line in lines(emulator)[before:] if line.get("trace") == request]
         return found if any(line.get("status") == "Succeeded" for line in found) else None
 
-    mine = until(ended)
+    mine = eventually(ended)
     assert [line["step"] for line in mine if "step" in line] == ["Charge", "Receipt", "News"]
 
 
@@ -136,7 +128,7 @@ def test_figures_tell_what_was_done(traced):
     emulator, fnf, queue = traced
 
     fnf.send("StartExecution", FlowName="traced", ExecutionName="e-1", Input="{}")
-    until(lambda: figures(emulator).get(("localyun_executions_ended_total", ("status", "Succeeded"))))
+    eventually(lambda: figures(emulator).get(("localyun_executions_ended_total", ("status", "Succeeded"))))
     queue.receive_message(20)
     found = figures(emulator)
 

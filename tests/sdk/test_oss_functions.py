@@ -3,12 +3,13 @@
 import io
 import json
 import os
-import time
 import urllib.request
 import zipfile
 from itertools import count
 
 import pytest
+
+from tests.waiting import eventually
 
 oss2 = pytest.importorskip("oss2")
 fc2 = pytest.importorskip("fc2")
@@ -69,16 +70,6 @@ def zipped(text):
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("index.py", ECHO.format(text=text))
     return sink.getvalue()
-
-
-def until(happened, timeout_s=20.0):
-    """Wait until *happened* returns something true, and return it."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if found := happened():
-            return found
-        time.sleep(0.05)
-    return pytest.fail("it did not happen in time")
 
 
 def events(emulator, function):
@@ -301,7 +292,7 @@ def test_each_kind_of_change_fires_its_event(emulator, bucket, listener):
     bucket.delete_object("nothing")
     bucket.batch_delete_objects(["log", "m", "nothing"])
 
-    found = until(lambda: len(events(emulator, function)) >= 8 and events(emulator, function))
+    found = eventually(lambda: len(events(emulator, function)) >= 8 and events(emulator, function))
 
     told = sorted((event["eventName"], event["oss"]["object"]["key"]) for event in found)
     assert told == [
@@ -338,7 +329,7 @@ def test_filters_and_event_names_choose(emulator, bucket, listener):
     bucket.copy_object(bucket.bucket_name, "out/a.png", "in/copy.png")
     bucket.put_object("in/a.png", b"1")
 
-    until(lambda: events(emulator, images) and events(emulator, copies))
+    eventually(lambda: events(emulator, images) and events(emulator, copies))
 
     assert [event["oss"]["object"]["key"] for event in events(emulator, images)] == ["in/a.png"]
     assert [event["oss"]["object"]["key"] for event in events(emulator, copies)] == ["in/copy.png"]
@@ -364,7 +355,7 @@ def test_triggers_of_an_acknowledged_change_fire_after_a_kill(new_emulator, tmp_
     running.start()
 
     expected = {f"key-{number}" for number in range(10)}
-    until(lambda: notes.exists() and set(notes.read_text().split()) == expected)
+    eventually(lambda: notes.exists() and set(notes.read_text().split()) == expected)
     assert running.stop() == 0
 
 

@@ -1,7 +1,6 @@
 """`--enforce-ram`: what users, sessions of roles, functions and flows may do, through the official clients."""
 
 import json
-import time
 
 import fc2
 import pytest
@@ -17,6 +16,8 @@ from mns.mns_exception import MNSServerException
 from mns.queue import Message, QueueMeta
 from mns.subscription import SubscriptionMeta
 from mns.topic import TopicMessage, TopicMeta
+
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.sdk
 
@@ -493,10 +494,7 @@ FC = {"Service": "fc.aliyuncs.com"}
 
 def log_says(tenant, text):
     """Wait until the emulator's log has *text*."""
-    deadline = time.monotonic() + 20
-    while text not in tenant.running.output():
-        assert time.monotonic() < deadline, tenant.running.output()
-        time.sleep(0.05)
+    eventually(lambda: text in tenant.running.output(), otherwise=tenant.running.output)
 
 
 def test_result_reaches_a_destination_only_with_the_functions_right(new_world, functions):

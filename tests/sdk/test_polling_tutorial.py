@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import eventually
+
 pytestmark = pytest.mark.sdk
 
 APPLICATION = Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status"
@@ -101,13 +103,12 @@ def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator,
     fnf = emulator.fnf()
     fnf.send("CreateFlow", Name="polling", Definition=FLOW, Description="polling", Type="FDL")
     fnf.send("StartExecution", FlowName="polling", ExecutionName="cut", Input='{"delay": 1}')
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        before = history(fnf, "polling", "cut")
-        if before[-1]["StepName"] == "Wait10s" and before[-1]["Type"] == "StepStarted":
-            break
-        time.sleep(0.05)
-    assert before[-1]["StepName"] == "Wait10s"
+
+    def waits():
+        events = history(fnf, "polling", "cut")
+        return events if (events[-1]["StepName"], events[-1]["Type"]) == ("Wait10s", "StepStarted") else None
+
+    before = eventually(waits)
 
     emulator.kill()
     emulator.start()

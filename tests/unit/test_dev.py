@@ -205,6 +205,18 @@ def test_coverage_holds_every_gate_and_names_those_missed(dev, capfd):
     ]
 
 
+def test_coverage_of_all_tests_has_a_gate_of_its_own(dev):
+    """What only a running emulator reaches counts there."""
+    calls = stand_in(dev)
+    dev.GATES_OF_ALL = ((70.0, "all/*"),)
+
+    assert dev.main(["coverage", "--all", "-x"]) == 0
+
+    measured = [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")]
+    assert measured[1] == "run -m pytest tests -n 2 -x"
+    assert measured[-1] == "report --format total --include all/* --fail-under 70.0"
+
+
 def test_coverage_of_failing_tests_is_not_judged(dev):
     """Their exit code is handed on."""
     calls = stand_in(dev, fails_on="tests/unit")

@@ -55,7 +55,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> set[str]:
     """Return what the last of *words* may become; *names* gives those of a kind, such as ``QUEUE``."""
     *before, begun = words or [""]
-    parser = build(before[0] if before else "")
+    parser = build(before)
     place, kind = 0, ""  # of the next positional, and what an option waits for
     offered: Iterable[str] = ()
     for word in before:

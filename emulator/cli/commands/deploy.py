@@ -31,7 +31,6 @@ from emulator.deploy.model import (
     FileProblems,
     Problem,
     Record,
-    Refused,
     StepFailed,
     Target,
     filled,
@@ -85,7 +84,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     try:
         root = whole(text_of(path), findings)
         name = name_of(arguments, path, project_name(root, path.parent))
-        target = target_of(client, api, name)
+        target = target_of(arguments, client, api, name)
         run = arguments.run_actions and not arguments.plan
         if run:
             _build(actions(root, target, path.parent), path)
@@ -95,8 +94,8 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
         steps = plan(api, PROVIDERS, blueprint, record)
-    except Refused as error:
-        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
+    except StepFailed as error:
+        raise CommandFailed(str(error)) from error
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
     if arguments.plan:
@@ -110,13 +109,14 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
 
 
-def target_of(client: Client, api: DeployClient, name: str) -> Target:
+def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
     """Return where the deployment *name* makes its resources; it may refer to outputs of the others."""
     return Target(
         account=client.keys.account_id,
         region=client.keys.region,
         endpoint=client.endpoint.http,
         name=name,
+        stack="" if arguments.name else stack_of(name),
         now=SystemClock().now(),
         outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
     )
@@ -281,6 +281,11 @@ def name_of(arguments: Namespace, path: Path, own: str) -> str:
         return own
     folder = re.sub(r"[^A-Za-z0-9_-]+", "-", path.parent.name).strip("-") or "root"  # names of roles are made of it
     return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
+
+
+def stack_of(name: str) -> str:
+    """Return what templates make names of that nobody has chosen: lower case and hyphens, as names of buckets are."""
+    return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "root"
 
 
 def parameters_of(texts: Sequence[str]) -> dict[str, str]:

@@ -142,7 +142,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
         root = whole(text_of(path), Findings())
         name = name_of(arguments, path, project_name(root, path.parent))
         record = api.record(name) or Record(name=name)
-        target = target_of(client, api, name)
+        target = target_of(arguments, client, api, name)
         blueprint = read(root, target, path.parent, parameters_of(arguments.parameter))
         rows = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:

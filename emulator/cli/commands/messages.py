@@ -7,8 +7,6 @@ from emulator.cli.client import Client, connect
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
 from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
-from emulator.services.mns.queues.model import QUEUE
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.xml import Element
 
 _COLUMNS = {
@@ -27,7 +25,7 @@ NOTHING_THERE = "MessageNotExist"
 def create_queue(arguments: Namespace, settings: Settings) -> int:
     """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
-    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen(QUEUE, arguments)))
+    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen("Queue", arguments)))
     return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
 
 
@@ -47,7 +45,7 @@ def attributes(arguments: Namespace, settings: Settings) -> int:
     """Print the attributes of a queue, after changing those that are given."""
     service = Mns(connect(settings))
     path = path_of("queues", arguments.queue)
-    changed = chosen(QUEUE, arguments)
+    changed = chosen("Queue", arguments)
     if changed:
         service.call("PUT", path, element("Queue", changed), query={"metaoverride": "true"})
     root = service.call("GET", path)
@@ -152,7 +150,7 @@ _OUTBOX = {
 
 def create_topic(arguments: Namespace, settings: Settings) -> int:
     """Create a topic; nothing changes when it exists with the same attributes."""
-    content = element("Topic", chosen(TOPIC, arguments))
+    content = element("Topic", chosen("Topic", arguments))
     Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), content)
     return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
 
@@ -187,7 +185,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
 def subscribe(arguments: Namespace, settings: Settings) -> int:
     """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
     client = connect(settings)
-    subscription = chosen(SUBSCRIPTION, arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
+    subscription = chosen("Subscription", arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
     Mns(client).call("PUT", path, element("Subscription", subscription))
     done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}

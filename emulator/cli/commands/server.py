@@ -241,6 +241,7 @@ def variables(address: str, keys: InstallationKeys, account: str, region: str) -
         "LOCALYUN_REGION": region,
         "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+        "ALIBABA_CLOUD_ACCOUNT_ID": account,
         "ALIBABA_CLOUD_REGION_ID": region,
         "ALIBABA_CLOUD_ECS_METADATA_DISABLED": "true",
     }

@@ -129,7 +129,7 @@ def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
     else:
         yield wrong(
             "proxies",
-            _("{names} send calls to this machine to a proxy", names=", ".join(sorted(foreign))),
+            _("calls to this machine go to a proxy, because of {names}", names=", ".join(sorted(foreign))),
             "export NO_PROXY=localhost,127.0.0.1,::1",
         )
 
@@ -178,10 +178,12 @@ def _by_variable(own: str, environ: Mapping[str, str], by_system: bool, state: P
 def _trust(trusting: Sequence[str], strangers: Sequence[str], state: Path) -> Finding:
     if not strangers:
         return ok("certificates", _("trusted by: {programs}", programs="; ".join(trusting)))
+    by_others = "; ".join(strangers)
     return remark(
         "certificates",
-        _("trusted by: {programs}; not by: {strangers}", programs="; ".join(trusting) or "-",
-          strangers="; ".join(strangers)),
+        _("trusted by: {programs}; not by: {strangers}", programs="; ".join(trusting), strangers=by_others)
+        if trusting
+        else _("this shell's programs do not trust the emulator's authority: {strangers}", strangers=by_others),
         _("localyun exec makes its command trust them; for others see {path}", path=state / "ca" / "ca.pem"),
     )  # fmt: skip
 

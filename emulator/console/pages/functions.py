@@ -11,8 +11,7 @@ from emulator.console.pages.shared import field, marker, view
 from emulator.console.view import PAGE, Row
 from emulator.kernel.clock import Millis
 from emulator.lab.calls import Recorded, shown_call
-from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.model import Function, display_name
+from emulator.services.fc.model import Function, Slice, display_name
 from emulator.wire.dates import iso_millis
 
 FILES = 50

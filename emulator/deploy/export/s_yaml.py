@@ -4,6 +4,7 @@ Source: Serverless Devs, specification of the description file; schemas of the c
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
@@ -25,6 +26,14 @@ _NO_PLACE = {
     "fc3.alias": "aliases",
 }  # fmt: skip
 """Kinds for which the components have no property, and what a note calls them."""
+_PROVISION: Mapping[str, Any] = {
+    "defaultTarget": 0, "alwaysAllocateCPU": False, "alwaysAllocateGPU": False,
+    "scheduledActions": [], "targetTrackingPolicies": [],
+}  # fmt: skip
+"""What the component ``fc3`` asks for with provisioned instances.
+
+Source: devsapp/fc3 src/schema.json, IProvisionConfig: all five are required.
+"""
 
 
 def write(job: Job) -> Written:
@@ -188,6 +197,8 @@ class _Project:
         for key, (what, table) in tables.items():
             if (setting := self._taken(f"fc3.{what}", (*each.identity, _LATEST))) is not None:
                 props[key] = {**written_members(table, setting.properties, capital=False), "qualifier": _LATEST}
+        if kept := props.get("provisionConfig"):
+            props["provisionConfig"] = {**_PROVISION, "defaultTarget": kept.pop("target", 0), **kept}
         if (limit := self._taken("fc3.concurrency", each.identity)) is not None:
             props["concurrencyConfig"] = written_members(fields.CONCURRENCY, limit.properties, capital=False)
         names = ("triggerName", "triggerType", "invocationRole", "triggerConfig")

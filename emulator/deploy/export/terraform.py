@@ -1,6 +1,7 @@
 """Resources as HCL for Terraform's provider ``aliyun/alicloud``, with archives of code beside it.
 
-Source: documentation of the provider's resources (website/docs/r in aliyun/terraform-provider-alicloud).
+Source: documentation of the provider's resources (website/docs/r in aliyun/terraform-provider-alicloud), and the
+argument classes of pulumi-alicloud 4.0, which are generated from the provider's schema: names, blocks and maps.
 """
 
 import json
@@ -35,7 +36,8 @@ _ASYNC_2 = {"max_async_event_age_in_seconds": "maximum_event_age_in_seconds",
 _FUNCTION_3 = _words(
     "cpu custom_container_config custom_dns custom_runtime_config description disk_size environment_variables"
     " gpu_config handler instance_concurrency instance_lifecycle_config internet_access layers log_config"
-    " memory_size nas_config oss_mount_config role runtime timeout vpc_config"
+    " memory_size nas_config oss_mount_config role runtime timeout vpc_config idle_timeout instance_isolation_mode"
+    " session_affinity session_affinity_config"
 )
 _FUNCTION_2 = _words(
     "description handler memory_size runtime timeout environment_variables initializer initialization_timeout"
@@ -72,25 +74,25 @@ TYPES: Mapping[str, Type] = {
                                  " target_tracking_policies")),
     "fc3.concurrency": Type("alicloud_fcv3_concurrency_config", ("function_name",), _words("reserved_concurrency")),
     "fc3.domain": Type("alicloud_fcv3_custom_domain", ("custom_domain_name",),
-                       _words("auth_config cert_config protocol route_config tls_config")),
-    "fc3.layer": Type("alicloud_fcv3_layer_version", ("layer_name",), _words("compatible_runtime description")),
+                       _words("auth_config cert_config cors_config protocol route_config tls_config")),
+    "fc3.layer": Type("alicloud_fcv3_layer_version", ("layer_name",),
+                      _words("acl compatible_runtime description license")),
     "fnf.flow": Type("alicloud_fnf_flow", ("name",), _words("definition description role_arn type")),
     "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"),
                          _words("cron_expression description enable payload")),
     "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
-    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size logging_enabled"),
-                      {"enable_logging": "logging_enabled"}),
+    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging")),
     "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
                              _SUBSCRIPTION, {"message_tag": "filter_tag"}),
     "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
-    "ram.role": Type("alicloud_ram_role", ("name",), _words("document description"),
-                     {"assume_role_policy_document": "document"}),
+    "ram.role": Type("alicloud_ram_role", ("role_name",),
+                     _words("assume_role_policy_document description max_session_duration")),
     "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
     "ram.attachment": Type("alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"),
                            frozenset()),
 }  # fmt: skip
 
-_MAPS = frozenset({"environment_variables", "additional_version_weight"})
+_MAPS = frozenset({"environment_variables", "additional_version_weight", "params"})
 """Arguments that are maps whose keys are the user's; every other map is a block."""
 
 
@@ -99,6 +101,32 @@ _USUAL: Mapping[str, Any] = {
     "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
 }  # fmt: skip
 """Values that need not be said, nor noted where a type has no argument for them."""
+
+
+_ENDPOINTS = {
+    "http": re.compile(r"^(https?://.*)"),
+    "queue": re.compile(r"^acs:mns:.*:/?queues/([^/]+)$"),
+    "email": re.compile(r"^(?:mail:directmail:|smq-ep:dm:[^:]*:)(.*)"),
+    "alisms": re.compile(r"^(?:sms:[a-z]+:|smq-ep:dysms:[^:]*:)(.*)"),
+    "mpush": re.compile(r"^push:(.*)"),
+}
+"""How each kind of endpoint is written by the API, with what the provider takes for it."""
+
+_ABSENT: Mapping[tuple[str, str], frozenset[str]] = {
+    ("fc.service", "log_config"): _words("log_begin_rule"),
+    ("fc.service", "vpc_config"): _words("role"),
+    ("fc.service", "mount_points"): _words("enable_tls"),
+    ("fc.function", "custom_container_config"): _words("acceleration_type instance_id web_server_mode"),
+    ("fc3.function", "vpc_config"): _words("role"),
+}
+"""Members of the API that a block of the provider's does not have."""
+
+
+def _is_unset(value: Any) -> bool:
+    """Whether a value is what the API shows for a structure that nobody has set."""
+    if isinstance(value, dict):
+        return all(_is_unset(item) for item in value.values())
+    return value in ("", "None", -1, []) or value is False
 
 
 def snake(name: str) -> str:
@@ -171,11 +199,27 @@ class _Configuration:
         for name, value in plain(each.properties).items():
             argument = snake(name)
             argument = known.renamed.get(argument, argument)
+            if isinstance(value, dict) and _is_unset(value):
+                continue
             if argument in known.arguments:
-                arguments[argument] = value
+                arguments[argument] = self._within(each, known, argument, value)
             elif value != _USUAL.get(argument):
                 self._notes.append(f"{each.physical}: {known.name} has no argument for {name}; left out")
         return arguments | self._special(each, arguments)
+
+    def _within(self, each: Resource, known: Type, block: str, value: Any) -> Any:
+        """Return the value of an argument without the members that the provider does not have."""
+        if isinstance(value, list):
+            return [self._within(each, known, block, item) for item in value]
+        if not isinstance(value, dict) or block in _MAPS:
+            return value
+        kept = {}
+        for name, item in value.items():
+            if snake(name) not in _ABSENT.get((each.kind, block), ()):
+                kept[name] = self._within(each, known, snake(name), item)
+            elif not _is_unset(item):
+                self._notes.append(f"{each.physical}: {known.name} has no argument for {block}.{name}; left out")
+        return kept
 
     def _special(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what is written otherwise than the API says it."""
@@ -207,12 +251,11 @@ class _Configuration:
         return {}
 
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
-        """Return the endpoint and its kind; a queue is meant by its name."""
-        queue = re.fullmatch(r"acs:mns:[^:]*:[^:]*:/?queues/([^/]+)", endpoint)
-        if queue is not None:
-            return {"endpoint": queue[1], "push_type": "queue"}
-        kinds = {"http": "http", "acs:fc:": "fc", "mail:": "dm", "sms:": "dysms"}
-        return {"push_type": next((kind for prefix, kind in kinds.items() if endpoint.startswith(prefix)), "queue")}
+        """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
+        for kind, pattern in _ENDPOINTS.items():
+            if match := pattern.search(endpoint):
+                return {"endpoint": match[1], "push_type": kind}
+        return {"push_type": "fc"}
 
     def _archive(self, each: Resource) -> str:
         folder = self._job.folder / "code"

@@ -11,10 +11,10 @@ from emulator.kernel.interfering import Subject
 from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
+from emulator.services.fc.capacity import unavailable
 from emulator.services.fc.catalog import account_operations, resource_operations
 from emulator.services.fc.catalog import operations as catalog
 from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body, qualifier_of
-from emulator.services.fc.dialects import unavailable
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
@@ -164,8 +164,8 @@ class FcFront:
 
         Raises: PathNotSupported.
         """
-        if call.found is not None:
-            routed: Operation = call.found
+        if call.declared is not None:
+            routed: Operation = call.declared
             return routed
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
@@ -175,7 +175,7 @@ class FcFront:
             raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
         operation, path = match
         call.path = path if request.path.isascii() and "%" not in request.path else _readable(path)
-        call.found = operation
+        call.declared = operation
         return operation
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ a set of frozen functions: the same rows as the changeable ones (version 0, ``LA
 Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API calls them: checked JSON objects.
 """
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import field, frozen
+from emulator.kernel.frozen import ABSENT, field, fields_of, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Origin, Subject
 from emulator.services.fc.errors import FcError
@@ -124,6 +125,32 @@ class FunctionConfig:
     isolation_mode: str | None = None
     session_affinity: str | None = None
     session_affinity_config: str | None = None
+
+
+def _rows(kind: type[Any]) -> list[tuple[str, Any]]:
+    rows = []
+    for entry in fields_of(kind):
+        default = entry.default_factory() if entry.default_factory is not ABSENT else entry.default
+        rows.append((entry.name, default))
+    return rows
+
+
+_DEFAULTS = {kind: _rows(kind) for kind in (ServiceConfig, FunctionConfig)}
+
+
+def config_json(config: ServiceConfig | FunctionConfig) -> str:
+    """Write *config*; equal configurations give equal texts."""
+    values = {}
+    for name, default in _DEFAULTS[type(config)]:
+        value = getattr(config, name)
+        if value != default:
+            values[name] = value
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)
+
+
+def parse_values(text: str) -> dict[str, Any]:
+    """Read attribute values of a configuration, such as `config_json` writes."""
+    return {name: tuple(value) if name == "layers" else value for name, value in json.loads(text).items()}
 
 
 @frozen
@@ -343,6 +370,31 @@ def _resource(arn: str, service: str) -> str:
 
 def _named(qualifier: str) -> str | None:
     return qualifier if qualifier and qualifier != LATEST else None
+
+
+ABOVE_ALL_NAMES = "\U0010ffff"
+
+
+@frozen
+class Slice:
+    """A part of a list of names: from *start* on, with *prefix*, carrying *tags*; an empty value stands for any."""
+
+    limit: int
+    start: str = ""
+    prefix: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> tuple[str, str, int]:
+        """The first name, the end of the names, and how many to read: one more than the limit, if there are more."""
+        return max(self.start, self.prefix), self.prefix + ABOVE_ALL_NAMES, self.limit + 1
+
+
+SLICED = "name >= ? AND name < ? ORDER BY name LIMIT ?"
+"""The end of a query that reads a slice; `Slice.bounds` are its values."""
+
+EVERY = Slice(limit=1_000_000)
+"""All of a list."""
 
 
 def check_if_match(if_match: str, etag: str) -> None:

@@ -13,7 +13,6 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
-    HttpCall,
     InstanceInfo,
     Invocation,
     InvocationResult,
@@ -237,31 +236,6 @@ class HostNames(Protocol):
 
     def forget(self, host: str) -> None:
         """Answer *host* no longer."""
-        ...
-
-
-class Enqueue(Protocol):
-    """Queues asynchronous calls; `FunctionCompute.enqueue`."""
-
-    def __call__(
-        self,
-        tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
-        event: bytes,
-        *,
-        key: str,
-        request_id: str | None = None,
-        http: HttpCall | None = None,
-        origin: Origin = "trigger",
-    ) -> str:
-        """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
-
-        With *http* it serves that request, whose body is *event*.
-
-        Raises: FcError.
-        """
         ...
 
 

@@ -4,7 +4,7 @@ The operations live in collaborators, one per kind of resource; here they are jo
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -14,18 +14,16 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Origin
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
-from emulator.services.fc.asynchronous.model import AsyncOutcome, Order
+from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
-from emulator.services.fc.asynchronous.records import AsyncConfigs, Tasks
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.attachments import Attachments, Tagging
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions, Services
+from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
@@ -35,10 +33,10 @@ from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import Function, family, invocation_of
+from emulator.services.fc.model import Function, family
 from emulator.services.fc.ports import Instances, Ports, StartShell
 from emulator.services.fc.rights import RoleChecks
-from emulator.services.fc.runtime.model import HttpCall, ShellCommand
+from emulator.services.fc.runtime.model import ShellCommand
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import Database
@@ -81,7 +79,7 @@ class FunctionCompute:
     ) -> None:
         self._clock = clock
         self._database = database
-        self._ids = ids
+        self.ids = ids
         self._endpoint = endpoint
         self.instances = instances
         self.tenant = Tenant(account, region)
@@ -94,7 +92,6 @@ class FunctionCompute:
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layers = layers = Layers(LayerStore(database), codes, packages, effects)
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.catalog = Services(store, ids, effects, resolver)
         self.functions = Functions(
             store=store,
             ids=ids,
@@ -106,8 +103,6 @@ class FunctionCompute:
             dependents=dependents,
         )
         self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
-        self.tagging = Tagging(store)
-        self.attachments = Attachments(database, store, resolver)
 
         self._capacity_store = capacity_store = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
@@ -131,8 +126,7 @@ class FunctionCompute:
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
-        async_store = AsyncStore(database)
-        self.async_configs = AsyncConfigs(async_store, resolver)
+        self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
             database=database,
@@ -147,7 +141,6 @@ class FunctionCompute:
             interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
         )
-        self.tasks = Tasks(async_store, resolver, self.async_queue.stop)
         self.sources = EventSources(
             store=trigger_store,
             database=database,
@@ -216,7 +209,6 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
-        self.attachments.clear()
         self.layers.clear()
         self.store.clear()
         self._keys.forget()
@@ -280,8 +272,6 @@ class FunctionCompute:
         event: bytes,
         *,
         request_id: str | None = None,
-        retry_count: int = 0,
-        tracing: Mapping[str, str] | None = None,
         origin: Origin = "client",
     ) -> Invoked:
         """Run a function and return how it ended; a failed function is a result with ``error_type``.
@@ -290,79 +280,9 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
-        call = FunctionCall(
-            service=service or "",
-            function=function,
-            qualifier=qualifier,
-            event=event,
-            request_id=request_id or self._ids.uuid(),
-            now=self._clock.now(),
-            retry_count=retry_count,
-            tracing=tracing or {},
-            origin=origin,
-        )
+        call = self._call(service, function, qualifier, event, origin, request_id)
         async with self._interference.around(call.subject, DIALECT):
             return await self.invoker.invoke(tenant, call)
-
-    def shell(self, instance_id: str, order: ShellCommand) -> StartShell:
-        """Return what starts a command beside an instance."""
-        return partial(self.instances.shell, instance_id, order)
-
-    def enqueue(
-        self,
-        tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
-        event: bytes,
-        *,
-        key: str = "",
-        task_id: str = "",
-        request_id: str | None = None,
-        http: HttpCall | None = None,
-        origin: Origin = "async",
-    ) -> str:
-        """Queue an asynchronous call in the transaction of this moment and return its request id.
-
-        A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
-        again: its request id is returned. With a *task_id* a record of that name is kept. With *http* the call serves
-        that request, whose body is *event*. The call is safe once the transaction is committed.
-
-        Raises: FcError, with the code and status an HTTP caller would get.
-        """
-        order = Order(
-            service=service or "",
-            function=function,
-            qualifier=qualifier,
-            event=event,
-            request_id=request_id or self._ids.uuid(),
-            now=self._clock.now(),
-            task_mode=True if task_id else None,
-            task_id=task_id,
-            key=key,
-            http=http,
-            origin=origin,
-        )
-        return self.async_queue.accept(tenant, order).request_id
-
-    def _enqueue_for_trigger(
-        self,
-        tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
-        event: bytes,
-        *,
-        key: str,
-        request_id: str | None = None,
-        http: HttpCall | None = None,
-        origin: Origin = "trigger",
-    ) -> str:
-        """Queue a call as `enqueue` does, unless a fault keeps the trigger from it."""
-        self._interference.check(invocation_of(service or "", function, qualifier, origin), DIALECT)
-        return self.enqueue(
-            tenant, service, function, qualifier, event, key=key, request_id=request_id, http=http, origin=origin
-        )
 
     async def invoke_async(
         self,
@@ -374,20 +294,50 @@ class FunctionCompute:
         *,
         key: str,
         task_id: str = "",
-        request_id: str | None = None,
         origin: Origin = "async",
     ) -> str:
-        """Queue an asynchronous call as `enqueue` does, and return its request id once the call is safe.
+        """Queue an asynchronous call and return its request id once the call is safe.
 
-        Raises: FcError; CommitFailed.
+        A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
+        again: its request id is returned. With a *task_id* a record of that name is kept.
+
+        Raises: FcError, with the code and status an HTTP caller would get; CommitFailed.
         """
-        async with self._interference.around(invocation_of(service or "", function, qualifier, origin), DIALECT):
-            queued = self.enqueue(
-                tenant, service, function, qualifier, event,
-                key=key, task_id=task_id, request_id=request_id, origin=origin,
-            )  # fmt: skip
+        call = self._call(service, function, qualifier, event, origin)
+        async with self._interference.around(call.subject, DIALECT):
+            accepted = self.async_queue.accept(
+                tenant, call, key=key, task_id=task_id, task_mode=True if task_id else None
+            )
             await self._database.committed()
-        return queued
+        return accepted.request_id
+
+    def _call(
+        self,
+        service: str | None,
+        function: str,
+        qualifier: str | None,
+        event: bytes,
+        origin: Origin,
+        request_id: str | None = None,
+    ) -> FunctionCall:
+        return FunctionCall(
+            service=service or "",
+            function=function,
+            qualifier=qualifier,
+            event=event,
+            request_id=request_id or self.ids.uuid(),
+            now=self._clock.now(),
+            origin=origin,
+        )
+
+    def _enqueue_for_trigger(self, tenant: Tenant, call: FunctionCall, key: str) -> str:
+        """Queue a call as an `Enqueue` does, unless a fault keeps the trigger from it."""
+        self._interference.check(call.subject, DIALECT)
+        return self.async_queue.accept(tenant, call, key=key).request_id
+
+    def shell(self, instance_id: str, command: ShellCommand) -> StartShell:
+        """Return what starts a command beside an instance."""
+        return partial(self.instances.shell, instance_id, command)
 
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
@@ -405,6 +355,10 @@ class FunctionCompute:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
         return self.resolver.function(tenant, service or "", function, qualifier)
+
+    def retire(self, families: Iterable[str]) -> None:
+        """End the warm instances of *families*, whose configuration has changed, after the commit."""
+        self._effects.retire(families)
 
     def code_url(self, token: str) -> str:
         """Return the address a token's zip is served at."""

@@ -161,13 +161,13 @@ def _find(call: OperationRequest) -> Operation:
 
     Raises: InvalidRequestURL, MissingVersionHeader, InvalidVersionHeader.
     """
-    if call.found is None:
+    if call.declared is None:
         each = find_operation(call)
         version = call.http.headers.get("x-mns-version")
         if version != VERSION:
             raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
-        call.found = each
-    operation: Operation = call.found
+        call.declared = each
+    operation: Operation = call.declared
     return operation
 
 

@@ -165,7 +165,7 @@ class MessageService:
         self._ready.renumber()
         self._dead_letters.close()
         self._purge.close()
-        self._courier.forget_all()
+        self._courier.history.clear()
         self.start()
 
     def _clock_set_back(self, before: Millis) -> None:
@@ -278,11 +278,11 @@ class MessageService:
 
     def attempts(self) -> list[tuple[tuple[str, str], int]]:
         """Return how often a delivery was tried since the start, by kind of endpoint and result."""
-        return list(self._courier.attempts.items())
+        return list(self._courier.history.attempts.items())
 
     def ended(self) -> dict[str, int]:
         """Return how many deliveries have ended since the start, by how."""
-        return self._courier.ended
+        return self._courier.history.ended
 
     # --- for other services ----------------------------------------------------------------------------------------
 

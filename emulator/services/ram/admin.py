@@ -109,7 +109,10 @@ def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
 
 @operation("add-account", "POST /accounts", Parameter("accountId", about="Up to 20 digits; or generated.", default=""))
 def add_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
-    """Add an account and return its key; an account that is there already stays as it is."""
+    """Add an account and return its key; an account that is there already stays as it is.
+
+    Raises: InvalidAccountId, AccountAlreadyExists, TooManyAccounts.
+    """
     return _shown(accounts.add(call.arguments["accountId"], call.now))
 
 

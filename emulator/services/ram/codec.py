@@ -145,19 +145,6 @@ def email(parameters: Parameters, parameter: str) -> str:
     return value
 
 
-def session_s(parameters: Parameters, parameter: str) -> int | None:
-    """Return how long a role's sessions may last, in seconds; None when it is absent.
-
-    Raises: RamError: InvalidParameter.*.
-    """
-    value = parameters.get(parameter, "")
-    if not value:
-        return None
-    if not (value.isascii() and value.isdigit()) or not limits.MAX_SESSION_S.contains(int(value[:9])):
-        raise invalid_value(parameter)
-    return int(value)
-
-
 def flag(parameters: Parameters, parameter: str) -> bool:
     """Return a truth value; false when it is absent.
 
@@ -169,26 +156,15 @@ def flag(parameters: Parameters, parameter: str) -> bool:
     return value == "true"
 
 
-def number(parameters: Parameters, parameter: str, allowed: Range) -> int:
-    """Return a number in a range, its default when it is absent.
+def number(parameters: Parameters, parameter: str, allowed: Range) -> int | None:
+    """Return a number in a range, None when it is absent.
 
     Raises: RamError: InvalidParameter.*.
     """
     value = parameters.get(parameter, "")
     if not value:
-        return allowed.default
-    if not (value.isascii() and value.isdigit()) or not allowed.contains(int(value[:9])):
-        raise invalid_value(parameter)
-    return int(value)
-
-
-def token(parameters: Parameters, parameter: str) -> int:
-    """Return the position that a token for the next page stands for.
-
-    Raises: RamError: InvalidParameter.*.
-    """
-    value = parameters.get(parameter, "") or "0"
-    if not (value.isascii() and value.isdigit()) or len(value) > 9:
+        return None
+    if not (value.isascii() and value.isdigit()) or len(value) > 9 or not allowed.contains(int(value)):
         raise invalid_value(parameter)
     return int(value)
 
@@ -259,7 +235,7 @@ def page(
 
     Raises: RamError: InvalidParameter.*.
     """
-    limit = number(parameters, "MaxItems", limits.PAGE)
+    limit = number(parameters, "MaxItems", limits.PAGE) or limits.PAGE.default
     shown = cut(read(parameters.get("Marker", ""), limit + 1), limit, lambda _: "")
     items = [render(item) for item in shown.items]
     answer: dict[str, Any] = {elements[0]: {elements[1]: items}, "IsTruncated": shown.next_marker is not None}

@@ -367,7 +367,8 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
         name=codec.entity_name(call.parameters, "RoleName"),
         trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
         description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
-        max_session_s=codec.session_s(call.parameters, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+        max_session_s=codec.number(call.parameters, "MaxSessionDuration", limits.MAX_SESSION_S)
+        or limits.MAX_SESSION_S.default,
         created_at=call.now,
         updated_at=call.now,
     )
@@ -401,7 +402,7 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
     name = codec.entity_name(parameters, "RoleName")
     description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
     trust = parameters.get("NewAssumeRolePolicyDocument")
-    max_session_s = codec.session_s(parameters, "NewMaxSessionDuration")
+    max_session_s = codec.number(parameters, "NewMaxSessionDuration", limits.MAX_SESSION_S)
     if trust:
         codec.check_trust(trust, "NewAssumeRolePolicyDocument")
     role = existing(access.store.role(account, name), "Role", name)

@@ -32,5 +32,7 @@ TAGGED_AT_ONCE = 50
 MAX_SESSION_S = Range(3_600, 43_200, 3_600)
 PAGE = Range(1, 1_000, 100)
 TAG_PAGE = Range(1, 100, 100)
+TAG_POSITION = Range(0, 999_999_999, 0)
+"""What a token for the next page of tags stands for."""
 
 CACHED_KEYS = 2_048

@@ -60,8 +60,8 @@ def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Repl
     """
     account, kind, names = _named_resources(access.store, call)
     wanted = codec.tags(call.parameters)
-    size = codec.number(call.parameters, "PageSize", limits.TAG_PAGE)
-    start = codec.token(call.parameters, "NextToken")
+    size = codec.number(call.parameters, "PageSize", limits.TAG_PAGE) or limits.TAG_PAGE.default
+    start = codec.number(call.parameters, "NextToken", limits.TAG_POSITION) or limits.TAG_POSITION.default
     rows = [row for row in access.store.tags(account, kind) if not names or row[0] in names]
     if wanted:
         of_name: dict[str, dict[str, str]] = {}

@@ -40,7 +40,7 @@ async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     Raises: InvalidArgument.
     """
     arguments = call.arguments
-    return await service.debugging.alone.run(
+    return await service.lone_steps.run(
         call.tenant,
         arguments["definition"],
         arguments["step"],
@@ -64,7 +64,7 @@ def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     """
     arguments = call.arguments
     text = json.dumps(arguments["input"])
-    return service.debugging.debugger.start(
+    return service.debugger.start(
         call.tenant, call.path["flow"], arguments["name"] or None, text, arguments["breakpoints"]
     )
 
@@ -75,7 +75,7 @@ def stops(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
     Raises: FlowNotExists, ExecutionNotExists.
     """
-    return service.debugging.debugger.show(call.tenant, call.path["flow"], call.path["execution"])
+    return service.debugger.show(call.tenant, call.path["flow"], call.path["execution"])
 
 
 @operation("debug-execution", "POST /flows/{flow}/executions/{execution}/debug", _BREAKPOINTS)
@@ -85,7 +85,7 @@ def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """
     path = call.path
-    return service.debugging.debugger.watch(call.tenant, path["flow"], path["execution"], call.arguments["breakpoints"])
+    return service.debugger.watch(call.tenant, path["flow"], path["execution"], call.arguments["breakpoints"])
 
 
 @operation(
@@ -100,7 +100,7 @@ def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """
     path, arguments = call.path, call.arguments
-    return service.debugging.debugger.act(
+    return service.debugger.act(
         call.tenant, path["flow"], path["execution"], path["action"], arguments["strand"], arguments["data"]
     )
 
@@ -120,7 +120,7 @@ async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
     """
     flow, arguments = call.path["flow"], call.arguments
-    name = await service.debugging.forks.fork(
+    name = await service.forks.fork(
         call.tenant,
         flow,
         call.path["execution"],

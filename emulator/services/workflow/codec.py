@@ -6,7 +6,7 @@ The front has made sure that all parameters are text that can be stored.
 import re
 
 from emulator.kernel.paging import Range
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.limits import CAUSE_CHARS, ERROR_CHARS, NAME_MAX
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
@@ -20,10 +20,9 @@ def check_name(parameter: str, name: str) -> None:
     Raises: WorkflowError: InvalidArgument.
     """
     if not _NAME.match(name):
-        raise WorkflowError(
-            "InvalidArgument",
-            reason=f"{parameter} must have 1 to {NAME_MAX} characters: letters, digits, '_' and '-', beginning "
-            "with a letter or '_'.",
+        raise invalid(
+            f"{parameter} must have 1 to {NAME_MAX} characters: letters, digits, '_' and '-', beginning "
+            "with a letter or '_'."
         )
 
 
@@ -53,7 +52,7 @@ def whole(call: OperationRequest, name: str, allowed: Range) -> int:
         return allowed.default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and allowed.contains(int(text))):
         reason = f"{name} must be a whole number from {allowed.low} to {allowed.high}."
-        raise WorkflowError("InvalidArgument", reason=reason)
+        raise invalid(reason)
     return int(text)
 
 
@@ -64,7 +63,7 @@ def flag(call: OperationRequest, name: str, *, default: bool = False) -> bool:
     """
     text = call.parameters.get(name, "").lower()  # the clients write True and False, too
     if text not in {"", "true", "false"}:
-        raise WorkflowError("InvalidArgument", reason=f"{name} must be true or false.")
+        raise invalid(f"{name} must be true or false.")
     return text == "true" if text else default
 
 
@@ -79,7 +78,7 @@ def parse_failure(call: OperationRequest) -> tuple[str, str]:
 def _bounded_text(call: OperationRequest, name: str, longest: int) -> str:
     text = optional(call, name)
     if len(text) > longest:
-        raise WorkflowError("InvalidArgument", reason=f"{name} must have at most {longest} characters.")
+        raise invalid(f"{name} must have at most {longest} characters.")
     return text
 
 

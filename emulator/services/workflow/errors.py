@@ -47,29 +47,29 @@ class WorkflowError(PopError):
     table = ERRORS
 
 
-class ExecutionNotExists(WorkflowError):
+def invalid(reason: str) -> WorkflowError:
+    """Return InvalidArgument, for parameters whose value cannot be used."""
+    return WorkflowError("InvalidArgument", reason=reason)
+
+
+class _Named(WorkflowError):
+    """An error that is caught by its class, whose name is that of its row."""
+
+    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
+        super().__init__(type(self).__name__, message, **fields)
+
+
+class ExecutionNotExists(_Named):
     """The flow has no execution of this name. Fields: ``flow``, ``execution``."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("ExecutionNotExists", message, **fields)
 
-
-class ExecutionAlreadyExists(WorkflowError):
+class ExecutionAlreadyExists(_Named):
     """An execution of this name has ended already. Fields: ``flow``, ``execution``."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("ExecutionAlreadyExists", message, **fields)
 
-
-class ExecutionAlreadyCompleted(WorkflowError):
+class ExecutionAlreadyCompleted(_Named):
     """The execution cannot be stopped any more. Fields: ``flow``, ``execution``."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("ExecutionAlreadyCompleted", message, **fields)
 
-
-class TaskAlreadyCompleted(WorkflowError):
+class TaskAlreadyCompleted(_Named):
     """The attempt a task token belongs to is over. Field: ``task``."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("TaskAlreadyCompleted", message, **fields)

@@ -7,10 +7,10 @@ from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Subject
 from emulator.services.workflow import limits
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
-from emulator.services.workflow.naming import DIALECT, demands, subject
+from emulator.services.workflow.ports import DIALECT, demands, subject
 from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
@@ -41,7 +41,7 @@ class WorkflowFront(RpcFront):
 
     def not_text(self, name: str) -> ServiceError:
         """Return this service's error for a parameter that is not UTF-8."""
-        return WorkflowError("InvalidArgument", reason=f"{name} is not valid UTF-8.")
+        return invalid(f"{name} is not valid UTF-8.")
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""

@@ -1,4 +1,4 @@
-"""Flows, versions, aliases and executions as they are kept, as frozen data."""
+"""Flows, versions, aliases, schedules and executions as they are kept, as frozen data."""
 
 from enum import StrEnum
 from typing import NamedTuple, NewType
@@ -35,7 +35,7 @@ STATUS_OF = {
 """The status after each final event."""
 
 
-@frozen
+@frozen(kw_only=False)
 class FlowSettings:
     """What a caller chooses for a flow, beside its name and definition. ``environment`` is JSON text or ""."""
 
@@ -53,7 +53,7 @@ class FlowSettings:
         return self.execution_mode == "Express"
 
 
-@frozen
+@frozen(kw_only=False)
 class FlowRecord:
     """A flow as it is kept; with ``version``, as it was when that was published."""
 
@@ -68,7 +68,7 @@ class FlowRecord:
     version: str = ""
 
 
-@frozen
+@frozen(kw_only=False)
 class ExecutionRecord:
     """An execution as the API shows it. ``output``, ``error`` and ``cause`` are empty until it has ended."""
 
@@ -92,11 +92,9 @@ class ExecutionRecord:
         return self.stopped_at is None
 
 
-@frozen
-class NewExecution:
-    """What is kept when an execution is accepted."""
+class NewExecution(NamedTuple):
+    """What is kept of an accepted execution beside its flow; ``map_run`` and ``map_index`` of an element of a map."""
 
-    flow: FlowRecord
     name: str
     input: str
     callback_token: str
@@ -218,3 +216,59 @@ class AliasRecord:
                 return route.version
             left -= route.weight
         return self.routes[-1].version
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+
+ScheduleId = NewType("ScheduleId", int)
+
+
+def execution_input(payload: str) -> str:
+    """Return what a run with *payload* starts with; ``null``, which the console's form holds at first, is nothing.
+
+    Source: timed schedule, Serverless Workflow best practices, for the default ``null``; its meaning is assumed.
+    """
+    return "" if payload.strip() == "null" else payload
+
+
+@frozen(kw_only=False)
+class ScheduleSettings:
+    """What a caller chooses for a schedule beside its name. ``payload`` is the text of an object or of null, or ""."""
+
+    expression: str
+    description: str = ""
+    payload: str = ""
+    enabled: bool = True
+
+
+@frozen(kw_only=False)
+class ScheduleRecord:
+    """A schedule as the API shows it."""
+
+    id: ScheduleId
+    name: str
+    uuid: str
+    settings: ScheduleSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+class Turn(NamedTuple):
+    """When a schedule runs next. ``since`` is what ``@every`` counts from; ``next_at`` None: not in sight."""
+
+    since: Millis
+    counted_at: Millis
+    next_at: Millis | None
+
+
+class DueSchedule(NamedTuple):
+    """What is needed to run a schedule and to find its next run."""
+
+    id: ScheduleId
+    tenant: Tenant
+    flow_name: str
+    name: str
+    expression: str
+    payload: str
+    since: Millis
+    next_at: Millis

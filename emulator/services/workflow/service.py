@@ -1,11 +1,13 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.debugging.parts import Debugging
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
@@ -19,14 +21,25 @@ from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.maps.store import MapRunStore
-from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.naming import DIALECT, subject
-from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
-from emulator.services.workflow.schedules.model import DueSchedule, execution_input
+from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
+from emulator.services.workflow.ports import (
+    DIALECT,
+    FunctionInvoker,
+    HttpCaller,
+    MessageSender,
+    ObjectReader,
+    TaskGuard,
+    subject,
+)
 from emulator.services.workflow.schedules.schedules import Firing, Schedules
 from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.services.workflow.debugging.alone import LoneSteps
+    from emulator.services.workflow.debugging.debugger import Debugger
+    from emulator.services.workflow.debugging.forks import Forks
 
 _RESET_PORTION = 100
 """Executions removed between two commits."""
@@ -42,7 +55,7 @@ class Workflow:
 
     *kept_days* is how long executions are kept after their end, 0 for ever.
     What operations do are methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``; what only
-    the emulator has, of the parts of ``debugging``.
+    the emulator has, of ``debugger``, ``forks`` and ``lone_steps``, each loaded when it is first asked for.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
 
@@ -65,6 +78,7 @@ class Workflow:
         interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
+        self._clock = clock
         self._ids = ids
         self._interference = interference
         tenants = Tenants(database)
@@ -75,10 +89,11 @@ class Workflow:
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
         self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects, interference)
-        programs = Programs(self._flow_store.definition)
+        self._programs = programs = Programs(self._flow_store.definition)
+        self._engine_store = EngineStore(database, tenants)
         self._engine = Driver(
             database=database,
-            store=(engine_store := EngineStore(database, tenants)),
+            store=self._engine_store,
             clock=clock,
             timers=timers,
             mint=self._mint,
@@ -92,13 +107,9 @@ class Workflow:
         self.reports = Reports(self._engine, self._mint, self.executions.get)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
         self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
-        self.debugging = Debugging(
-            self.executions, self.flows, self._engine, (self._store, engine_store, self._flow_store), programs, clock,
-            ids, self._effects.call_alone,
-        )  # fmt: skip
         self._map_store = MapRunStore(database, tenants)
         self.maps = MapRuns(
-            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.report
+            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.accept
         )
         self._effects.connect(self._engine, self.executions, self.reports, self._retention, self.maps)
 
@@ -136,6 +147,28 @@ class Workflow:
         self._retention.close()
         await self._firing.close()
         await self._engine.close()
+
+    @cached_property
+    def debugger(self) -> "Debugger":
+        """Executions that stop."""
+        from emulator.services.workflow.debugging.debugger import Debugger
+
+        return Debugger(self.executions, self.flows, self._engine)
+
+    @cached_property
+    def forks(self) -> "Forks":
+        """Executions that begin with the history of another one."""
+        from emulator.services.workflow.debugging.forks import Forks
+
+        stores = (self._store, self._engine_store, self._flow_store)
+        return Forks(self.executions, self.flows, stores, self._programs, self._clock)
+
+    @cached_property
+    def lone_steps(self) -> "LoneSteps":
+        """Steps that run alone."""
+        from emulator.services.workflow.debugging.alone import LoneSteps
+
+        return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
 
     @property
     def open_executions(self) -> int:

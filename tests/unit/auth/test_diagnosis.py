@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.auth import acs3, authenticator, mns
+from emulator.auth import acs3, authenticator, mns, roa
 from emulator.auth.diagnosis import diagnose
 from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request
@@ -17,15 +17,15 @@ HEADERS = {
 }
 
 
-def refused(method="PUT", target="/queues/a,b", secret="secret", **headers):
-    """Sign one request and judge another, which differs from it as said."""
-    meant = Request("PUT", "/queues/a,b", Headers(HEADERS.items()))
+def refused(method="PUT", target="/queues/a,b", secret="secret", signed="/queues/a,b", key=KEY, **headers):
+    """Sign a request for *signed* and judge another, which differs from it as said."""
+    meant = Request("PUT", signed, Headers(HEADERS.items()))
     authorization = mns.authorization(meant, "id", secret)
     present = {**HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
     came = Request(method, target, Headers([*present.items(), ("Authorization", authorization)]))
     text = next(mns.claim(came).texts)[0]
     failure = AuthFailure(Reason.SIGNATURE_DIFFERS, scheme="MNS", string_to_sign=text)
-    return diagnose(came, authenticator.MNS, failure, KEY)
+    return diagnose(came, authenticator.MNS, failure, key)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,37 @@ def test_other_reasons_name_their_cause(reason, cause):
     found = diagnose(Request("GET", "/", Headers([])), None, AuthFailure(reason, detail="d"), None)
 
     assert (found.cause, found.detail) == (cause, "d")
+
+
+@pytest.mark.parametrize(
+    ("sent", "signed"),
+    [("x=a+b", "x=a%20b"), ("x=a%20b", "x=a+b"), ("x=%E4%BD%A0", "x=你")],
+    ids=["plus", "blank", "decoded"],
+)
+def test_a_query_that_was_written_otherwise_is_found(sent, signed):
+    """Clients sign blanks and other characters in one form and send them in another."""
+    diagnosis = refused(target=f"/queues/a?{sent}", signed=f"/queues/a?{signed}")
+
+    assert (diagnosis.cause, diagnosis.detail) == ("query", signed)
+    assert diagnosis.client.endswith(f"/queues/a?{signed}")
+
+
+def test_without_the_key_nothing_is_guessed():
+    """It may have been deleted since the request came: the server's own text is all there is to show."""
+    diagnosis = refused(key=None, target="/queues/b")
+
+    assert (diagnosis.cause, diagnosis.client) == ("secret", "")
+    assert diagnosis.server.endswith("/queues/b")
+
+
+def test_guesses_that_cannot_be_signed_are_passed_over():
+    """Decoded, the query of this ROA request names a parameter twice, which the scheme refuses."""
+    headers = {"Accept": "application/json", "Date": HEADERS["Date"], "x-acs-signature-nonce": "n"}
+    headers |= {"x-acs-signature-method": "HMAC-SHA1", "x-acs-signature-version": "1.0"}
+    unsigned = Request("GET", "/services?a=1%26a=2", Headers(headers.items()))
+    signed = Headers([*headers.items(), ("Authorization", roa.authorization(unsigned, "id", "another"))])
+    came = Request("GET", "/services?a=1%26a=2", signed)
+
+    diagnosis = diagnose(came, authenticator.ROA, AuthFailure(Reason.SIGNATURE_DIFFERS, string_to_sign="s"), KEY)
+
+    assert (diagnosis.cause, diagnosis.server, diagnosis.client) == ("secret", "s", "")

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import io
 import os
 import signal
 import stat
@@ -13,8 +14,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from emulator.auth.push import PushSigner, SigningFailed
+from emulator.auth import push, push_child
+from emulator.auth.push import FRAME_HEAD, PushSigner, SigningFailed
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+from tests.waiting import until
 
 
 def verify(pem, text, authorization):
@@ -23,7 +26,7 @@ def verify(pem, text, authorization):
 
 
 def is_signed(pem, text, authorization):
-    """Tell whether *authorization* is the signature of *text* by the certificate's key."""
+    """Whether *authorization* is the signature of *text* by the certificate's key."""
     try:
         verify(pem, text, authorization)
     except InvalidSignature:
@@ -123,9 +126,7 @@ async def test_a_child_that_was_killed_is_started_again(a_signer):
         pem = await signer.certificate()
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGKILL)
-        async with asyncio.timeout(5):
-            while child.alive:
-                await asyncio.sleep(0.005)
+        await until(lambda: not child.alive)
         authorization = await signer.authorization("text")
 
     assert is_signed(pem, "text", authorization)
@@ -138,7 +139,7 @@ async def test_who_waits_for_a_dying_child_is_told(a_signer):
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGSTOP)
         waiting = asyncio.ensure_future(signer.authorization("text"))
-        await asyncio.sleep(0.01)
+        await until(lambda: child._waiting)
         os.kill(child._process.pid, signal.SIGKILL)
         with pytest.raises(SigningFailed):
             await waiting
@@ -165,3 +166,85 @@ async def test_nothing_is_signed_after_the_end(a_signer):
         signer.warm()
         with pytest.raises(SigningFailed):
             await signer.authorization("text")
+
+
+async def test_a_dead_child_is_asked_for_nothing(a_signer):
+    """Who got hold of it before it ended learns that at once."""
+    async with a_signer() as signer:
+        await signer.certificate()
+        child = signer._starting.result()
+        child.kill()
+        await until(lambda: not child.alive)
+
+        with pytest.raises(SigningFailed, match="has ended"):
+            await child.sign(b"text")
+
+
+async def test_a_signature_nobody_waits_for_is_dropped(a_signer):
+    """The answers that follow still find their askers."""
+    async with a_signer() as signer:
+        pem = await signer.certificate()
+        child = signer._starting.result()
+        given_up = asyncio.ensure_future(child.sign(b"given up"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        authorization = await signer.authorization("text")
+
+    assert is_signed(pem, "text", authorization)
+
+
+async def test_the_last_words_of_a_child_are_logged(a_signer, monkeypatch, caplog):
+    """Whoever looks for the reason why pushes stopped finds it there."""
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
+    async with a_signer() as signer:
+        await signer.certificate()
+        child = signer._starting.result()
+        os.kill(child._process.pid, signal.SIGABRT)
+        await until(lambda: caplog.records)
+
+    assert "the process that signs pushes has ended: " in caplog.text
+
+
+async def test_a_child_that_does_not_end_is_killed(a_signer, monkeypatch):
+    """A stopped process does not notice that its input has ended."""
+    monkeypatch.setattr(push, "_END_S", 0.01)
+    async with a_signer() as signer:
+        await signer.certificate()
+        process = signer._starting.result()._process
+        os.kill(process.pid, signal.SIGSTOP)
+
+    assert await process.wait() == -signal.SIGKILL
+
+
+async def test_a_child_that_is_still_starting_ends_with_the_signer(a_signer, monkeypatch):
+    """Nothing is left behind when the emulator stops right after its start."""
+    greeted = []
+
+    async def silent(child):
+        greeted.append(child._process)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(push._Child, "greet", silent)
+    async with a_signer() as signer:
+        signer.warm()
+        await until(lambda: greeted)
+
+    assert greeted[0].returncode == -signal.SIGKILL
+
+
+def test_the_child_answers_each_frame_until_its_input_ends(tmp_path):
+    """A frame is a length and that many bytes; half a length is the end."""
+    frames = (b"one", b"two")
+    source = io.BytesIO(b"".join(len(text).to_bytes(FRAME_HEAD, "big") + text for text in frames) + b"\0\0")
+    sink = io.BytesIO()
+
+    push_child.main(tmp_path / "new", SystemClock().now(), source, sink)
+
+    answers, data = [], sink.getvalue()
+    while data:
+        end = FRAME_HEAD + int.from_bytes(data[:FRAME_HEAD], "big")
+        answers.append(data[FRAME_HEAD:end])
+        data = data[end:]
+    pem, *signatures = (base64.b64encode(answer) for answer in answers)
+    assert len(signatures) == len(frames)
+    assert all(map(is_signed, [base64.b64decode(pem)] * 2, [text.decode() for text in frames], signatures))

@@ -1,6 +1,7 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
 import argparse
+from argparse import RawDescriptionHelpFormatter
 from importlib import import_module
 
 import pytest
@@ -17,6 +18,11 @@ def commands(parser, prefix=""):
                 yield from commands(child, f"{prefix} {name}".strip())
     if prefix and parser.get_default("run"):
         yield prefix, parser
+
+
+def inner(parser):
+    """Return the parsers of what *parser* can be followed by."""
+    return next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices
 
 
 def test_every_command_is_there():
@@ -101,13 +107,35 @@ def test_setting_that_cannot_be_used_is_wrong_usage(capsys, monkeypatch, tmp_pat
     assert capsys.readouterr().err.startswith("localyun: LOCALYUN_PORT: port must be a whole number")
 
 
-@pytest.mark.parametrize("name", sorted({name.split()[0] for name, _ in commands(build())}))
-def test_grammar_of_one_command_is_that_of_the_whole(name):
+@pytest.mark.parametrize("command", [command for command, _ in commands(build())])
+def test_grammar_of_one_command_is_that_of_the_whole(command):
     """The part that is built for a command explains it like the whole does, its parents included."""
-    whole, part = build(), build(name)
-    of_whole = {words: each.format_help() for words, each in commands(whole) if words.split()[0] == name}
+    whole, part = build(), build(command.split())
 
-    of_part = {words: each.format_help() for words, each in commands(part) if words.split()[0] == name}
+    for word in command.split():
+        assert part.format_usage() == whole.format_usage()
+        whole, part = inner(whole)[word], inner(part)[word]
 
-    assert of_part == of_whole
-    assert part.format_usage() == whole.format_usage()
+    assert part.format_help() == whole.format_help()
+
+
+@pytest.mark.parametrize("group", ["", "flow", "queue", "topic", "fault", "checkpoint"])
+@pytest.mark.parametrize("columns", ["40", "80", "200", "", "0", "wide"])
+def test_list_of_commands_is_that_of_the_whole(group, columns, monkeypatch):
+    """Names and summaries alone make the same list, as wide as the terminal."""
+    monkeypatch.setenv("COLUMNS", columns)
+    whole, part = build(), build([group] if group else ["--help"])
+    if group:
+        whole, part = inner(whole)[group], inner(part)[group]
+
+    listed = part.format_help()
+
+    assert listed == whole.format_help()
+    assert "{" not in listed
+
+
+def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):
+    """The width is read without `shutil`, with the same result."""
+    monkeypatch.setenv("COLUMNS", "67")
+
+    assert build()._get_formatter()._width == RawDescriptionHelpFormatter("localyun")._width == 65

@@ -80,6 +80,7 @@ def test_env_carries_the_state_folder_so_that_admin_commands_work_anywhere(folde
     status = in_other("status", "--json", **pairs)
 
     assert pairs["LOCALYUN_STATE"] == str(program.folder / ".localyun")
+    assert pairs["ALIBABA_CLOUD_ACCOUNT_ID"] == pairs["LOCALYUN_ACCOUNT_ID"]
     assert json.loads(status.stdout)["state"] == str(program.folder / ".localyun")
 
 

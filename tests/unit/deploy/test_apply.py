@@ -164,6 +164,23 @@ def test_what_cannot_be_undone_is_told():
     shelf.delete = original
 
 
+def test_what_cannot_be_looked_up_is_named_with_its_line():
+    """A name that the service refuses shows before anything is made."""
+
+    class Picky(Shelf):
+        def find(self, api, identity, attributes):
+            if identity[0] == "b":
+                raise Refused(400, "BadName", "it cannot be called that")
+            return super().find(api, identity, attributes)
+
+    shelf = Picky()
+
+    with pytest.raises(StepFailed, match=r"^line 2: Thing b: BadName: it cannot be called that$"):
+        plan(None, {"thing": shelf}, a_file(a={}, b={}), Record(name="d"))
+
+    assert shelf.calls == []
+
+
 def test_interruption_is_undone_too():
     """Ctrl-C in the middle leaves what was there."""
     shelf = Shelf()

@@ -4,6 +4,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 from emulator.deploy import fc_fields, ros_services
 from emulator.deploy.export import packages, s_yaml, template, terraform
@@ -198,6 +199,71 @@ def test_terraform_has_every_resource_of_the_provider_balanced_and_in_quotes(tmp
 def test_names_of_the_api_become_those_of_the_provider(name, written):
     """Words are parted by underscores, abbreviations stay together."""
     assert terraform.snake(name) == written
+
+
+def test_s_yaml_says_all_that_the_component_asks_of_provisioned_instances(tmp_path):
+    """Component fc3 refuses a setting with a member missing."""
+    api = a_resource("fc3.function", "api", package=a_package(**{"index.py": "x = 1\n"}), runtime="python3.10")
+    job = a_job(tmp_path, [api, a_resource("fc3.provision", "api", "LATEST", target=2)])
+
+    props = yaml.safe_load(s_yaml.write(job).text)["resources"]["api"]["props"]
+
+    assert props["provisionConfig"] == {
+        "defaultTarget": 2, "alwaysAllocateCPU": False, "alwaysAllocateGPU": False, "scheduledActions": [],
+        "targetTrackingPolicies": [], "qualifier": "LATEST",
+    }  # fmt: skip
+
+
+def written(*resources):
+    """Return the blocks of resources, and the notes."""
+    done = terraform.write(a_job(None, list(resources)))
+    return done.text.partition('"alicloud_account" "current" {}')[2], done.notes
+
+
+def test_terraform_leaves_out_structures_that_nobody_has_set():
+    """The API shows them with all their members, the provider refuses them without values."""
+    text, notes = written(
+        a_resource(
+            "fc.service", "s",
+            logConfig={"project": "", "logstore": "", "enableRequestMetrics": False, "logBeginRule": "None"},
+            vpcConfig={"vpcId": "", "vSwitchIds": [], "securityGroupId": ""},
+            nasConfig={"userId": -1, "groupId": -1, "mountPoints": []},
+            tracingConfig={"type": None, "params": None},
+        )
+    )  # fmt: skip
+
+    assert "_config" not in text
+    assert notes == ()
+
+
+def test_terraform_notes_members_that_the_provider_does_not_have():
+    """What a block cannot say is left out and named; what it can say is kept."""
+    text, notes = written(
+        a_resource("fc.service", "s", logConfig={"project": "p", "logstore": "l", "logBeginRule": "DefaultRegex"},
+                   tracingConfig={"type": "Jaeger", "params": {"endpoint": "x"}}),
+    )  # fmt: skip
+
+    assert "log_begin_rule" not in text
+    assert 'project  = "p"' in text
+    assert 'params = { "endpoint" = "x" }' in text
+    assert notes == ("s: alicloud_fc_service has no argument for log_config.logBeginRule; left out",)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "kind", "shown"),
+    [
+        (f"acs:mns:{WORLD.region}:{WORLD.account}:queues/jobs", "queue", "jobs"),
+        ("mail:directmail:a@example.com", "email", "a@example.com"),
+        ("sms:directsms:13800000000", "alisms", "13800000000"),
+        ("https://example.com/news", "http", "https://example.com/news"),
+    ],
+)
+def test_terraform_names_receivers_as_the_provider_does(endpoint, kind, shown):
+    """A queue by its name, a mail by its address."""
+    text, _ = written(a_resource("mns.subscription", "news", "one", Endpoint=endpoint))
+
+    assert f'endpoint          = "{shown}"' in text
+    assert f'push_type         = "{kind}"' in text
 
 
 # --- layout and packages

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from emulator.deploy.model import FileProblems, Refused, Resource, filled, member_of, token
-from emulator.deploy.planner import with_attributes
+from emulator.cli.commands.deploy import stack_of
+from emulator.deploy.model import FileProblems, Refused, Resource, Target, filled, member_of, token
+from emulator.deploy.planner import read, with_attributes
+from emulator.deploy.shapes import Findings, whole
 
 SERVICE = """\
 ROSTemplateFormatVersion: '2015-09-01'
@@ -216,3 +218,46 @@ def test_missing_code_names_what_builds_it(blueprint, tmp_path, file, told):
     (problem,) = problems_of(blueprint, text)
 
     assert problem.endswith(f"there is no ./lib/target/code.jar beside the file{told}")
+
+
+def test_parameter_without_a_value_is_the_only_problem(blueprint):
+    """What refers to it is not to blame, wherever its value would have to be looked at."""
+    text = (
+        "ROSTemplateFormatVersion: '2015-09-01'\n"
+        "Parameters: {Topic: {Type: String}, Size: {Type: Number}}\n"
+        "Resources:\n"
+        "  t: {Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: {Ref: Topic}, MaximumMessageSize: {Ref: Size}}}\n"
+        "  q: {Type: 'ALIYUN::MNS::Queue', Properties: {QueueName: {'Fn::Join': ['-', [q, {Ref: Topic}]]}}}\n"
+    )
+
+    assert problems_of(blueprint, text) == [
+        "2:14: Parameters.Topic: needs a value: --parameter Topic=...",
+        "2:37: Parameters.Size: needs a value: --parameter Size=...",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [
+        ("ETL-Data_Processing", "etl-data-processing"),
+        ("shop-template.packaged", "shop-template-packaged"),
+        ("shop", "shop"),
+        ("__", "root"),
+    ],
+)
+def test_stack_that_nobody_named_can_be_a_part_of_any_name(name, stack):
+    """Templates make names of buckets and policies of it."""
+    assert stack_of(name) == stack
+
+
+def test_stack_name_is_the_target_s(tmp_path):
+    """It need not be the name of the deployment."""
+    text = (
+        "ROSTemplateFormatVersion: '2015-09-01'\nResources:\n"
+        "  q: {Type: 'ALIYUN::MNS::Queue', Properties: {QueueName: {Ref: 'ALIYUN::StackName'}}}\n"
+    )
+    target = Target(account="1", region="r", endpoint="http://e", name="The.Deployment", stack="the-deployment")
+
+    found = read(whole(text, Findings()), target, tmp_path, {}, {})
+
+    assert [each.physical for each in found.resources] == ["the-deployment"]

@@ -15,6 +15,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.connections import HttpLimits
 from emulator.http.message import Response
 from emulator.kernel.clock import SystemClock
+from tests.waiting import until
 
 GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -191,8 +192,7 @@ async def test_stopping_closes_idle_connections_and_lets_busy_ones_finish():
         idle, idle_writer = await asyncio.open_connection("127.0.0.1", server.port)
         busy, busy_writer = await asyncio.open_connection("127.0.0.1", server.port)
         busy_writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        while not application.parked:
-            await asyncio.sleep(0.005)
+        await until(lambda: application.parked)
 
         stopping = asyncio.create_task(server.stop(10))
         assert await idle.read() == b""
@@ -216,8 +216,7 @@ async def test_stopping_cuts_what_does_not_finish_in_time():
     async with a_server() as (server, application):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        while not application.parked:
-            await asyncio.sleep(0.005)
+        await until(lambda: application.parked)
 
         await server.stop(0.05)
 
@@ -242,8 +241,7 @@ async def test_the_application_is_told_before_parked_requests_are_waited_for():
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-    while not application.parked:
-        await asyncio.sleep(0.005)
+    await until(lambda: application.parked)
     async with asyncio.timeout(5):
         await server.stop(60)
     answer = await reader.read()
@@ -283,17 +281,14 @@ async def test_a_name_nobody_has_mentioned_is_served_the_second_time(tmp_path):
     """A handshake cannot wait for a certificate, but it causes one to be made."""
     name = "a.b.fcapp.run"
 
-    body = None
+    async def body(server, context):
+        with contextlib.suppress(ssl.SSLError):
+            return (await ask(server.https_port, ssl=context, server_hostname=name))[1]
+
     async with a_tls_server(tmp_path) as (server, context):
         with pytest.raises(ssl.SSLCertVerificationError, match=r"(?i)hostname mismatch"):
             await ask(server.https_port, ssl=context, server_hostname=name)
-        async with asyncio.timeout(20):
-            while body is None:
-                with contextlib.suppress(ssl.SSLError):
-                    _, body = await ask(server.https_port, ssl=context, server_hostname=name)
-                await asyncio.sleep(0.05)
-
-    assert body == b"https 127.0.0.1"
+        assert await until(lambda: body(server, context), 20) == b"https 127.0.0.1"
 
 
 async def test_only_http_1_1_is_offered(tmp_path):
@@ -366,8 +361,7 @@ async def test_stopping_ends_tls_connections_too(tmp_path):
     async with a_tls_server(tmp_path, limits=HttpLimits()) as (server, context):
         waiting = await asyncio.open_connection("127.0.0.1", server.https_port)
         idle = await asyncio.open_connection("127.0.0.1", server.https_port, ssl=context, server_hostname="localhost")
-        while server.open_connections == 0:
-            await asyncio.sleep(0.005)
+        await until(lambda: server.open_connections)
         async with asyncio.timeout(5):
             await server.stop(30)
         ends = [await idle[0].read(), await waiting[0].read()]

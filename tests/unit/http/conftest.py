@@ -111,11 +111,6 @@ class Site:
         self._peers.append(peer)
         return peer
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not condition():
-                await asyncio.sleep(0.002)
-
     async def turns(self, count: int = 20) -> None:
         """Let the loop look at every socket *count* times."""
         for _ in range(count):

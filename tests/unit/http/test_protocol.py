@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from emulator.http.connections import HttpLimits
 from emulator.http.message import Response
+from tests.waiting import until
 
 GET = b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"
 HEAD_OF_POST = b"POST /p HTTP/1.1\r\nHost: a\r\n"
@@ -155,7 +156,7 @@ async def test_pipelined_requests_are_answered_in_order_one_at_a_time(serving, a
         seen = []
 
         for number in range(3):
-            await site.until(lambda: waiting)
+            await until(lambda: waiting)
             await site.turns()
             assert len(application.admitted) == number + 1
             target, respond = waiting.pop()
@@ -177,7 +178,7 @@ async def test_a_long_pipeline_does_not_keep_others_waiting(serving, application
 
         greedy.writer.write(b"".join(GET % number for number in range(1000)))
         modest.writer.write(GET % 5000)
-        await site.until(lambda: len(order) == 1002)
+        await until(lambda: len(order) == 1002)
 
         assert order.index("/5000") < 200
         numbers = [int(target[1:]) for target in order if target not in {"/5000", "/9999"}]
@@ -193,9 +194,9 @@ async def test_input_behind_an_unanswered_request_is_bounded(serving, applicatio
         peer = await site.peer()
         count = 40_000
         peer.writer.write((GET % 0) * count)
-        await site.until(lambda: held)
+        await until(lambda: held)
         [connection] = site.connections._open
-        await site.until(lambda: connection._paused)
+        await until(lambda: connection._paused)
         await site.turns()
 
         buffered = connection._reader.held
@@ -331,10 +332,10 @@ async def test_a_body_cut_short_is_not_served(serving, application):
     async with serving() as site:
         peer = await site.peer()
         await peer.send(HEAD_OF_POST + b"Content-Length: 50\r\n\r\nhello")
-        await site.until(lambda: application.admitted)
+        await until(lambda: application.admitted)
 
         await peer.close()
-        await site.until(lambda: len(site.connections) == 0)
+        await until(lambda: len(site.connections) == 0)
 
         assert application.served == []
 
@@ -442,9 +443,9 @@ async def test_a_client_that_reads_nothing_is_cut_off(serving, application):
         peer = await site.peer()
         peer.writer.transport.pause_reading()
         await peer.send(GET % 1)
-        await site.until(lambda: len(site.connections) == 1)
+        await until(lambda: len(site.connections) == 1)
 
-        await site.until(lambda: len(site.connections) == 0)
+        await until(lambda: len(site.connections) == 0)
 
         assert len(application.served) == 1
 
@@ -478,10 +479,10 @@ async def test_a_call_is_cancelled_when_its_client_goes_away(serving, applicatio
     async with serving() as site:
         peer = await site.peer()
         await peer.send(GET % 1)
-        await site.until(lambda: calls)
+        await until(lambda: calls)
 
         await peer.close()
-        await site.until(lambda: calls[0].cancelled())
+        await until(lambda: calls[0].cancelled())
         responds[0](Response(200, b"late"))
 
         assert len(site.connections) == 0
@@ -495,11 +496,11 @@ async def test_a_client_that_resets_is_noticed_too(serving, application):
     async with serving() as site:
         sock = socket.create_connection(("127.0.0.1", site.port))
         sock.send(GET % 1)
-        await site.until(lambda: calls)
+        await until(lambda: calls)
 
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
-        await site.until(lambda: calls[0].cancelled())
+        await until(lambda: calls[0].cancelled())
 
         assert calls[0].cancelled()
 
@@ -652,7 +653,7 @@ async def test_a_body_that_breaks_its_promise_is_cut(serving, application, caplo
         with contextlib.suppress(ConnectionResetError):
             received = await peer.ended()
             assert not received.endswith(b"abc\r\n")
-        await site.until(lambda: len(site.connections) == 0)
+        await until(lambda: len(site.connections) == 0)
 
         assert "broke off" in caplog.text
 
@@ -701,9 +702,9 @@ async def test_a_source_of_pieces_is_held_back_and_closed_when_the_client_goes(s
         peer = await site.peer()
         peer.writer.transport.pause_reading()
         await peer.send(GET % 1)
-        await site.until(lambda: produced)
+        await until(lambda: produced)
         [connection] = site.connections._open
-        await site.until(lambda: not connection._sender.writable)
+        await until(lambda: not connection._sender.writable)
         count = len(produced)
         await site.turns()
 
@@ -733,9 +734,9 @@ async def test_pipelined_answers_wait_for_a_client_that_reads_late(serving, appl
         peer = await site.peer()
         peer.writer.transport.pause_reading()
         peer.writer.write(b"".join(GET % number for number in range(200)))
-        await site.until(lambda: application.served)
+        await until(lambda: application.served)
         [connection] = site.connections._open
-        await site.until(lambda: not connection._sender.writable)
+        await until(lambda: not connection._sender.writable)
         await site.turns()
         served = len(application.served)
         peer.writer.transport.resume_reading()
@@ -758,7 +759,7 @@ async def test_a_refused_client_that_never_stops_sending_is_cut_off(serving, app
             while True:
                 await peer.send(b"x" * 100_000)
 
-        await site.until(lambda: len(site.connections) == 0)
+        await until(lambda: len(site.connections) == 0)
         assert application.served == []
 
 
@@ -769,7 +770,7 @@ async def test_a_refused_client_that_stays_silent_is_let_go(serving, application
         await peer.send(b"garbage\r\n\r\n")
 
         assert (await peer.answer()).status == 400
-        await site.until(lambda: len(site.connections) == 0)
+        await until(lambda: len(site.connections) == 0)
 
 
 # Fuzzing.

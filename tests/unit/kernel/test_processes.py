@@ -15,13 +15,9 @@ async def _started(code: str) -> asyncio.subprocess.Process:
 
 async def test_a_running_process_is_killed() -> None:
     """It does not end by itself."""
-
-    async def run() -> int:
-        process = await _started("import time; time.sleep(60)")
-        kill(process)
-        return await process.wait()
-
-    assert (await run()) != 0
+    process = await _started("import time; time.sleep(60)")
+    kill(process)
+    assert await process.wait() != 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="waits for the exit as POSIX has it")
@@ -44,14 +40,9 @@ async def test_one_that_has_just_ended_keeps_its_exit_status(caplog: pytest.LogC
 
 async def test_killing_twice_does_nothing() -> None:
     """The second call finds the end known."""
+    process = await _started("import time; time.sleep(60)")
+    kill(process)
+    status = await process.wait()
+    kill(process)
 
-    async def run() -> tuple[int, int | None]:
-        process = await _started("import time; time.sleep(60)")
-        kill(process)
-        status = await process.wait()
-        kill(process)
-        return status, process.returncode
-
-    first, second = await run()
-
-    assert first == second
+    assert process.returncode == status

@@ -85,18 +85,14 @@ def test_a_timer_may_set_the_next_one_while_time_advances(timers):
 
 async def test_loop_timers_wake_the_loop():
     """With a running loop the earliest timer fires by itself, past instants at once."""
-
-    async def scenario():
-        clock = SystemClock()
-        timers = LoopTimers(clock, asyncio.get_running_loop())
-        fired = asyncio.Queue()
-        timers.call_at(Millis(clock.now() + 20), "soon", lambda: fired.put_nowait("soon"))
-        timers.call_at(Millis(clock.now() - 5), "past", lambda: fired.put_nowait("past"))
-        order = [await asyncio.wait_for(fired.get(), 5), await asyncio.wait_for(fired.get(), 5)]
-        timers.close()
-        return order
-
-    assert (await scenario()) == ["past", "soon"]
+    clock = SystemClock()
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    fired = asyncio.Queue()
+    timers.call_at(Millis(clock.now() + 20), "soon", lambda: fired.put_nowait("soon"))
+    timers.call_at(Millis(clock.now() - 5), "past", lambda: fired.put_nowait("past"))
+    order = [await asyncio.wait_for(fired.get(), 5), await asyncio.wait_for(fired.get(), 5)]
+    timers.close()
+    assert order == ["past", "soon"]
 
 
 @given(

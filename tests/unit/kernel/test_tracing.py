@@ -21,40 +21,29 @@ async def test_a_task_inherits_the_trace_and_keeps_its_own():
         await asyncio.sleep(0)
         return trace()
 
-    async def scenario():
-        return await asyncio.gather(served("a"), served("b")), trace()
-
-    assert (await scenario()) == (["a", "b"], "")
+    assert (await asyncio.gather(served("a"), served("b")), trace()) == (["a", "b"], "")
 
 
 async def test_what_a_commit_releases_is_on_nobodys_account():
     """The commit of a tick serves every request of it, whichever wrote first."""
-
-    async def scenario():
-        database, seen = Database(None), []
-        begin("first writer")
-        database.write("CREATE TABLE t (n)")
-        database.after_commit(lambda failure: seen.append(trace()))
-        await database.committed()
-        database.close()
-        return seen
-
-    assert (await scenario()) == [""]
+    database, seen = Database(None), []
+    begin("first writer")
+    database.write("CREATE TABLE t (n)")
+    database.after_commit(lambda failure: seen.append(trace()))
+    await database.committed()
+    database.close()
+    assert seen == [""]
 
 
 async def test_timers_are_on_nobodys_account():
     """All timers share one wake-up of the loop, armed by whoever came last."""
-
-    async def scenario():
-        clock, seen = SystemClock(), asyncio.get_running_loop().create_future()
-        timers = LoopTimers(clock, asyncio.get_running_loop())
-        begin("who armed it")
-        timers.call_at(clock.now(), "key", lambda: seen.set_result(trace()))
-        found = await seen
-        timers.close()
-        return found
-
-    assert (await scenario()) == ""
+    clock, seen = SystemClock(), asyncio.get_running_loop().create_future()
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    begin("who armed it")
+    timers.call_at(clock.now(), "key", lambda: seen.set_result(trace()))
+    found = await seen
+    timers.close()
+    assert found == ""
 
 
 def test_a_line_says_by_name_what_it_was_given_in_a_mapping():

@@ -38,14 +38,11 @@ async def test_message_sent_after_the_call_stays(mns):
     mns.create()
     send(mns, 450)
 
-    async def purge():
-        purging = asyncio.ensure_future(mns.service.purge(mns.tenant, "q"))
-        await asyncio.sleep(0)
-        mns.advance(1)
-        send(mns, 2)
-        return await purging
-
-    assert (await purge()) == 450
+    purging = asyncio.ensure_future(mns.service.purge(mns.tenant, "q"))
+    await asyncio.sleep(0)
+    mns.advance(1)
+    send(mns, 2)
+    assert await purging == 450
     assert counters(mns) == (2, 0, 0)
 
 

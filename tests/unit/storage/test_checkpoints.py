@@ -1,27 +1,14 @@
 """Checkpoints beside the loop: everything gets into the file, the log stays bounded, SQLite takes over at the end."""
 
-import asyncio
 import sqlite3
 import threading
-import time
 
 import pytest
 
 from emulator.storage import maintenance as checkpoints
 from emulator.storage.database import Database
 from emulator.storage.maintenance import Checkpoints
-
-LIMIT_S = 20
-
-
-async def reached(condition):
-    """Give other threads time until *condition* holds; tell whether it came to that."""
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(0.005)
-    return True
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -43,43 +30,35 @@ def rows_without_the_log(path, tmp_path):
 
 async def test_committed_rows_get_into_the_file_while_it_is_open(path, tmp_path):
     """The thread copies what was committed, without anything else being called."""
+    database = Database(path)
+    beside = Checkpoints(database, path, interval_s=0.01)
+    beside.start()
+    database.write("INSERT INTO t VALUES (1, 'x')")
+    await database.committed()
+    await until(lambda: beside.done > 0)
+    found = rows_without_the_log(path, tmp_path)
+    beside.close()
+    database.close()
 
-    async def scenario():
-        database = Database(path)
-        beside = Checkpoints(database, path, interval_s=0.01)
-        beside.start()
-        database.write("INSERT INTO t VALUES (1, 'x')")
-        await database.committed()
-        copied = await reached(lambda: beside.done > 0)
-        found = rows_without_the_log(path, tmp_path)
-        beside.close()
-        database.close()
-        return copied, found
-
-    assert (await scenario()) == (True, 1)
+    assert found == 1
 
 
 async def test_no_checkpoint_begins_without_a_commit_since_the_last_one(path, monkeypatch):
     """An idle emulator copies nothing, and never right after a complete copy."""
+    database = Database(path)
+    beside = Checkpoints(database, path, interval_s=0.001)
+    beside.start()
+    database.write("INSERT INTO t VALUES (1, 'x')")
+    await database.committed()
+    await until(lambda: beside.done > 0)
+    for _ in range(20):  # the thread is woken, and finds that no transaction has been committed
+        beside._written.set()
+        await until(lambda: not beside._written.is_set())
+    done = beside.done
+    beside.close()
+    database.close()
 
-    async def scenario():
-        database = Database(path)
-        beside = Checkpoints(database, path, interval_s=0.001)
-        beside.start()
-        database.write("INSERT INTO t VALUES (1, 'x')")
-        await database.committed()
-        await reached(lambda: beside.done > 0)
-        for _ in range(20):  # the thread is woken, and finds that no transaction has been committed
-            beside._written.set()
-            await reached(lambda: not beside._written.is_set())
-        woken = beside.done
-        beside.close()
-        database.close()
-        return woken, database.commits
-
-    done, commits = await scenario()
-
-    assert commits == 1
+    assert database.commits == 1
     assert done == 1
 
 
@@ -88,23 +67,20 @@ async def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch
     monkeypatch.setattr(checkpoints, "LONGEST_LOG", 50)
     log = path.with_name("state.db-wal")
 
-    async def scenario():
-        database = Database(path)
-        database._connection.execute("PRAGMA journal_size_limit=100000")
-        beside = Checkpoints(database, path, interval_s=0.001)
-        beside.start()
-        largest = after = 0
-        for number in range(4000):
-            database.write("INSERT INTO t VALUES (?, ?)", (number, "x" * 3000))
-            await database.committed()
-            if number == 3000:
-                largest = beside.done
-        after = log.stat().st_size
-        beside.close()
-        database.close()
-        return largest, after
-
-    done, size = await scenario()
+    database = Database(path)
+    database._connection.execute("PRAGMA journal_size_limit=100000")
+    beside = Checkpoints(database, path, interval_s=0.001)
+    beside.start()
+    largest = after = 0
+    for number in range(4000):
+        database.write("INSERT INTO t VALUES (?, ?)", (number, "x" * 3000))
+        await database.committed()
+        if number == 3000:
+            largest = beside.done
+    after = log.stat().st_size
+    beside.close()
+    database.close()
+    done, size = largest, after
 
     assert done > 0
     assert size < 4000 * 2 * 4096 / 2  # each commit appends two pages or more
@@ -112,28 +88,24 @@ async def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch
 
 async def test_two_databases_in_one_process_do_not_meet(tmp_path):
     """Each emulator has a thread and a log of its own, and ending one leaves the other."""
+    pairs = []
+    for name in ("a.db", "b.db"):
+        database = Database(tmp_path / name)
+        database.write("CREATE TABLE t (n INTEGER)")
+        beside = Checkpoints(database, tmp_path / name, interval_s=0.005)
+        beside.start()
+        pairs.append((database, beside))
+    await pairs[0][0].committed()
+    pairs[0][1].close()
+    pairs[0][0].close()
+    database, beside = pairs[1]
+    before = beside.done
+    database.write("INSERT INTO t VALUES (1)")
+    await database.committed()
+    await until(lambda: beside.done > before)
+    beside.close()
+    database.close()
 
-    async def scenario():
-        pairs = []
-        for name in ("a.db", "b.db"):
-            database = Database(tmp_path / name)
-            database.write("CREATE TABLE t (n INTEGER)")
-            beside = Checkpoints(database, tmp_path / name, interval_s=0.005)
-            beside.start()
-            pairs.append((database, beside))
-        await pairs[0][0].committed()
-        pairs[0][1].close()
-        pairs[0][0].close()
-        database, beside = pairs[1]
-        before = beside.done
-        database.write("INSERT INTO t VALUES (1)")
-        await database.committed()
-        went_on = await reached(lambda: beside.done > before)
-        beside.close()
-        database.close()
-        return went_on
-
-    assert await scenario()
     assert not (tmp_path / "b.db-wal").exists()
 
 
@@ -176,7 +148,7 @@ def test_an_end_that_comes_while_the_thread_wakes_is_not_missed(path):
     beside.start()
     beside._written.set()
 
-    beside._thread.join(LIMIT_S)
+    beside._thread.join(20)
 
     assert not beside._thread.is_alive()
     beside.close()

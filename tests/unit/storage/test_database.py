@@ -24,19 +24,14 @@ def rows_on_disk(path):
 
 async def test_writes_of_one_tick_are_one_commit_and_effects_wait_for_it(path):
     """What waits in after_commit runs once, when another connection can see the rows."""
-
-    async def scenario():
-        database = Database(path)
-        seen = []
-        database.write("INSERT INTO t VALUES (1)")
-        database.after_commit(lambda error: seen.append((error, rows_on_disk(path))))
-        database.write("INSERT INTO t VALUES (2)")
-        before = (list(seen), rows_on_disk(path))
-        await database.committed()
-        database.close()
-        return before, seen
-
-    before, seen = await scenario()
+    database = Database(path)
+    seen = []
+    database.write("INSERT INTO t VALUES (1)")
+    database.after_commit(lambda error: seen.append((error, rows_on_disk(path))))
+    database.write("INSERT INTO t VALUES (2)")
+    before = (list(seen), rows_on_disk(path))
+    await database.committed()
+    database.close()
 
     assert before == ([], [])
     assert seen == [(None, [1, 2])]
@@ -55,17 +50,13 @@ def test_without_a_pending_write_nothing_waits(path):
 
 async def test_a_failing_statement_leaves_the_others_of_the_tick(path):
     """One refused operation does not take down its neighbours."""
-
-    async def scenario():
-        database = Database(path)
+    database = Database(path)
+    database.write("INSERT INTO t VALUES (1)")
+    with pytest.raises(sqlite3.IntegrityError):
         database.write("INSERT INTO t VALUES (1)")
-        with pytest.raises(sqlite3.IntegrityError):
-            database.write("INSERT INTO t VALUES (1)")
-        database.write("INSERT INTO t VALUES (2)")
-        await database.committed()
-        database.close()
-
-    (await scenario())
+    database.write("INSERT INTO t VALUES (2)")
+    await database.committed()
+    database.close()
 
     assert rows_on_disk(path) == [1, 2]
 
@@ -86,23 +77,18 @@ def test_a_unit_happens_whole_or_not_at_all(path):
 
 async def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):
     """Nothing is acknowledged that is not on disk, and memory is told to forget."""
-
-    async def scenario():
-        database = Database(path)
-        forgotten, told = [], []
-        database.on_rollback(lambda: forgotten.append(True))
-        database.write("CREATE TABLE child (n INTEGER REFERENCES t(n) DEFERRABLE INITIALLY DEFERRED)")
-        database.commit()
-        database.write("INSERT INTO child VALUES (99)")  # violated only at commit
-        database.after_commit(told.append)
-        with pytest.raises(CommitFailed):
-            await database.committed()
-        database.write("INSERT INTO t VALUES (5)")
+    database = Database(path)
+    forgotten, told = [], []
+    database.on_rollback(lambda: forgotten.append(True))
+    database.write("CREATE TABLE child (n INTEGER REFERENCES t(n) DEFERRABLE INITIALLY DEFERRED)")
+    database.commit()
+    database.write("INSERT INTO child VALUES (99)")  # violated only at commit
+    database.after_commit(told.append)
+    with pytest.raises(CommitFailed):
         await database.committed()
-        database.close()
-        return forgotten, told
-
-    forgotten, told = await scenario()
+    database.write("INSERT INTO t VALUES (5)")
+    await database.committed()
+    database.close()
 
     assert forgotten == [True]
     assert isinstance(told[0], CommitFailed)
@@ -120,29 +106,24 @@ def test_a_file_that_is_no_database_is_named_damaged(tmp_path):
 
 async def test_a_full_disk_loses_the_whole_tick_and_says_so(path):
     """SQLite undoes the transaction; what is written after that must not be committed on its own."""
-
-    async def scenario():
-        database = Database(path)
-        database.write("CREATE TABLE large (content BLOB)")
+    database = Database(path)
+    database.write("CREATE TABLE large (content BLOB)")
+    await database.committed()
+    pages = database.read("PRAGMA page_count").fetchone()[0]
+    database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
+    seen, forgotten = [], []
+    database.on_rollback(lambda: forgotten.append(True))
+    database.write("INSERT INTO t VALUES (1)")
+    with pytest.raises(sqlite3.OperationalError), database.unit():
+        database.write("INSERT INTO large VALUES (zeroblob(100000))")
+    database.write("INSERT INTO t VALUES (2)")
+    database.after_commit(seen.append)
+    with pytest.raises(CommitFailed):
         await database.committed()
-        pages = database.read("PRAGMA page_count").fetchone()[0]
-        database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
-        seen, forgotten = [], []
-        database.on_rollback(lambda: forgotten.append(True))
-        database.write("INSERT INTO t VALUES (1)")
-        with pytest.raises(sqlite3.OperationalError), database.unit():
-            database.write("INSERT INTO large VALUES (zeroblob(100000))")
-        database.write("INSERT INTO t VALUES (2)")
-        database.after_commit(seen.append)
-        with pytest.raises(CommitFailed):
-            await database.committed()
-        after_loss = rows_on_disk(path)
-        database.write("INSERT INTO t VALUES (3)")
-        await database.committed()
-        database.close()
-        return seen, forgotten, after_loss
-
-    seen, forgotten, after_loss = await scenario()
+    after_loss = rows_on_disk(path)
+    database.write("INSERT INTO t VALUES (3)")
+    await database.committed()
+    database.close()
 
     assert isinstance(seen[0], CommitFailed)
     assert forgotten == [True]

@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from emulator.storage.folder import FolderInUse, StateFolder, write_private
+from emulator.storage.folder import FolderInUse, StateFolder
+from emulator.storage.private_file import write_private
 
 
 def test_a_second_process_on_the_folder_is_refused_with_the_first_ones_number(tmp_path):

@@ -109,19 +109,15 @@ def test_a_rewrite_does_not_happen_twice(tmp_path):
 
 async def test_giving_back_is_part_of_the_transaction_of_its_moment(tmp_path):
     """It is committed with the other writes of the tick, not by itself."""
-
-    async def scenario():
-        database = Database(tmp_path / "state.db")
-        fill(database)
-        database.write("DELETE FROM t")
-        await database.committed()
-        commits = database.commits
-        database.write("INSERT INTO t VALUES (1, 'x')")
-        database.give_back(50)
-        open_before = database.dirty
-        await database.committed()
-        done = database.commits - commits
-        database.close()
-        return open_before, done
-
-    assert (await scenario()) == (True, 1)
+    database = Database(tmp_path / "state.db")
+    fill(database)
+    database.write("DELETE FROM t")
+    await database.committed()
+    commits = database.commits
+    database.write("INSERT INTO t VALUES (1, 'x')")
+    database.give_back(50)
+    open_before = database.dirty
+    await database.committed()
+    done = database.commits - commits
+    database.close()
+    assert (open_before, done) == (True, 1)

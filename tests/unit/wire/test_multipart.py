@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.wire.multipart import MalformedForm, is_form, read_form
+from emulator.http.message import Headers, Request
+from emulator.wire.multipart import MalformedForm, form_of, is_form, read_form
 
 TYPE = "multipart/form-data; boundary=xyz"
 
@@ -79,3 +80,16 @@ def test_any_bytes_are_read_or_refused(body):
         fields = []
 
     assert all(field.content in body for field in fields)
+
+
+def test_a_form_is_read_once():
+    """Authentication, routing and the operation share the fields, or the refusal."""
+    whole, broken = (
+        Request("POST", "/", Headers([("Content-Type", TYPE)]), body) for body in (form(("a", None, b"1")), b"")
+    )
+
+    assert form_of(whole) is form_of(whole)
+    for _ in range(2):
+        with pytest.raises(MalformedForm) as caught:
+            form_of(broken)
+        assert caught.value is broken.fields

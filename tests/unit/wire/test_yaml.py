@@ -118,6 +118,9 @@ def test_each_part_knows_its_place():
         ("v: !If [c, 1, 2]", {"v": {"Fn::If": ["c", 1, 2]}}),
         ("x: &a {p: 1}\nv: {<<: *a, q: 2}", {"x": {"p": 1}, "v": {"q": 2, "p": 1}}),
         ("", None),
+        ("v: !!int '5'", {"v": 5}),
+        ('{\n\t"v": }', {"v": None}),
+        ("v: !!timestamp 2015-09-01", {"v": "2015-09-01"}),
     ],
 )
 def test_values_are_read_as_files_mean_them(text, value):
@@ -135,6 +138,8 @@ def test_values_are_read_as_files_mean_them(text, value):
         ("\n\n? [a]\n: 1", 3),
         ("a: 1\n<<: 3", 2),
         ("a: \x07", 1),
+        ("a: 1\nb: !<foo> x", 2),
+        ("a: !!timestamp [1]", 1),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(text, line):

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.waiting import until
+
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100}\n"
 FLOW = {"Name": "f", "Definition": ONE_PASS, "Description": "", "Type": "FDL"}
@@ -14,7 +16,6 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 async def test_a_created_flow_is_described_as_it_was_given(workflow):
     """Verbatim texts, empty members present, the vendor's time format."""
-
     async with workflow() as bench:
         created = await bench.call(
             "CreateFlow",
@@ -43,7 +44,6 @@ async def test_a_created_flow_is_described_as_it_was_given(workflow):
 
 async def test_an_update_changes_what_it_names(workflow):
     """Absent parameters keep their values; the reply has the storage location and no execution mode."""
-
     async with workflow() as bench:
         await bench.call("CreateFlow", **{**FLOW, "Description": "old", "RoleArn": "r"})
         await bench.advance(2)
@@ -134,7 +134,6 @@ async def test_an_update_changes_what_it_names(workflow):
 )  # fmt: skip
 async def test_a_bad_request_has_its_documented_error(workflow, action, parameters, status, code, message):
     """Code, status and text of the reference; nothing changes."""
-
     async with workflow() as bench:
         await bench.call("CreateFlow", **{**FLOW, "Name": "there"})
         await bench.call("CreateFlow", **{**FLOW, "Name": "express", "ExecutionMode": "Express"})
@@ -175,20 +174,18 @@ async def test_a_long_definition_is_parsed_beside_the_loop(workflow, tmp_path):
         await bench.start()
 
         bench.clock.move_to(bench.clock.now() + 20_000)
-        for _ in range(200):
-            await asyncio.sleep(0.005)
-            await bench.advance(0.02)
-            described = await bench.describe()
-            if described["Status"] == "Succeeded":
-                break
 
-        assert described["Status"] == "Succeeded"
+        async def has_succeeded():
+            await bench.advance(0.02)
+            return (await bench.describe())["Status"] == "Succeeded"
+
+        await until(has_succeeded)
+
         assert len((await bench.call("GetExecutionHistory", FlowName="f", ExecutionName="e"))["Events"]) == 60
 
 
 async def test_another_version_of_the_api_is_refused(workflow):
     """APIVersionNotSupported."""
-
     async with workflow() as bench:
         reply = await bench.send([("Action", "ListFlows"), ("Version", "2020-01-01")], [])
 
@@ -197,7 +194,6 @@ async def test_another_version_of_the_api_is_refused(workflow):
 
 async def test_parameters_are_taken_from_query_and_form_alike(workflow):
     """Some clients put everything into the query, some the token only."""
-
     async with workflow() as bench:
         await bench.send([("Action", "CreateFlow"), ("Name", "f"), ("Type", "FDL")],
                          [("Definition", ONE_PASS), ("Description", "")])  # fmt: skip
@@ -209,7 +205,6 @@ async def test_parameters_are_taken_from_query_and_form_alike(workflow):
 
 async def test_a_request_may_name_its_own_id(workflow):
     """In answers and in errors."""
-
     async with workflow() as bench:
         good = await bench.call("ListFlows", RequestId="mine")
         bad = await bench.call("DescribeFlow", RequestId="mine", Name="x")
@@ -219,7 +214,6 @@ async def test_a_request_may_name_its_own_id(workflow):
 
 async def test_a_request_over_the_limit_is_entity_too_large(workflow):
     """400, not 413."""
-
     async with workflow() as bench:
         error = bench.front.too_large(bench.front.max_body)
 
@@ -233,7 +227,6 @@ async def test_a_request_over_the_limit_is_entity_too_large(workflow):
 
 async def test_flows_are_listed_by_name_in_pages(workflow):
     """NextToken is the next flow's name and absent at the end."""
-
     async with workflow() as bench:
         for name in ("b", "C", "a", "d"):
             await bench.flow(ONE_PASS, name)
@@ -249,7 +242,6 @@ async def test_flows_are_listed_by_name_in_pages(workflow):
 
 async def test_executions_are_listed_newest_first_and_filtered(workflow):
     """By status, start time (begin inclusive, end exclusive) and prefix of the name."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         for name in ("a1", "a2", "b1", "b2"):
@@ -280,7 +272,6 @@ async def test_executions_are_listed_newest_first_and_filtered(workflow):
 
 async def test_history_pages_by_event_id(workflow):
     """The token is the id to go on with."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.begin()
@@ -304,7 +295,6 @@ async def test_history_pages_by_event_id(workflow):
 
 async def test_regions(workflow):
     """The region of the request is the one there is."""
-
     async with workflow() as bench:
         reply = await bench.call("DescribeRegions", AcceptLanguage="en-US")
 
@@ -328,7 +318,6 @@ steps:
 
 async def test_a_reported_failure_is_the_tasks_error(workflow):
     """Verbatim, with its cause; the reply names the event."""
-
     async with workflow() as bench:
         await bench.flow(CALLBACK)
         await bench.begin()
@@ -349,7 +338,6 @@ async def test_a_reported_failure_is_the_tasks_error(workflow):
 
 async def test_a_token_whose_plus_signs_became_blanks_is_still_read(workflow):
     """A client that forgets to escape the token in the query."""
-
     async with workflow() as bench:
         await bench.flow(CALLBACK)
         await bench.begin()
@@ -389,7 +377,6 @@ async def test_a_token_that_was_tampered_with_is_refused(workflow, change):
 
 async def test_reports_after_the_end_say_so(workflow):
     """After a stop, too."""
-
     async with workflow() as bench:
         await bench.flow(CALLBACK)
         await bench.begin()
@@ -435,7 +422,6 @@ type: flow
 steps:
   - {{type: task, name: t, resourceArn: 'acs:mns:::/queues/q/messages', serviceParams: {parameters}}}
 """
-
     async with workflow() as bench:
         await bench.flow(definition)
         await bench.begin({"big": 17, "text": "soon"})
@@ -455,7 +441,6 @@ steps:
     resourceArn: acs:mns:::/topics/q/messages
     serviceParams: {MessageBody: $.text, MessageTag: $.tag, MessageAttributes: $.attributes}
 """
-
     async with workflow() as bench:
         await bench.flow(definition)
         await bench.begin({"text": "plain", "tag": "t", "attributes": {"b": 1, "a": 2}})

@@ -105,7 +105,6 @@ def operation(event):
 
 async def test_polling_succeeds_when_the_job_is_done(workflow):
     """Three waits of ten seconds for a job of twenty; ids as the tutorial's events count."""
-
     async with workflow() as bench:
         polling_functions(bench)
         await bench.flow(POLLING)
@@ -137,7 +136,6 @@ async def test_polling_succeeds_when_the_job_is_done(workflow):
 
 async def test_polling_two_polls_has_forty_one_events(workflow):
     """The history of a job that is done at the second query."""
-
     async with workflow() as bench:
         polling_functions(bench)
         await bench.flow(POLLING)
@@ -153,7 +151,6 @@ async def test_polling_two_polls_has_forty_one_events(workflow):
 
 async def test_polling_without_delay_leaves_the_key_out_and_fails_in_the_end(workflow):
     """The function tests whether the key is there; after more than three tries the flow fails."""
-
     async with workflow() as bench:
         polling_functions(bench)
         await bench.flow(POLLING)
@@ -169,7 +166,6 @@ async def test_polling_without_delay_leaves_the_key_out_and_fails_in_the_end(wor
 
 async def test_polling_goes_on_after_a_restart(workflow, tmp_path):
     """The wait keeps its instant; nothing is done twice."""
-
     async with workflow(tmp_path / "state.db") as bench:
         polling_functions(bench)
         await bench.flow(POLLING)
@@ -191,7 +187,6 @@ async def test_polling_goes_on_after_a_restart(workflow, tmp_path):
 
 async def test_transaction_is_compensated_step_by_step(workflow):
     """Four attempts with 1, 2 and 4 seconds between, then the jump, with the detail the guide prints."""
-
     async with workflow() as bench:
         bench.functions.on("Operation", operation)
         await bench.flow(TRANSACTION)
@@ -229,7 +224,6 @@ async def test_transaction_is_compensated_step_by_step(workflow):
 
 async def test_transaction_with_text_instead_of_false_goes_through(workflow):
     """The function fails on the JSON boolean only; texts are not put right."""
-
     async with workflow() as bench:
         bench.functions.on("Operation", operation)
         await bench.flow(TRANSACTION)
@@ -242,7 +236,6 @@ async def test_transaction_with_text_instead_of_false_goes_through(workflow):
 
 async def test_transaction_flight_failure_skips_its_own_cancellation(workflow):
     """The absent transaction id of the flight is left out of the input of the train's cancellation."""
-
     async with workflow() as bench:
         bench.functions.on("Operation", operation)
         await bench.flow(TRANSACTION)
@@ -270,7 +263,6 @@ steps:
     serviceParams:
       MessageBody: $
 """
-
     async with workflow() as bench:
         await bench.flow(definition)
         await bench.begin({"messageBody": "hello"})
@@ -304,7 +296,6 @@ steps:
       - {target: key, source: value}
     serviceParams: {MessageBody: $, Priority: 1}
 """
-
     async with workflow() as bench:
         await bench.flow(definition)
         await bench.begin()
@@ -334,7 +325,6 @@ steps:
     inputMappings: [{target: taskToken, source: $context.task.token}]
     outputMappings: [{target: s, source: $local.status}]
 """
-
     async with workflow() as bench:
         bench.functions.on("echo", lambda event: event)
         await bench.flow(definition)

@@ -1,4 +1,4 @@
-"""Queued calls, orders for them, what is configured for them, and what follows an attempt: the end, or another one.
+"""Queued calls, what is configured for them, and what follows an attempt: the end, or another one.
 
 A function that fails is tried again as often as its configuration says, after 1 s, 2 s, 4 s ...; a platform that could
 not run it is tried again with doubling delays from 0.5 s on for five hours. Both end when the event's age is over.
@@ -8,12 +8,13 @@ the whole of it, and the delay between retries of a failing function, are assume
 """
 
 import json
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.kernel.frozen import field, frozen
+from emulator.kernel.frozen import frozen
 from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
@@ -178,29 +179,6 @@ class TaskQuery:
     newest_first: bool = True
 
 
-@frozen
-class Order:
-    """A call to queue.
-
-    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
-    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
-    ``http`` the call serves an HTTP request, whose body is the event.
-    """
-
-    service: str
-    function: str
-    qualifier: str | None
-    event: bytes
-    request_id: str
-    now: Millis
-    task_mode: bool | None = None
-    task_id: str = ""
-    key: str = ""
-    tracing: Mapping[str, str] = field(default_factory=dict)
-    http: HttpCall | None = None
-    origin: Origin = "async"
-
-
 class Accepted(NamedTuple):
     """A call that is queued once the transaction is committed; ``task_id`` is empty outside task mode."""
 
@@ -223,6 +201,22 @@ class Attempt:
     retryable: bool = False
     gone: bool = False
     instance_id: str = ""
+
+
+_TASK_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def check_task_id(task_id: str) -> str:
+    """Check the id that a caller has chosen for a task.
+
+    Raises: InvalidArgument.
+    """
+    if len(task_id) > limits.ASYNC_ID_LENGTH or not _TASK_ID.fullmatch(task_id):
+        raise InvalidArgument(
+            f"async invocation id '{task_id[:200]}' is invalid: it must have 1 to {limits.ASYNC_ID_LENGTH} letters, "
+            "digits, '_' and '-' and must start with a letter or '_'"
+        )
+    return task_id
 
 
 class Verdict(NamedTuple):

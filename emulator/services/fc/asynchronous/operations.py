@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
+from emulator.kernel.paging import cut
 from emulator.services.fc.asynchronous.model import (
     CONFIG_2,
     CONFIG_3,
     FINAL,
     AsyncCall,
+    AsyncConfig,
     Status,
     StoredConfig,
     TaskEvent,
@@ -38,13 +41,13 @@ from emulator.services.fc.codec import (
     query,
     ref_of,
     service_of,
+    times_of,
     truth,
     whole_number,
 )
-from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.service import FunctionCompute
-from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -59,12 +62,21 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
-    lane = stored.lane
-    times = {"createdTime": iso_seconds(stored.created_at), "lastModifiedTime": iso_seconds(stored.modified_at)}
+    lane, times = stored.lane, times_of(stored.created_at, stored.modified_at)
     said = write(_CONFIG_FIELDS[generation], stored.config)
     if generation == "3.0":
-        return {"functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier), **times, **said}
-    return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
+        return {
+            "functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier),
+            **times,
+            **said,
+        }
+    return {
+        "service": lane.service,
+        "function": lane.function,
+        "qualifier": lane.qualifier,
+        **times,
+        **said,
+    }
 
 
 @operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -72,11 +84,19 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Configure asynchronous calls; what the body leaves out stays.
 
+    The next attempt of calls that wait already goes by it; only whether a call is a task is settled at its start.
+
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, PutFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
-    stored = fc.async_configs.put(ref_of(call), values, call.now)
+    ref = ref_of(call)
+    fc.resolver.function(*ref)
+    old = fc.async_store.config(ref) or StoredConfig(
+        lane=ref, config=AsyncConfig(), created_at=call.now, modified_at=call.now
+    )
+    stored = replace(old, config=replace(old.config, **values), modified_at=call.now)
+    fc.async_store.put_config(stored)
     return json_answer(render_config(stored, _generation(call)))
 
 
@@ -88,8 +108,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
     Source: API reference, GetFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    stored = fc.async_configs.get(ref_of(call))
-    return json_answer(render_config(stored, _generation(call)))
+    return json_answer(render_config(_stored(fc, call), _generation(call)))
 
 
 @operation("DeleteFunctionAsyncInvokeConfig", f"DELETE {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -100,8 +119,18 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
     Source: API reference, DeleteFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    fc.async_configs.delete(ref_of(call))
+    fc.async_store.delete_configs(*_stored(fc, call).lane)
     return no_content()
+
+
+def _stored(fc: FunctionCompute, call: OperationRequest) -> StoredConfig:
+    """Return the configuration of exactly the qualifier that the call names."""
+    ref = ref_of(call)
+    fc.resolver.function(*ref)
+    stored = fc.async_store.config(ref)
+    if stored is None:
+        raise FcError("AsyncConfigNotExists", function=ref.function, qualifier=ref.qualifier)
+    return stored
 
 
 @operation("ListFunctionAsyncInvokeConfigs", f"GET {OF_SERVICE}/async-invoke-configs", api=WITH_SERVICES)
@@ -116,8 +145,13 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     generation = _generation(call)
     token = query(call, "nextToken")
     marker = page_marker(call) if generation == "3.0" else token and f"{function}/{token}"
-    page = fc.async_configs.page(call.tenant, service_of(call), function, marker, page_size(call))
-    rows = [render_config(stored, _generation(call)) for stored in page.items]
+    service, limit = service_of(call), page_size(call)
+    if function is not None:
+        fc.resolver.function(call.tenant, service, function)
+    first, _, second = marker.partition("/")
+    stored = fc.async_store.configs(call.tenant, service, function, (first, second), limit)
+    page = cut(stored, limit, lambda row: f"{row.lane.function}/{row.lane.qualifier}")
+    rows = [render_config(row, generation) for row in page.items]
     if generation == "3.0":
         return page_answer("configs", rows, page.next_marker)
     # The one list of 2.0 with an empty token at its end; its tokens are qualifiers, and it is null rather than empty.
@@ -223,9 +257,12 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
         end=_timestamp(call, "startedTimeEnd"),
         newest_first=order == "desc",
     )
-    page = fc.tasks.page(call.tenant, *function_of(call), wanted)
+    service, function = function_of(call)
+    fc.resolver.function(call.tenant, service, function)
+    tasks = fc.async_store.tasks(call.tenant, service, function, wanted)
+    page = cut(tasks, wanted.limit, lambda task: str(task.seq))
     payload = truth(query(call, "includePayload"))
-    rows = [render_task(task, fc.tasks.events(task), payload=payload) for task in page.items]
+    rows = [render_task(task, fc.async_store.events(task), payload=payload) for task in page.items]
     return page_answer(names["list"], rows, page.next_marker)
 
 
@@ -237,21 +274,31 @@ def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
     Source: API reference, GetStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    task = fc.tasks.get(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
+    task = _task(fc, call)
     payload = truth(query(call, "includePayload") or "true")
-    return json_answer(render_task(task, fc.tasks.events(task), payload=payload))
+    return json_answer(render_task(task, fc.async_store.events(task), payload=payload))
 
 
 @operation("StopStatefulAsyncInvocation", f"PUT {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
 @operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
 def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """End a task.
+    """End a task that waits or runs; one that has ended stays as it is.
 
     Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
     Source: API reference, StopStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    fc.tasks.stop(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
+    fc.async_queue.stop(_task(fc, call))
     return no_content()
+
+
+def _task(fc: FunctionCompute, call: OperationRequest) -> AsyncCall:
+    """Return the task that the call names; with a qualifier only when it was called through that."""
+    service, function = function_of(call)
+    fc.resolver.function(call.tenant, service, function)
+    task = fc.async_store.task(call.tenant, service, function, call.path["task"])
+    if task is None or (qualifier_of(call) or task.lane.qualifier) != task.lane.qualifier:
+        raise FcError("StatefulAsyncInvocationNotFound", task=call.path["task"], function=function)
+    return task
 
 
 @operation("ListStatefulAsyncInvocationFunctions", "GET /stateful-async-invocation-functions", api=WITH_SERVICES)
@@ -260,7 +307,9 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
 
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
-    page = fc.tasks.functions(call.tenant, page_marker(call), page_size(call))
+    marker, limit = page_marker(call), page_size(call)
+    lanes = [row for row in fc.async_store.task_lanes(call.tenant) if "/".join(row) >= marker]
+    page = cut(lanes[: limit + 1], limit, "/".join)
     rows = [
         {"serviceName": service, "functionName": function, "qualifier": qualifier}
         for service, function, qualifier in page.items

@@ -26,9 +26,9 @@ from emulator.services.fc.asynchronous.model import (
     AsyncConfig,
     AsyncOutcome,
     Attempt,
-    Order,
     Policy,
     Status,
+    check_task_id,
     destination_of,
     event_detail,
     expires_at,
@@ -37,7 +37,6 @@ from emulator.services.fc.asynchronous.model import (
     refused,
 )
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
-from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
@@ -146,57 +145,60 @@ class AsyncQueue:
 
     # --- calls in ------------------------------------------------------------------------------------------------
 
-    def accept(self, tenant: Tenant, order: Order) -> Accepted:
-        """Queue a call; it is safe once the transaction of this moment is committed.
+    def accept(
+        self, tenant: Tenant, call: FunctionCall, *, key: str = "", task_id: str = "", task_mode: bool | None = None
+    ) -> Accepted:
+        """Queue *call*; it is safe once the transaction of this moment is committed.
+
+        *key* is the caller's own name for the call: one with a known key is not queued again. *task_id* and
+        *task_mode* are what the caller says about a record; empty and None leave it to the configuration.
 
         Raises: EntityTooLarge, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvocationDisabled;
         InvalidArgument for a task id that is malformed or not wanted; StatefulAsyncInvocationAlreadyExists.
         """
-        if len(order.event) > limits.ASYNC_PAYLOAD_BYTES:
+        if len(call.event) > limits.ASYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.ASYNC_PAYLOAD_BYTES)
-        self._invoker.check_callable(tenant, order.service, order.function, order.qualifier)
-        known = self._store.by_key(tenant, order.key) if order.key else None
+        self._invoker.check_callable(tenant, call.service, call.function, call.qualifier)
+        known = self._store.by_key(tenant, key) if key else None
         if known is not None:
             return Accepted(known.request_id, known.task_id)
-        lane = FunctionRef(tenant, order.service, order.function, order.qualifier or LATEST)
-        call = self._store.add(
+        lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
+        queued = self._store.add(
             AsyncCall(
                 seq=0,
                 lane=lane,
-                request_id=order.request_id,
-                task_id=self._task_id(lane, order),
-                call_key=order.key,
-                event=order.event,
-                tracing=order.tracing,
-                accepted_at=order.now,
+                request_id=call.request_id,
+                task_id=self._task_id(lane, call.request_id, task_id, task_mode),
+                call_key=key,
+                event=call.event,
+                tracing=call.tracing,
+                accepted_at=call.now,
                 status=Status.ENQUEUED,
-                due_at=order.now,
-                trace=trace() or order.request_id,
-                http=order.http,
-                origin=order.origin,
+                due_at=call.now,
+                trace=trace() or call.request_id,
+                http=call.http,
+                origin=call.origin,
             )
         )
         _log.info(
             "call %(request)s of function %(function)s is queued",
-            {"request": call.request_id, "function": display_name(lane.service, lane.function), "trace": call.trace},
+            {"request": call.request_id, "function": display_name(*lane[1:3]), "trace": queued.trace},
         )
-        if call.task_id:
-            self._store.add_events(call, order.now, [(Status.ENQUEUED, "")])
+        if queued.task_id:
+            self._store.add_events(queued, call.now, [(Status.ENQUEUED, "")])
         self._wake(lane)
-        return Accepted(call.request_id, call.task_id)
+        return Accepted(call.request_id, queued.task_id)
 
-    def _task_id(self, lane: FunctionRef, order: Order) -> str:
+    def _task_id(self, lane: FunctionRef, request_id: str, task_id: str, task_mode: bool | None) -> str:
         """Return the id of the call's record, empty when it gets none; an ended record of that id is replaced."""
         config = self._config(lane)
-        wanted = order.task_mode if order.task_mode is not None else bool(config and config.task_mode)
-        if not wanted:
-            if order.task_id:
-                raise InvalidArgument(f"async invocation id '{order.task_id[:200]}' is given, but task mode is off")
+        if not (task_mode if task_mode is not None else config and config.task_mode):
+            if task_id:
+                raise InvalidArgument(f"async invocation id '{task_id[:200]}' is given, but task mode is off")
             return ""
-        if not order.task_id:
-            return order.request_id
-        task_id = check_task_id(order.task_id)
-        old = self._store.task(lane.tenant, lane.service, lane.function, task_id)
+        if not task_id:
+            return request_id
+        old = self._store.task(lane.tenant, lane.service, lane.function, check_task_id(task_id))
         if old is not None and old.status not in FINAL:
             raise FcError("StatefulAsyncInvocationAlreadyExists", task=task_id, function=lane.function)
         if old is not None:
@@ -204,16 +206,12 @@ class AsyncQueue:
         return task_id
 
     def _hand_over(self, tenant: Tenant, name: FunctionName, event: bytes, key: str) -> None:
-        order = Order(
-            service=name.service,
-            function=name.function,
-            qualifier=name.qualifier,
-            event=event,
-            request_id=self._ids.uuid(),
-            now=self._clock.now(),
-            key=key,
-        )
-        self.accept(tenant, order)
+        service, function, qualifier = name
+        call = FunctionCall(
+            service=service, function=function, qualifier=qualifier, event=event, request_id=self._ids.uuid(),
+            now=self._clock.now(), origin="async",
+        )  # fmt: skip
+        self.accept(tenant, call, key=key)
 
     # --- calls out -----------------------------------------------------------------------------------------------
 

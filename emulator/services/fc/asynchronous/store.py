@@ -18,11 +18,9 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
-from emulator.services.fc.model import FunctionRef
+from emulator.services.fc.model import ABOVE_ALL_NAMES, FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.storage.database import Database
-
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 _PLACE = "account, region, service, function, qualifier"
 _CALL = (
@@ -227,7 +225,7 @@ class AsyncStore:
                 values.append(value)
         if query.prefix:
             sql += " AND task_id >= ? AND task_id < ?"
-            values += [query.prefix, query.prefix + _ABOVE_ALL_NAMES]
+            values += [query.prefix, query.prefix + ABOVE_ALL_NAMES]
         rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
         return [_call(row) for row in rows]
 

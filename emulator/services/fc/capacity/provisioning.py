@@ -251,9 +251,6 @@ class Provisioner:
             self._plan()
 
 
-_EVERY = 1_000_000
-
-
 class InstanceList:
     """Lists the living instances of functions; ``service`` is empty for a function of 3.0."""
 
@@ -284,7 +281,7 @@ class InstanceList:
         """
         self._resolver.function(tenant, service, function)
         scope = scope_of(service, function)
-        versions = self._store.versions(tenant, scope, start=None, newest_first=True, limit=_EVERY)
+        versions = self._store.versions(tenant, scope)
         return self._of_versions(tenant, service, function, [0, *(version.number for version in versions)])
 
     def _of_versions(self, tenant: Tenant, service: str, function: str, numbers: list[int]) -> list[InstanceInfo]:

@@ -3,7 +3,7 @@
 Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; fc-nodejs-sdk test/client.test.js.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
@@ -29,8 +29,8 @@ from emulator.services.fc.codec import (
     truth,
     writable_service,
 )
-from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import function_arn, service_arn
+from emulator.services.fc.errors import InvalidArgument, function_not_found
+from emulator.services.fc.model import EVERY, function_arn, service_arn
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -78,7 +78,7 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
     Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
     """
     if service := writable_service(call):
-        fc.catalog.require(call.tenant, service)
+        fc.resolver.service(call.tenant, service)
     place = await fc.packages.upload_place(call.tenant)
     return json_answer(
         {
@@ -126,9 +126,8 @@ def tag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, TagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
     body = json_body(call)
-    tagging = fc.tagging
-    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
-    tagging.tag(call.tenant, resource, body.get("tags"))
+    resource = _resource(fc, call, str(body.get("resourceArn") or ""), "services")
+    fc.store.put_tags(call.tenant, resource, fields.check_tags(body.get("tags")))
     return json_answer({"requestId": call.request_id})
 
 
@@ -141,12 +140,11 @@ def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, UntagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
     body = json_body(call)
-    tagging = fc.tagging
-    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
+    resource = _resource(fc, call, str(body.get("resourceArn") or ""), "services")
     keys = body.get("tagKeys") or []
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise InvalidArgument("tagKeys must be a list of strings")
-    tagging.untag(call.tenant, resource, keys, everything=truth(body.get("all")))
+    _untag(fc, call, [resource], keys, everything=truth(body.get("all")))
     return json_answer({"requestId": call.request_id})
 
 
@@ -157,13 +155,12 @@ def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, GetResourceTags; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    tagging = fc.tagging
-    resource = tagging.resource(call.tenant, query(call, "resourceArn"), "services")
+    resource = _resource(fc, call, query(call, "resourceArn"), "services")
     return json_answer(
         {
             "requestId": call.request_id,
             "resourceArn": service_arn(call.tenant, resource.partition("/")[2]),
-            "tags": tagging.tags(call.tenant, resource),
+            "tags": fc.store.tags(call.tenant, resource),
         }
     )
 
@@ -174,10 +171,11 @@ def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Respon
 
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
-    page = fc.tagging.page(call.tenant, "services", slice_of(call))
+    part = slice_of(call)
+    page = cut(fc.store.tagged(call.tenant, "services/", part), part.limit, _name)
     rows = [
-        {"resourceArn": service_arn(call.tenant, resource.partition("/")[2]), "tags": tags}
-        for resource, tags in page.items
+        {"resourceArn": service_arn(call.tenant, _name(resource)), "tags": fc.store.tags(call.tenant, resource)}
+        for resource in page.items
     ]
     return page_answer("resources", rows, page.next_marker)
 
@@ -193,9 +191,9 @@ def tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     if not isinstance(named, list):
         raise InvalidArgument("ResourceId must be a list")
     resources = _resources(fc, call, str(body.get("ResourceType") or ""), named)
-    tags = tag_pairs(body.get("Tag"), "Tag")
+    tags = fields.check_tags(tag_pairs(body.get("Tag"), "Tag"))
     for resource in resources:
-        fc.tagging.tag(call.tenant, resource, tags)
+        fc.store.put_tags(call.tenant, resource, tags)
     return json_answer({"RequestId": call.request_id})
 
 
@@ -207,9 +205,7 @@ def untag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     resources = _resources(fc, call, query(call, "ResourceType"), json_list(query(call, "ResourceId"), "ResourceId"))
     keys = [str(key) for key in json_list(query(call, "TagKey"), "TagKey")]
-    everything = truth(query(call, "All"))
-    for resource in resources:
-        fc.tagging.untag(call.tenant, resource, keys, everything=everything)
+    _untag(fc, call, resources, keys, everything=truth(query(call, "All")))
     return json_answer({"RequestId": call.request_id})
 
 
@@ -226,21 +222,21 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     kind = query(call, "ResourceType") or "function"
     _check_kind(kind)
     limit, start = page_size(call, "Limit"), page_marker(call, "NextToken")
-    tagging = fc.tagging
     if named := json_list(query(call, "ResourceId"), "ResourceId"):
-        tagged = {resource: tagging.tags(call.tenant, resource) for resource in _resources(fc, call, kind, named)}
+        resources = sorted(set(_resources(fc, call, kind, named)))
     else:
-        tagged = dict(tagging.every(call.tenant, "functions"))
+        resources = fc.store.tagged(call.tenant, "functions/", EVERY)
     rows = [
         (resource, key, value)
-        for resource, tags in sorted(tagged.items())
+        for resource in resources
+        for tags in (fc.store.tags(call.tenant, resource),)
         if all(key in tags and value in {None, tags[key]} for key, value in wanted.items())
         for key, value in sorted(tags.items())
     ]
     page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
     shown = [
         {
-            "ResourceId": function_arn(call.tenant, "", resource.partition("/")[2]),
+            "ResourceId": function_arn(call.tenant, "", _name(resource)),
             "ResourceType": kind,
             "TagKey": key,
             "TagValue": value,
@@ -265,7 +261,44 @@ def _resources(fc: FunctionCompute, call: OperationRequest, kind: str, named: li
     _check_kind(kind)
     if not limits.TAGS_PER_CALL.contains(len(named)):
         raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
-    return [fc.tagging.resource(call.tenant, str(name), "functions") for name in named]
+    return [_resource(fc, call, str(name), "functions") for name in named]
+
+
+def _resource(fc: FunctionCompute, call: OperationRequest, arn: str, kind: Literal["services", "functions"]) -> str:
+    """Return ``services/x`` or ``functions/x``, which an ARN, a part of one, or (for functions) a bare name means.
+
+    Raises: InvalidArgument; ServiceNotFound, FunctionNotFound when there is no such resource.
+    """
+    tail = arn.split(":", 4)[-1] if arn.startswith("acs:") else arn
+    if kind == "functions" and "/" not in tail:
+        tail = f"functions/{tail}"
+    actual, _, name = tail.partition("/")
+    if actual != kind or not name or "/" in name:
+        raise InvalidArgument(f"resourceArn '{arn[:200]}' does not name one of the {kind}")
+    if kind == "services":
+        fc.resolver.service(call.tenant, name)
+    elif fc.store.function(call.tenant, "", name) is None:
+        raise function_not_found(name)
+    return tail
+
+
+def _name(resource: str) -> str:
+    return resource.partition("/")[2]
+
+
+def _untag(
+    fc: FunctionCompute, call: OperationRequest, resources: list[str], keys: list[str], *, everything: bool
+) -> None:
+    """Remove tags by key, or all; keys that are not there are no error.
+
+    Raises: InvalidArgument when neither is asked for.
+    """
+    if not everything and not keys:
+        raise InvalidArgument("tagKeys is required")
+    if not everything and len(keys) > limits.TAGS_PER_CALL.high:
+        raise InvalidArgument(f"tagKeys must not have more than {limits.TAGS_PER_CALL.high} items")
+    for resource in resources:
+        fc.store.delete_tags(call.tenant, resource, None if everything else keys)
 
 
 @operation("ChangeResourceGroup", "PUT /resource-groups", api=V2023)
@@ -280,7 +313,7 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
     values = read(fields.FUNCTION_3, {"resourceGroupId": group})
     if not group or not values:
         raise InvalidArgument("NewResourceGroupId is required")
-    name = resource.partition("/")[2]
+    name = _name(resource)
     functions = fc.functions
     before = functions.get(call.tenant, "", name, None).config.resource_group_id
     await functions.update(call.tenant, "", name, values, None, "", call.now)

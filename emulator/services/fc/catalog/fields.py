@@ -223,6 +223,22 @@ def check_together(config: FunctionConfig) -> None:
         raise InvalidArgument("handler is required")
 
 
+def check_tags(tags: object) -> Mapping[str, str]:
+    """Check a map of tags: 1 to 20 a call, texts.
+
+    Raises: InvalidArgument.
+    Source: the classic SDK's comments; lengths are the cloud-wide ones.
+    """
+    if not isinstance(tags, dict) or not limits.TAGS_PER_CALL.contains(len(tags)):
+        raise InvalidArgument(f"tags must be an object with 1 to {limits.TAGS_PER_CALL.high} entries")
+    for key, value in tags.items():
+        if not isinstance(key, str) or not 1 <= len(key) <= limits.TAG_KEY_LENGTH:
+            raise InvalidArgument(f"a tag key must have 1 to {limits.TAG_KEY_LENGTH} characters")
+        if not isinstance(value, str) or len(value) > limits.TAG_VALUE_LENGTH:
+            raise InvalidArgument(f"the value of tag '{key}' must be a string of at most {limits.TAG_VALUE_LENGTH}")
+    return tags
+
+
 def wildcard(rule: str) -> re.Pattern[str]:
     """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
     anchored = rule.startswith("^")

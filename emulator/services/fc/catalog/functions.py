@@ -1,4 +1,4 @@
-"""Services and functions: create, get, update, delete, list.
+"""Functions: create, get, update, delete, list.
 
 A function of 2.0 lives in a service; one of 3.0 lives in none, and its ``service`` is empty.
 """
@@ -18,7 +18,7 @@ from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.fields import check_together
 from emulator.services.fc.catalog.layers import Layers
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import CatalogStore, Slice
+from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument, function_exists
 from emulator.services.fc.model import (
@@ -26,112 +26,11 @@ from emulator.services.fc.model import (
     Code,
     Function,
     FunctionConfig,
-    Scope,
-    Service,
-    ServiceConfig,
+    Slice,
     check_if_match,
     family,
     scope_of,
 )
-
-_ONE = Slice(limit=1)
-_ALL = Slice(limit=1_000_000)
-
-
-class Services:
-    """The services of every account."""
-
-    def __init__(self, store: CatalogStore, ids: Ids, effects: Effects, resolver: Resolver) -> None:
-        self._store = store
-        self._ids = ids
-        self._effects = effects
-        self._resolver = resolver
-
-    def create(self, tenant: Tenant, name: object, values: Mapping[str, Any], now: Millis) -> Service:
-        """Create a service from checked attribute *values*.
-
-        Raises: InvalidArgument, ServiceAlreadyExists.
-        """
-        name = check_name(name, "serviceName")
-        if self._store.service(tenant, name) is not None:
-            raise FcError("ServiceAlreadyExists", service=name)
-        service = Service(
-            name=name,
-            service_id=self._ids.uuid(),
-            config=ServiceConfig(**values),
-            created_at=now,
-            modified_at=now,
-        )
-        self._store.put_service(tenant, service)
-        return service
-
-    def get(self, tenant: Tenant, name: str, qualifier: str | None = None) -> Service:
-        """Return a service; with a version or alias as *qualifier*, with the configuration frozen in it.
-
-        Its description is then the one the version was published with.
-
-        Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
-        Source: fc-python-sdk test/version_test.py.
-        """
-        service = self.require(tenant, name)
-        number = self._resolver.number(tenant, Scope(service=name), qualifier)
-        if number:
-            version = self._resolver.version(tenant, Scope(service=name), number)
-            config = replace(version.config or service.config, description=version.description)
-            service = replace(service, config=config, modified_at=version.modified_at)
-        return service
-
-    def require(self, tenant: Tenant, name: str) -> Service:
-        """Return a service as it is now.
-
-        Raises: ServiceNotFound.
-        """
-        service = self._store.service(tenant, name)
-        if service is None:
-            raise FcError("ServiceNotFound", service=name)
-        return service
-
-    def update(self, tenant: Tenant, name: str, values: Mapping[str, Any], if_match: str, now: Millis) -> Service:
-        """Change the attributes in *values*; the others stay. Warm instances of its functions retire.
-
-        Raises: ServiceNotFound, PreconditionFailed.
-        """
-        service = self.require(tenant, name)
-        check_if_match(if_match, service.etag)
-        changed = replace(
-            service,
-            config=replace(service.config, **values),
-            changed={**service.changed, **values} if service.folder else {},
-            modified_at=now,
-            revision=service.revision + 1,
-        )
-        self._store.put_service(tenant, changed)
-        functions = self._store.functions(tenant, name, 0, _ALL)
-        self._effects.retire(family(tenant, name, function.name, 0) for function in functions)
-        return changed
-
-    def delete(self, tenant: Tenant, name: str, if_match: str) -> None:
-        """Remove an empty service.
-
-        Raises: ServiceNotFound, PreconditionFailed, ServiceNotEmpty, InvalidArgument for one from the folder.
-        Source: code from the API reference; that versions and aliases hold it back too is assumed.
-        """
-        service = self.require(tenant, name)
-        check_if_match(if_match, service.etag)
-        if service.folder:
-            raise InvalidArgument(f"service '{name}' is loaded from {service.folder}; remove that folder instead")
-        scope = Scope(service=name)
-        if self._store.functions(tenant, name, 0, _ONE):
-            raise FcError("ServiceNotEmpty", service=name, remains="functions")
-        if self._store.aliases(tenant, scope, _ONE):
-            raise FcError("ServiceNotEmpty", service=name, remains="aliases")
-        if self._store.versions(tenant, scope, start=None, newest_first=True, limit=1):
-            raise FcError("ServiceNotEmpty", service=name, remains="versions")
-        self._store.delete_service(tenant, name)
-
-    def page(self, tenant: Tenant, part: Slice) -> Page[Service]:
-        """Return services by name."""
-        return cut(self._store.services(tenant, part), part.limit, lambda service: service.name)
 
 
 class Functions:
@@ -219,8 +118,7 @@ class Functions:
         number = 0
         if service:
             scope = scope_of(service, "")
-            if self._store.service(tenant, service) is None:
-                raise FcError("ServiceNotFound", service=service)
+            self._resolver.service(tenant, service)
             number = self._resolver.number(tenant, scope, qualifier)
             if number and self._store.version(tenant, scope, number) is None:
                 raise FcError("VersionNotFound", version=number, owner=scope)
@@ -295,13 +193,8 @@ class Functions:
         self._dependents.functions.check(tenant, service, name)
         families = [family(tenant, service, name, 0)]
         if not service:
-            scope = function.scope
-            everything = 1_000_000
-            for alias in self._store.aliases(tenant, scope, Slice(limit=everything)):
-                self._store.delete_alias(tenant, scope, alias.name)
-            for version in self._store.versions(tenant, scope, start=None, newest_first=True, limit=everything):
-                self._store.delete_version(tenant, scope, version.number)
-                families.append(family(tenant, "", name, version.number))
+            numbers = self._store.delete_scope(tenant, function.scope)
+            families += [family(tenant, "", name, number) for number in numbers]
         self._store.delete_function(tenant, service, name)
         self._dependents.functions.forget(tenant, service, name)
         self._effects.retire(families)
@@ -313,7 +206,7 @@ class Functions:
     async def _stored(
         self, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
     ) -> AsyncIterator[Code | None]:
-        """CatalogStore what *source* names while the context lasts; None when there is nothing to store."""
+        """Store what *source* names while the context lasts; None when there is nothing to store."""
         if source is None or config.runtime == CUSTOM_CONTAINER:
             yield None
             return
@@ -322,7 +215,7 @@ class Functions:
             yield code
 
     def _check_free(self, tenant: Tenant, service: str, name: str) -> None:
-        if service and self._store.service(tenant, service) is None:
-            raise FcError("ServiceNotFound", service=service)
+        if service:
+            self._resolver.service(tenant, service)
         if self._store.function(tenant, service, name) is not None:
             raise function_exists(name, service=service)

@@ -15,10 +15,9 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.fields import LAYER
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Code
+from emulator.services.fc.model import SLICED, Code, Slice
 from emulator.storage.database import Database
 
 OFFICIAL = "official"
@@ -67,7 +66,6 @@ _COLUMNS = (
 )
 _FROM = "fc_layer_versions v JOIN fc_layers l USING (account, region, name)"
 _OWN = "v.account = ? AND v.region = ?"
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 
 class LayerStore:
@@ -96,13 +94,12 @@ class LayerStore:
         whose = "l.public AND v.region = ?" if public else _OWN
         sql = (
             f"SELECT v.account, v.region, {_COLUMNS} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
-            "AND v.name >= ? AND v.name < ? AND NOT v.deleted AND v.version = (SELECT max(o.version) "
-            "FROM fc_layer_versions o WHERE o.account = v.account AND o.region = v.region AND o.name = v.name "
-            "AND NOT o.deleted) ORDER BY v.name LIMIT ?"
+            "AND NOT v.deleted AND v.version = (SELECT max(o.version) FROM fc_layer_versions o "
+            "WHERE o.account = v.account AND o.region = v.region AND o.name = v.name AND NOT o.deleted) "
+            f"AND {SLICED}"
         )
-        start = max(part.start, part.prefix)
         owner = (tenant.region,) if public else (tenant.account, tenant.region)
-        rows = self._database.read(sql, (*owner, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1))
+        rows = self._database.read(sql, (*owner, *part.bounds))
         return [(Tenant(AccountId(row[0]), Region(row[1])), _version(row[2:])) for row in rows]
 
     def last_number(self, tenant: Tenant, name: str) -> int:

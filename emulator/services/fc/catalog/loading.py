@@ -16,7 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
-from emulator.services.fc.catalog.store import CatalogStore, Loaded, Slice, config_json, parse_values
+from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.catalog.versions import content_of
 from emulator.services.fc.model import (
     LATEST,
@@ -28,14 +28,15 @@ from emulator.services.fc.model import (
     Service,
     ServiceConfig,
     Version,
+    config_json,
     family,
+    parse_values,
     scope_of,
 )
 
 _log = logging.getLogger(__name__)
 
 C = TypeVar("C", ServiceConfig, FunctionConfig)
-_ONE = Slice(limit=1)
 
 
 class Loader:
@@ -107,7 +108,7 @@ class _Step:
             return
         if old is not None:
             new = replace(new, revision=old.revision + 1, modified_at=self._now)
-            heads = self._store.functions(self._tenant, file.name, 0, Slice(limit=1_000_000))
+            heads = self._store.functions(self._tenant, file.name, 0)
             self.retired.update(family(self._tenant, file.name, function.name, 0) for function in heads)
         self._store.put_service(self._tenant, new)
 
@@ -220,27 +221,12 @@ class _Step:
             self._store.delete_function(self._tenant, service, name, version)
             self.retired.add(family(self._tenant, service, name, version))
             if not service and not version:
-                self._remove_children(scope_of(service, name))
+                self._store.delete_scope(self._tenant, scope_of(service, name))
         for name, old in self._services.items():
-            if self._has_children(name):  # something made by the API lives on in it
+            if self._store.remains(self._tenant, name):  # something made by the API lives on in it
                 self._store.put_service(self._tenant, replace(old, folder="", base=None, changed={}))
             else:
                 self._store.delete_service(self._tenant, name)
-
-    def _remove_children(self, scope: Scope) -> None:
-        everything = 1_000_000
-        for alias in self._store.aliases(self._tenant, scope, Slice(limit=everything)):
-            self._store.delete_alias(self._tenant, scope, alias.name)
-        for version in self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=everything):
-            self._store.delete_version(self._tenant, scope, version.number)
-
-    def _has_children(self, service: str) -> bool:
-        scope = Scope(service=service)
-        return bool(
-            self._store.functions(self._tenant, service, 0, _ONE)
-            or self._store.aliases(self._tenant, scope, _ONE)
-            or self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=1)
-        )
 
 
 def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> dict[str, Any]:

@@ -9,9 +9,11 @@ Source: API reference and models of the three versions.
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc.attributes import Field, is_custom, read
+from emulator.kernel.frozen import replace
+from emulator.kernel.paging import cut
+from emulator.services.fc.attributes import Field, check_name, is_custom, read
+from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.attachments import check_tags
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     V2016,
@@ -38,9 +40,8 @@ from emulator.services.fc.codec import (
     valid_text,
     writable_service,
 )
-from emulator.services.fc.dialects import codec as forms
-from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import Alias, Function
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import Alias, Function, Scope, Service, ServiceConfig, check_if_match, family
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -57,31 +58,54 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     body = json_body(call)
     values = read(fields.SERVICE, body)
-    service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
+    name = check_name(body.get("serviceName"), "serviceName")
+    if fc.store.service(call.tenant, name) is not None:
+        raise FcError("ServiceAlreadyExists", service=name)
+    service = Service(
+        name=name, service_id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
+    )
+    fc.store.put_service(call.tenant, service)
     return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a service, current or as a version froze it.
+    """Return a service, current or as a version froze it: then with the description the version was published with.
 
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
-    Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
+    test/version_test.py for the description.
     """
-    service = fc.catalog.get(call.tenant, service_of(call), qualifier_of(call))
+    service = fc.resolver.service(call.tenant, service_of(call))
+    scope = Scope(service=service.name)
+    if number := fc.resolver.number(call.tenant, scope, qualifier_of(call)):
+        version = fc.resolver.version(call.tenant, scope, number)
+        config = replace(version.config or service.config, description=version.description)
+        service = replace(service, config=config, modified_at=version.modified_at)
     return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
 def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a service; what the body leaves out stays.
+    """Change a service; what the body leaves out stays. Warm instances of its functions retire.
 
     Raises: ServiceNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
     values = read(fields.SERVICE, json_body(call))
-    service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
-    return json_answer(forms.render_service(service), service.etag)
+    service = fc.resolver.service(call.tenant, writable_service(call))
+    check_if_match(if_match(call), service.etag)
+    changed = replace(
+        service,
+        config=replace(service.config, **values),
+        changed={**service.changed, **values} if service.folder else {},
+        modified_at=call.now,
+        revision=service.revision + 1,
+    )
+    fc.store.put_service(call.tenant, changed)
+    functions = fc.store.functions(call.tenant, service.name, 0)
+    fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
+    return json_answer(forms.render_service(changed), changed.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -89,9 +113,16 @@ def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete an empty service.
 
     Raises: ServiceNotFound, PreconditionFailed, ServiceNotEmpty, InvalidArgument for one from the functions folder.
-    Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; that versions and aliases
+    hold it back too is assumed.
     """
-    fc.catalog.delete(call.tenant, writable_service(call), if_match(call))
+    service = fc.resolver.service(call.tenant, writable_service(call))
+    check_if_match(if_match(call), service.etag)
+    if service.folder:
+        raise InvalidArgument(f"service '{service.name}' is loaded from {service.folder}; remove that folder instead")
+    if remains := fc.store.remains(call.tenant, service.name):
+        raise FcError("ServiceNotEmpty", service=service.name, remains=remains)
+    fc.store.delete_service(call.tenant, service.name)
     return no_content()
 
 
@@ -102,7 +133,8 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: InvalidArgument. Source: API reference, ListServices; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
-    page = fc.catalog.page(call.tenant, slice_of(call, tags))
+    part = slice_of(call, tags)
+    page = cut(fc.store.services(call.tenant, part), part.limit, lambda service: service.name)
     rows = [forms.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
 
@@ -123,7 +155,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
         raise InvalidArgument("handler is required")
-    tags = check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
+    tags = fields.check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
     function = await fc.functions.create(call.tenant, service, body.get("functionName"), values, source, call.now, tags)
     return _function_answer(fc, call, function)
@@ -226,7 +258,7 @@ def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
-        tags=fc.tagging.tags(tenant, f"functions/{function.name}"),
+        tags=fc.store.tags(tenant, f"functions/{function.name}"),
         switch=fc.capacity.switch(tenant, function.name),
     )
 

@@ -24,6 +24,7 @@ from emulator.services.fc.model import (
     Function,
     FunctionConfig,
     Scope,
+    Service,
     ServiceConfig,
     Version,
     display_name,
@@ -208,6 +209,16 @@ class Resolver:
         chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
 
+    def service(self, tenant: Tenant, name: str) -> Service:
+        """Return a service as it is now.
+
+        Raises: ServiceNotFound.
+        """
+        service = self._store.service(tenant, name)
+        if service is None:
+            raise FcError("ServiceNotFound", service=name)
+        return service
+
     def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
         """Return a published version.
 
@@ -252,8 +263,8 @@ class Resolver:
         function = self._store.function(tenant, service, name, number)
         if function is not None:
             return function
-        if service and self._store.service(tenant, service) is None:
-            raise FcError("ServiceNotFound", service=service)
+        if service:
+            self.service(tenant, service)
         if number and (service or self._store.function(tenant, "", name) is not None):
             self.version(tenant, scope_of(service, name), number)
         if (reason := self.unusable.get((service, name))) is not None:
@@ -313,7 +324,5 @@ class Resolver:
         if number:
             version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        current = self._store.service(tenant, service)
-        if current is None:
-            raise FcError("ServiceNotFound", service=service)
+        current = self.service(tenant, service)
         return current.config, current.etag

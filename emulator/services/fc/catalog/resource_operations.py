@@ -1,17 +1,18 @@
-"""Operations on layers, custom domains, VPC bindings and event sources.
+"""Operations on layers, VPC bindings and event sources. The versions of the API differ in a few names.
 
-The versions of the API differ in a few names.
+Bindings and event sources are only kept. A function here can call every network its machine can call, so a binding
+restricts nothing; an event source registers who may call, which the emulator does not ask.
 
 Source: fc-go-sdk layer.go; aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding a
 VPC twice is no error is assumed.
 """
 
+import re
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.catalog.domains import Domain, shown
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
@@ -20,21 +21,20 @@ from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
     api_of,
-    function_of,
-    if_match,
     json_answer,
     json_body,
     large_body,
     no_content,
     page_answer,
     page_size,
-    qualifier_of,
     query,
+    ref_of,
     slice_of,
     truth,
     writable_service,
 )
-from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import FunctionRef
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -151,83 +151,18 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
     return no_content()
 
 
-def render_domain(domain: Domain) -> dict[str, Any]:
-    """Write a domain, without its private key."""
-    return {
-        "domainName": domain.name,
-        "accountId": domain.tenant.account,
-        "apiVersion": domain.api,
-        **shown(domain.config),
-        "createdTime": iso_seconds(domain.created_at),
-        "lastModifiedTime": iso_seconds(domain.modified_at),
-    }
+_VPC_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_ARN_LENGTH = 1024
 
 
-@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
-def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Make a domain.
-
-    Raises: InvalidArgument, DomainNameAlreadyExists.
-    Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
-def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show a domain.
-
-    Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
-def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a domain; what the body leaves out stays.
-
-    Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
-    Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    domain = fc.sources.domains.update(
-        call.tenant,
-        call.path["domain"],
-        json_body(call),
-        api_of(call),
-        if_match(call),
-        call.now,
-    )
-    return json_answer(render_domain(domain), domain.etag)
-
-
-@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
-def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a domain.
-
-    Raises: DomainNameNotFound, PreconditionFailed.
-    Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
-    return no_content()
-
-
-@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
-def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List domains by name.
-
-    Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    page = fc.sources.domains.page(call.tenant, slice_of(call))
-    rows = [render_domain(domain) for domain in page.items]
-    return page_answer("customDomains", rows, page.next_marker)
-
-
-def _owner(call: OperationRequest) -> tuple[str, str]:
-    """Return service and function; bindings belong to services in 2.0 and to functions in 3.0."""
-    service = writable_service(call)
-    return (service, "") if service else ("", call.path["function"])
+def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
+    """Return what bindings belong to, which must exist: services in 2.0, functions in 3.0."""
+    if service := writable_service(call):
+        fc.resolver.service(call.tenant, service)
+        return FunctionRef(call.tenant, service, "", "")
+    function = call.path["function"]
+    fc.resolver.function(call.tenant, "", function)
+    return FunctionRef(call.tenant, "", function, "")
 
 
 @operation("CreateVpcBinding", "POST /services/{service}/bindings", api=WITH_SERVICES)
@@ -240,7 +175,10 @@ def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding twice is no error is assumed.
     """
     vpc = json_body(call).get("vpcId")
-    fc.attachments.bind(call.tenant, *_owner(call), vpc, call.now)
+    owner = _owner(fc, call)
+    if not isinstance(vpc, str) or not _VPC_ID.fullmatch(vpc):
+        raise InvalidArgument("vpcId is required: 1 to 128 letters, digits, hyphens and underscores")
+    fc.store.attach(owner, "vpc", vpc, call.now)
     return json_answer({})
 
 
@@ -251,7 +189,7 @@ def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    return json_answer({"vpcIds": fc.attachments.bound(call.tenant, *_owner(call))})
+    return json_answer({"vpcIds": list(fc.store.attached(_owner(fc, call), "vpc"))})
 
 
 @operation("DeleteVpcBinding", "DELETE /services/{service}/bindings/{vpc}", api=WITH_SERVICES)
@@ -262,7 +200,7 @@ def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VpcBindingNotFound.
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    fc.attachments.unbind(call.tenant, *_owner(call), call.path["vpc"])
+    _unbind(fc, call, call.path["vpc"])
     return no_content()
 
 
@@ -276,26 +214,39 @@ def delete_named_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Res
     vpc = json_body(call).get("vpcId")
     if not isinstance(vpc, str) or not vpc:
         raise InvalidArgument("vpcId is required")
-    fc.attachments.unbind(call.tenant, *_owner(call), vpc)
+    _unbind(fc, call, vpc)
     return json_answer({})
 
 
-def _render_source(source: EventSource) -> dict[str, str]:
-    return {"sourceArn": source.arn, "createdTime": iso_seconds(source.created_at)}
+def _unbind(fc: FunctionCompute, call: OperationRequest, vpc: str) -> None:
+    if not fc.store.detach(_owner(fc, call), "vpc", vpc):
+        raise FcError("VpcBindingNotFound", vpc=vpc)
+
+
+def _receiver(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
+    """Return the function and qualifier that event sources call, which must exist."""
+    ref = ref_of(call)
+    fc.resolver.function(*ref)
+    return ref
+
+
+def _render_source(arn: str, created_at: Millis) -> dict[str, str]:
+    return {"sourceArn": arn, "createdTime": iso_seconds(created_at)}
 
 
 @operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
 def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Register an event source.
+    """Note that an ARN sends events to a function's qualifier; one that is known keeps its date.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406.
     """
     arn = json_body(call).get("sourceArn")
-    attachments = fc.attachments
-    return json_answer(
-        _render_source(attachments.register(call.tenant, *function_of(call), qualifier_of(call), arn, call.now))
-    )
+    receiver = _receiver(fc, call)
+    if not isinstance(arn, str) or not arn.startswith("acs:") or len(arn) > _ARN_LENGTH:
+        raise InvalidArgument(f"sourceArn must be a resource name of at most {_ARN_LENGTH} characters")
+    fc.store.attach(receiver, "event-source", arn, call.now)
+    return json_answer(_render_source(arn, fc.store.attached(receiver, "event-source")[arn]))
 
 
 @operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
@@ -304,8 +255,8 @@ def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound. Source: alibabacloud_fc_open20210406.
     """
-    sources = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
-    return json_answer({"eventSources": [_render_source(source) for source in sources]})
+    sources = fc.store.attached(_receiver(fc, call), "event-source")
+    return json_answer({"eventSources": [_render_source(*source) for source in sources.items()]})
 
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
@@ -315,5 +266,6 @@ def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Resp
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EventSourceNotFound.
     Source: alibabacloud_fc_open20210406.
     """
-    fc.attachments.deregister(call.tenant, *function_of(call), qualifier_of(call), call.path["source"])
+    if not fc.store.detach(_receiver(fc, call), "event-source", call.path["source"]):
+        raise FcError("EventSourceNotFound", arn=call.path["source"])
     return no_content()

@@ -3,50 +3,30 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from emulator.kernel.frozen import ABSENT, field, fields_of, frozen
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
+from emulator.services.fc.model import (
+    ABOVE_ALL_NAMES,
+    EVERY,
+    SLICED,
+    Alias,
+    Code,
+    Function,
+    FunctionConfig,
+    FunctionRef,
+    Scope,
+    Service,
+    ServiceConfig,
+    Slice,
+    Version,
+    config_json,
+    parse_values,
+)
 from emulator.storage.database import Database, Schema
 
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
-
-
-def _rows(kind: type[Any]) -> list[tuple[str, Any]]:
-    rows = []
-    for entry in fields_of(kind):
-        default = entry.default_factory() if entry.default_factory is not ABSENT else entry.default
-        rows.append((entry.name, default))
-    return rows
-
-
-_DEFAULTS = {kind: _rows(kind) for kind in (ServiceConfig, FunctionConfig)}
-
-
-def config_json(config: ServiceConfig | FunctionConfig) -> str:
-    """Write *config*; equal configurations give equal texts."""
-    values = {}
-    for name, default in _DEFAULTS[type(config)]:
-        value = getattr(config, name)
-        if value != default:
-            values[name] = value
-    return _encode(values)
-
-
-def parse_values(text: str) -> dict[str, Any]:
-    """Read attribute values of a configuration, such as `config_json` writes."""
-    return {name: tuple(value) if name == "layers" else value for name, value in json.loads(text).items()}
-
-
-@frozen
-class Slice:
-    """A part of a list of names: from *start* on, with *prefix*, carrying *tags*; an empty value stands for any."""
-
-    limit: int
-    start: str = ""
-    prefix: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Loaded(NamedTuple):
@@ -60,7 +40,6 @@ class Loaded(NamedTuple):
 
 SCHEMA = Schema("fc", Path(__file__).parents[1] / "schema")
 
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 _SERVICE = "name, id, config, created_at, modified_at, revision, last_version, folder, base, changed"
 _FUNCTION = (
@@ -87,7 +66,11 @@ _ONE_FUNCTION = (
     f"SELECT {_FUNCTION} FROM fc_functions "  # noqa: S608 - constants
     "WHERE account = ? AND region = ? AND service = ? AND version = ? AND name = ?"
 )
+_ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _IN_SCOPE = "account = ? AND region = ? AND scope_service = ? AND scope_function = ?"
+
+
+AttachmentKind = Literal["vpc", "event-source"]
 
 
 class CountingStore:
@@ -153,7 +136,7 @@ class CatalogStore(CountingStore):
         row = self._database.read(_ONE_FUNCTION, where).fetchone()
         return _function(row) if row else None
 
-    def functions(self, tenant: Tenant, service: str, version: int, part: Slice) -> list[Function]:
+    def functions(self, tenant: Tenant, service: str, version: int, part: Slice = EVERY) -> list[Function]:
         """Return some functions of a service in *version*, or the 3.0 functions when *service* is empty."""
         sql = (
             f"SELECT {_FUNCTION} FROM fc_functions "  # noqa: S608 - constants
@@ -192,9 +175,15 @@ class CatalogStore(CountingStore):
         return _version(row) if row else None
 
     def versions(
-        self, tenant: Tenant, scope: Scope, *, start: int | None, newest_first: bool, limit: int
+        self,
+        tenant: Tenant,
+        scope: Scope,
+        *,
+        start: int | None = None,
+        newest_first: bool = True,
+        limit: int = EVERY.limit,
     ) -> list[Version]:
-        """Return some versions, from number *start* on in the given direction."""
+        """Return versions, from number *start* on in the given direction."""
         bound = "number <= ?" if newest_first else "number >= ?"
         order = "DESC" if newest_first else "ASC"
         if start is None:
@@ -230,7 +219,7 @@ class CatalogStore(CountingStore):
         row = self._database.read(sql, (*_scoped(tenant, scope), name)).fetchone()
         return _alias(row) if row else None
 
-    def aliases(self, tenant: Tenant, scope: Scope, part: Slice) -> list[Alias]:
+    def aliases(self, tenant: Tenant, scope: Scope, part: Slice = EVERY) -> list[Alias]:
         """Return some aliases."""
         sql = f"SELECT {_ALIAS} FROM fc_aliases WHERE {_IN_SCOPE}"  # noqa: S608 - constants
         return [_alias(row) for row in self._named(sql, _scoped(tenant, scope), part)]
@@ -249,6 +238,24 @@ class CatalogStore(CountingStore):
         """Remove an alias."""
         sql = f"DELETE FROM fc_aliases WHERE {_IN_SCOPE} AND name = ?"  # noqa: S608 - constants
         self._write(sql, (*_scoped(tenant, scope), name))
+
+    def delete_scope(self, tenant: Tenant, scope: Scope) -> list[int]:
+        """Remove the versions and aliases of a scope; return the numbers of the versions."""
+        for alias in self.aliases(tenant, scope):
+            self.delete_alias(tenant, scope, alias.name)
+        numbers = [version.number for version in self.versions(tenant, scope)]
+        for number in numbers:
+            self.delete_version(tenant, scope, number)
+        return numbers
+
+    def remains(self, tenant: Tenant, service: str) -> str:
+        """Return what a service still has: ``functions``, ``aliases``, ``versions``, or nothing."""
+        scope, one = Scope(service=service), Slice(limit=1)
+        if self.functions(tenant, service, 0, one):
+            return "functions"
+        if self.aliases(tenant, scope, one):
+            return "aliases"
+        return "versions" if self.versions(tenant, scope, limit=1) else ""
 
     # --- tags ----------------------------------------------------------------------------------------------------
 
@@ -277,9 +284,26 @@ class CatalogStore(CountingStore):
         rows = self._database.read(
             "SELECT DISTINCT resource FROM fc_tags WHERE account = ? AND region = ? AND resource >= ? AND resource < ? "
             "ORDER BY resource LIMIT ?",
-            (tenant.account, tenant.region, start, kind + _ABOVE_ALL_NAMES, part.limit + 1),
+            (tenant.account, tenant.region, start, kind + ABOVE_ALL_NAMES, part.limit + 1),
         )
         return [row[0] for row in rows]
+
+    # --- VPC bindings and event sources --------------------------------------------------------------------------
+
+    def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
+        """Write an attachment of a service (then without a function) or a function, unless it is there."""
+        sql = "INSERT OR IGNORE INTO fc_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        self._database.write(sql, (*_at(owner, kind), name, now))
+
+    def attached(self, owner: FunctionRef, kind: AttachmentKind) -> dict[str, Millis]:
+        """Return the attachments of *owner* by name, with the timestamps they were made at."""
+        sql = f"SELECT name, created_at FROM fc_attachments WHERE {_ATTACHED}"  # noqa: S608 - constants
+        return dict(self._database.read(sql, _at(owner, kind)).fetchall())
+
+    def detach(self, owner: FunctionRef, kind: AttachmentKind, name: str) -> bool:
+        """Remove an attachment; return whether it was there."""
+        sql = f"DELETE FROM fc_attachments WHERE {_ATTACHED} AND name = ?"  # noqa: S608 - constants
+        return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
 
     # --- everything ----------------------------------------------------------------------------------------------
 
@@ -332,7 +356,7 @@ class CatalogStore(CountingStore):
 
     def clear(self) -> None:
         """Remove everything."""
-        for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags"):
+        for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags", "fc_attachments"):
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
@@ -352,8 +376,7 @@ class CatalogStore(CountingStore):
         self, sql: str, where: tuple[Any, ...], part: Slice, tenant: Tenant | None = None, kind: str = ""
     ) -> list[Any]:
         """Run a list by name; *kind* is the resource prefix tags are kept under."""
-        sql += " AND name >= ? AND name < ?"
-        values = [*where, max(part.start, part.prefix), part.prefix + _ABOVE_ALL_NAMES]
+        values = [*where]
         for key, value in part.tags.items():
             if tenant is not None:
                 sql += (
@@ -361,7 +384,11 @@ class CatalogStore(CountingStore):
                     "AND key = ? AND ? IN ('', value))"
                 )
                 values += [tenant.account, tenant.region, kind, key, value]
-        return self._database.read(sql + " ORDER BY name LIMIT ?", (*values, part.limit + 1)).fetchall()
+        return self._database.read(f"{sql} AND {SLICED}", (*values, *part.bounds)).fetchall()
+
+
+def _at(owner: FunctionRef, kind: AttachmentKind) -> tuple[str, ...]:
+    return (owner.tenant.account, owner.tenant.region, kind, owner.service, owner.function, owner.qualifier)
 
 
 def _scoped(tenant: Tenant, scope: Scope) -> tuple[str, str, str, str]:

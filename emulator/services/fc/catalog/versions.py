@@ -14,7 +14,7 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.fc.attributes import check_alias_name, check_version_id
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import CatalogStore, Slice, config_json
+from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.model import (
@@ -24,8 +24,10 @@ from emulator.services.fc.model import (
     Scope,
     Service,
     ServiceConfig,
+    Slice,
     Version,
     check_if_match,
+    config_json,
     family,
 )
 
@@ -38,9 +40,6 @@ def content_of(config: ServiceConfig | None, functions: Iterable[Function]) -> s
         for function in functions
     ]
     return sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
-
-
-_ALL = Slice(limit=1_000_000)
 
 
 class Publishing:
@@ -77,7 +76,7 @@ class Publishing:
         check_if_match(if_match, owner.etag)
         heads = self._heads(tenant, scope)
         content = content_of(owner.config if isinstance(owner, Service) else None, heads)
-        newest = self._store.versions(tenant, scope, start=None, newest_first=True, limit=1)[:1]
+        newest = self._store.versions(tenant, scope, limit=1)[:1]
         if newest and newest[0].content == content:
             raise FcError("VersionPublishError", owner=f"{scope}")
         async with AsyncExitStack() as held:
@@ -123,13 +122,13 @@ class Publishing:
         version = self._resolver.version(tenant, scope, number)
         if version.folder:
             raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
-        for alias in [] if scope.service else self._store.aliases(tenant, scope, _ALL):
+        for alias in [] if scope.service else self._store.aliases(tenant, scope):
             if str(number) in {alias.version_id, *alias.weights}:
                 raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
         self._dependents.qualifiers.check(tenant, scope, str(number))
         names = [scope.function]
         if scope.service:
-            names = [function.name for function in self._store.functions(tenant, scope.service, number, _ALL)]
+            names = [function.name for function in self._store.functions(tenant, scope.service, number)]
         self._store.delete_version(tenant, scope, number)
         self._dependents.qualifiers.forget(tenant, scope, str(number))
         self._effects.retire(family(tenant, scope.service, name, number) for name in names)
@@ -147,10 +146,7 @@ class Publishing:
 
     def _owner(self, tenant: Tenant, scope: Scope) -> Service | Function:
         if scope.service:
-            service = self._store.service(tenant, scope.service)
-            if service is None:
-                raise FcError("ServiceNotFound", service=scope.service)
-            return service
+            return self._resolver.service(tenant, scope.service)
         function = self._store.function(tenant, "", scope.function)
         if function is None:
             raise function_not_found(scope.function)
@@ -158,7 +154,7 @@ class Publishing:
 
     def _heads(self, tenant: Tenant, scope: Scope) -> list[Function]:
         if scope.service:
-            return self._store.functions(tenant, scope.service, 0, _ALL)
+            return self._store.functions(tenant, scope.service, 0)
         head = self._store.function(tenant, "", scope.function)
         return [head] if head else []
 

@@ -23,9 +23,8 @@ from emulator.services.fc.attributes import is_custom
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
 from emulator.services.fc.invoke.http_routing import Cors, HttpTarget
-from emulator.services.fc.invoke.invoking import FunctionCall, Invoked, Invoker
+from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker
 from emulator.services.fc.invoke.tokens import claims_of, hand_over
-from emulator.services.fc.ports import Enqueue
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
 
 
@@ -127,7 +126,9 @@ class HttpInvoker:
         if as_event:
             call = await self._as_event(call, target, host)
         if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
-            return self._queued(call, target)
+            # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
+            self._enqueue(target.tenant, call, "")
+            return Response(202)
         try:
             invoked = await self._invoker.mocked(call) or await self._invoker.run(target.tenant, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
@@ -143,21 +144,6 @@ class HttpInvoker:
             if invoked.result.stream is not None:
                 await invoked.result.stream.aclose()
             raise
-
-    def _queued(self, call: FunctionCall, target: HttpTarget) -> Response:
-        """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
-        service = call.service or None
-        self._enqueue(
-            target.tenant,
-            service,
-            call.function,
-            call.qualifier,
-            call.event,
-            key="",
-            request_id=call.request_id,
-            http=call.http,
-        )
-        return Response(202)
 
     async def _as_event(self, call: FunctionCall, target: HttpTarget, host: str) -> FunctionCall:
         http = call.http

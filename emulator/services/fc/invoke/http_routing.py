@@ -23,12 +23,12 @@ from emulator.http.message import Request
 from emulator.kernel import system
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.domains import Domain, DomainStore
 from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.tokens import TokenRules, read_rules
 from emulator.services.fc.model import LATEST, Struct
+from emulator.services.fc.triggers.domains import Domain, DomainStore
 from emulator.services.fc.triggers.model import AuthKind, Trigger
 from emulator.services.fc.triggers.store import TriggerStore
 

@@ -3,7 +3,7 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -70,6 +70,13 @@ class FunctionCall:
         """The call as faults know it."""
         origins: tuple[Origin, ...] = (self.origin, "async") if self.attempt else (self.origin,)
         return invocation_of(self.service, self.function, self.qualifier, *origins)
+
+
+Enqueue = Callable[[Tenant, FunctionCall, str], str]
+"""Queues a call in the transaction of this moment and returns its request id; a key that is known queues nothing.
+
+Raises: FcError.
+"""
 
 
 class Invoked(NamedTuple):

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 from emulator.http.message import Response
 from emulator.http.websocket import NoHandshake, WebSocket, accept
-from emulator.services.fc.asynchronous.model import Order
 from emulator.services.fc.attributes import not_allowed
 from emulator.services.fc.codec import (
     V2023,
@@ -69,6 +68,7 @@ async def invoke_function(fc: FunctionCompute, call: OperationRequest) -> Respon
         now=call.now,
         tracing=dict(headers.starting_with("x-fc-tracing-")),
         request=call.http,
+        origin="async" if kind == "async" else "client",
     )
     if kind == "dryrun":
         fc.invoker.check(call.tenant, invocation)
@@ -84,19 +84,12 @@ def _queue(fc: FunctionCompute, call: OperationRequest, invocation: FunctionCall
     Either generation's header may name the task; 2.0 has one more that asks for task mode or against it.
     """
     enable = call.header("x-fc-stateful-async-invocation-enable")
-    order = Order(
-        service=invocation.service,
-        function=invocation.function,
-        qualifier=invocation.qualifier,
-        event=invocation.event,
-        request_id=invocation.request_id,
-        now=invocation.now,
-        task_mode=truth(enable) if enable else None,
+    accepted = fc.async_queue.accept(
+        call.tenant,
+        invocation,
         task_id=call.header("x-fc-stateful-async-invocation-id") or call.header("x-fc-async-task-id"),
-        tracing=invocation.tracing,
-        origin="async",
+        task_mode=truth(enable) if enable else None,
     )
-    accepted = fc.async_queue.accept(call.tenant, order)
     named = []
     if accepted.task_id:
         header = "X-Fc-Stateful-Async-Invocation-Id" if invocation.service else "X-Fc-Async-Task-Id"

@@ -38,6 +38,8 @@ class Launchers:
         settings = replace(settings, scratch=self._scratch.folder)
         forks = settings.start_method == "fork" or (settings.start_method == "auto" and system.FORK)
         forker = ZygoteLauncher(settings, ids) if forks else None
+        if settings.confined and forker is None:
+            _log.warning("isolate: no effect here, instances can change what you can")
         self._spawner = ProgramSpawner()
         programs = forker or self._spawner
         self._families: dict[str, Launcher] = {

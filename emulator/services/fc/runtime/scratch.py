@@ -128,10 +128,11 @@ def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str,
     code = os.path.realpath(image.code_dir)
     mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
     if Path(code).is_dir():  # otherwise the agent reports it
-        mounts.append((code, "/code", True))
-        mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
-    own = image.environment.items()
-    texts = [text for pair in frame["environment"].items() if pair not in own for text in pair]
+        own = not settings.confined
+        names = _covered_names(str(image.code_dir)) if own else dict.fromkeys((str(image.code_dir), code))
+        mounts += ((code, place, own) for place in ("/code", *names))
+    given = image.environment.items()
+    texts = [text for pair in frame["environment"].items() if pair not in given for text in pair]
     named = [name for text in texts for name in _COVERED_NAME.findall(text)]
     for name in dict.fromkeys([*map(str, image.layers), *map(_installed_at, frame.get("command", ())), *named]):
         if not Path(name).is_relative_to(image.code_dir):

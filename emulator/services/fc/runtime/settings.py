@@ -68,8 +68,10 @@ class RuntimeSettings:
     whose ``install()`` sends calls to the cloud's names to the emulator; it reads the ``LOCALYUN_*`` variables of
     ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
     runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
-    kernel has them for this user; ``scratch`` is the folder below which each instance has its own. A zygote that leaves
-    a command without effect for ``zygote_silence_s`` is replaced. ``time`` is what functions see of the clock.
+    kernel has them for this user; ``scratch`` is the folder below which each instance has its own. ``confined``, when
+    it is not empty, is the home folder, which instances with namespaces cannot change, and files that they see empty.
+    A zygote that leaves a command without effect for ``zygote_silence_s`` is replaced. ``time`` is what functions see
+    of the clock.
     """
 
     interpreters: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class RuntimeSettings:
     response_limit: int = 32 * MEBIBYTE
     isolation: Literal["auto", "none"] = "auto"
     scratch: Path | None = None
+    confined: tuple[Path, ...] = ()
     zygote_silence_s: float = 3.0
     time: FunctionTime = field(default_factory=FunctionTime)
 

@@ -1,6 +1,7 @@
 """The server's end of a zygote, the warm process per interpreter that forks instances, and of what it has forked."""
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -135,6 +136,7 @@ class Zygote:
         self._awaited: set[int] = set()
         self._heard_at = 0.0
         self._root = root_folder(settings)
+        self._confined = settings.confined
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[bool] = self._loop.create_future()
         self._on_end = on_end
@@ -145,7 +147,14 @@ class Zygote:
         self._control, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
-                bootstrap_command(executable, "zygote", str(theirs.fileno()), self._root, hook=settings.redirect_hook),
+                bootstrap_command(
+                    executable,
+                    "zygote",
+                    str(theirs.fileno()),
+                    self._root,
+                    json.dumps([str(path) for path in settings.confined]),
+                    hook=settings.redirect_hook,
+                ),
                 env=interpreter_environment(),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -275,6 +284,10 @@ class Zygote:
             self.isolated = bool(value)
             if not self.isolated and self._root:
                 _log.warning("instances share /tmp and see all processes of this machine: %s", why_shared(self._root))
+            if self._confined and self.isolated:
+                _log.info("isolate: instances can change nothing in %s", self._confined[0])
+            elif self._confined:
+                _log.warning("isolate: no effect here, instances can change what you can")
             if not self.ready.done():
                 self.ready.set_result(True)
         elif kind == frames.STARTED:

@@ -5,7 +5,7 @@ Source: Function Compute, formats of events for different triggers.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import md5, sha256
 from typing import Any, Literal, cast, get_args
 
@@ -68,6 +68,13 @@ class Trigger:
     def enabled(self) -> bool:
         """Whether a trigger that can be switched off is on; the others always are."""
         return bool(self.config.get("enable", self.config.get("triggerEnable", True)))
+
+
+Fire = Callable[[Tenant, Trigger, bytes, str], str]
+"""Queues a call of a trigger's function: tenant, trigger, event, key; returns its request id.
+
+It is queued in the transaction of this moment, and not again for a key that is known. Raises: FcError.
+"""
 
 
 def host_label(service: str, function: str, trigger_id: str) -> str:

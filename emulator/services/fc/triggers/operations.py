@@ -1,12 +1,19 @@
-"""Operations on triggers: a configuration is an object in 2016-08-15 and JSON text in the two later versions.
+"""Operations on triggers and custom domains.
+
+A trigger's configuration is an object in 2016-08-15 and JSON text in the two later versions.
 
 Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
 """
 
+import json
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.codec import (
+    EVERY_API,
+    V2016,
+    V2021,
     V2023,
     WITH_SERVICES,
     api_of,
@@ -16,10 +23,12 @@ from emulator.services.fc.codec import (
     no_content,
     page_answer,
     slice_of,
+    times_of,
     writable_service,
 )
-from emulator.services.fc.dialects.codec import render_trigger
+from emulator.services.fc.model import function_arn
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.triggers.domains import Domain, shown
 from emulator.services.fc.triggers.model import Trigger
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -94,8 +103,115 @@ def _function(call: OperationRequest) -> tuple[str, str]:
     return writable_service(call), call.path["function"]
 
 
+def render_trigger(api: str, tenant: Tenant, trigger: Trigger, url: str, host: str) -> dict[str, Any]:
+    """Write a trigger; *url* and *host* are the address of an HTTP trigger.
+
+    A configuration is an object in 2016-08-15 and JSON text later. An HTTP trigger has no source, whatever was sent;
+    the role is the text that was sent, empty without one.
+
+    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py.
+    """
+    is_http = trigger.kind == "http"
+    body: dict[str, Any] = {
+        "triggerName": trigger.name,
+        "description": trigger.description,
+        "triggerId": trigger.trigger_id,
+        "triggerType": trigger.kind,
+        "sourceArn": None if is_http else trigger.source_arn or None,
+        "invocationRole": trigger.role,
+        "qualifier": trigger.qualifier,
+        **times_of(trigger.created_at, trigger.modified_at),
+    }
+    if api == V2016:
+        return body | {"triggerConfig": dict(trigger.config)} | ({"urlInternet": url} if is_http else {})
+    body |= {
+        "triggerConfig": json.dumps(trigger.config, ensure_ascii=False, separators=(",", ":")),
+        "status": None if api == V2021 else "",
+        "targetArn": function_arn(tenant, trigger.service, trigger.function),
+    }
+    urls = {"urlInternet": url, "urlIntranet": url}
+    if is_http:
+        body |= {"domainName": host, **urls} if api == V2021 else {"httpTrigger": urls}
+    return body
+
+
 def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
     is_http = trigger.kind == "http"
     url = fc.sources.url(trigger) if is_http else ""
     host = fc.sources.host(call.tenant, trigger) if is_http else ""
     return render_trigger(api_of(call), call.tenant, trigger, url, host)
+
+
+# --- custom domains ----------------------------------------------------------------------------------------------
+
+
+def render_domain(domain: Domain) -> dict[str, Any]:
+    """Write a domain, without its private key."""
+    return {
+        "domainName": domain.name,
+        "accountId": domain.tenant.account,
+        "apiVersion": domain.api,
+        **shown(domain.config),
+        **times_of(domain.created_at, domain.modified_at),
+    }
+
+
+@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
+def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Make a domain.
+
+    Raises: InvalidArgument, DomainNameAlreadyExists.
+    Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
+def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show a domain.
+
+    Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
+def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change a domain; what the body leaves out stays.
+
+    Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
+    Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    domain = fc.sources.domains.update(
+        call.tenant,
+        call.path["domain"],
+        json_body(call),
+        api_of(call),
+        if_match(call),
+        call.now,
+    )
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
+def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove a domain.
+
+    Raises: DomainNameNotFound, PreconditionFailed.
+    Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
+    return no_content()
+
+
+@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
+def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List domains by name.
+
+    Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    """
+    page = fc.sources.domains.page(call.tenant, slice_of(call))
+    rows = [render_domain(domain) for domain in page.items]
+    return page_answer("customDomains", rows, page.next_marker)

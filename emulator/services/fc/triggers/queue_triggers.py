@@ -16,9 +16,10 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
-from emulator.services.fc.ports import Enqueue, QueuedMessage, QueueMissing, SourceQueues
-from emulator.services.fc.triggers.model import Trigger
+from emulator.services.fc.ports import QueuedMessage, QueueMissing, SourceQueues
+from emulator.services.fc.triggers.model import Fire, Trigger
 from emulator.services.fc.triggers.store import TriggerStore
+from emulator.services.fc.triggers.triggers import TriggerWatcher
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_seconds
 
@@ -66,14 +67,14 @@ def queue_source(trigger: Trigger) -> QueueSource | None:
     )
 
 
-class QueueTriggers:
-    """Keeps one reader for each such trigger that is switched on (a `TriggerWatcher`)."""
+class QueueTriggers(TriggerWatcher):
+    """Keeps one reader for each such trigger that is switched on."""
 
-    def __init__(self, store: TriggerStore, database: Database, queues: SourceQueues, enqueue: Enqueue) -> None:
+    def __init__(self, store: TriggerStore, database: Database, queues: SourceQueues, fire: Fire) -> None:
         self._store = store
         self._database = database
         self._queues = queues
-        self._enqueue = enqueue
+        self._fire = fire
         self._tasks = TaskGroup("fc-queue-triggers")
         self._readers: dict[_Key, asyncio.Task[None]] = {}
 
@@ -86,12 +87,6 @@ class QueueTriggers:
         """Read no longer."""
         self._readers.clear()
         await self._tasks.close()
-
-    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every trigger: its queue may be made later."""
-
-    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every removal."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Begin to read for a trigger that is switched on, as it is now."""
@@ -129,14 +124,8 @@ class QueueTriggers:
             for message in messages:
                 self._queues.delete(tenant, source.queue, message)
             if wanted:
-                self._enqueue(
-                    tenant,
-                    trigger.service or None,
-                    trigger.function,
-                    trigger.qualifier,
-                    message_events(wanted, streaming=source.streaming),
-                    key=f"queue/{trigger.trigger_id}/{wanted[0]['id']}",
-                )
+                event = message_events(wanted, streaming=source.streaming)
+                self._fire(tenant, trigger, event, f"queue/{trigger.trigger_id}/{wanted[0]['id']}")
 
 
 def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:

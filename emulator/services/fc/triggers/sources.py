@@ -9,14 +9,14 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.fc.catalog.domains import Domains, DomainStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
-from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
+from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function
-from emulator.services.fc.ports import Enqueue, HostNames, SourceQueues, TopicSubscriptions
+from emulator.services.fc.ports import HostNames, SourceQueues, TopicSubscriptions
+from emulator.services.fc.triggers.domains import Domains, DomainStore
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -69,6 +69,8 @@ class EventSources:
         queues: SourceQueues | None = None,
         may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
     ) -> None:
+        self._clock = clock
+        self._ids = ids
         self._endpoint = endpoint
         self._enqueue = enqueue
         self._may_fire = may_fire
@@ -79,14 +81,14 @@ class EventSources:
         self.domains = Domains(domain_store, database, ids, host_names)
         self.http_routing = HttpRouting(self._store, domain_store, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
-        self.timer_triggers = TimerTriggers(self._store, clock, timers, enqueue)
+        self.timer_triggers = TimerTriggers(self._store, clock, timers, self._fire)
         self._names = TriggerNames(self._store, host_names) if host_names is not None else None
         self.triggers.watchers.append(self.timer_triggers)
         if self._names is not None:
             self.triggers.watchers.append(self._names)
         if topics is not None:
             self.triggers.watchers.append(TopicTriggers(topics))
-        self._queue_triggers = QueueTriggers(self._store, database, queues, enqueue) if queues is not None else None
+        self._queue_triggers = QueueTriggers(self._store, database, queues, self._fire) if queues is not None else None
         if self._queue_triggers is not None:
             self.triggers.watchers.append(self._queue_triggers)
 
@@ -161,14 +163,23 @@ class EventSources:
             if fires(trigger.config, change) and self._may_fire(tenant, trigger):
                 event = object_event(tenant, trigger.trigger_id, change)
                 key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
-                service = trigger.service or None
                 try:
-                    started.append(
-                        self._enqueue(tenant, service, trigger.function, trigger.qualifier, event, key=key)
-                    )  # fmt: skip
+                    started.append(self._fire(tenant, trigger, event, key))
                 except FcError as error:
                     _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         return started
+
+    def _fire(self, tenant: Tenant, trigger: Trigger, event: bytes, key: str) -> str:
+        """Queue a call of a trigger's function; see `Fire`."""
+        return self._enqueue(tenant, call_of(trigger, event, self._ids.uuid(), self._clock.now()), key)
+
+
+def call_of(trigger: Trigger, event: bytes, request_id: str, now: Millis) -> FunctionCall:
+    """Return the call of its function that *trigger* makes."""
+    return FunctionCall(
+        service=trigger.service, function=trigger.function, qualifier=trigger.qualifier, event=event,
+        request_id=request_id, now=now, origin="trigger",
+    )  # fmt: skip
 
 
 @frozen
@@ -201,15 +212,8 @@ class Firing:
         if trigger.kind == "http" and event is None:
             return await self._request(tenant, trigger, payload or "")
         request_id = self._ids.uuid()
-        call = FunctionCall(
-            service=trigger.service,
-            function=trigger.function,
-            qualifier=trigger.qualifier,
-            event=event if event is not None else self.event(tenant, trigger, payload),
-            request_id=request_id,
-            now=self._clock.now(),
-            origin="trigger",
-        )
+        event = event if event is not None else self.event(tenant, trigger, payload)
+        call = call_of(trigger, event, request_id, self._clock.now())
         result = (await self._invoker.invoke(tenant, call)).result
         return Fired(
             request_id=request_id, status=200, error_type=result.error_type or "", body=result.body, log=result.log

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc.catalog.store import CountingStore, Slice
+from emulator.services.fc.catalog.store import CountingStore
+from emulator.services.fc.model import EVERY, SLICED, Slice
 from emulator.services.fc.triggers.model import Trigger, TriggerKind
 
 _COLUMNS = (
@@ -12,7 +13,6 @@ _COLUMNS = (
     "modified_at, revision, folder"
 )
 _OWN = "account = ? AND region = ? AND service = ? AND function = ?"
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 
 class TriggerStore(CountingStore):
@@ -24,23 +24,11 @@ class TriggerStore(CountingStore):
         row = self._database.read(sql, (tenant.account, tenant.region, service, function, name)).fetchone()
         return _trigger(row) if row else None
 
-    def some(self, tenant: Tenant, service: str, function: str, part: Slice) -> list[Trigger]:
+    def some(self, tenant: Tenant, service: str, function: str, part: Slice = EVERY) -> list[Trigger]:
         """Return some triggers of a function by name, one more than the slice's limit when there are more."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM fc_triggers WHERE {_OWN} "  # noqa: S608 - constants
-            "AND name >= ? AND name < ? ORDER BY name LIMIT ?"
-        )
-        start = max(part.start, part.prefix)
-        values = (
-            tenant.account,
-            tenant.region,
-            service,
-            function,
-            start,
-            part.prefix + _ABOVE_ALL_NAMES,
-            part.limit + 1,
-        )
-        return [_trigger(row) for row in self._database.read(sql, values)]
+        sql = f"SELECT {_COLUMNS} FROM fc_triggers WHERE {_OWN} AND {SLICED}"  # noqa: S608 - constants
+        where = (tenant.account, tenant.region, service, function, *part.bounds)
+        return [_trigger(row) for row in self._database.read(sql, where)]
 
     def of_kind(self, kind: TriggerKind) -> list[tuple[Tenant, Trigger]]:
         """Return all triggers of a kind, of every tenant."""

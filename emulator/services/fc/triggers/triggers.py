@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
@@ -12,9 +12,8 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Struct, check_if_match
+from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -30,30 +29,24 @@ from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
-_ALL = Slice(limit=1_000_000)
 
-
-class TriggerWatcher(Protocol):
-    """What acts on triggers: arms timers, subscribes to topics."""
+class TriggerWatcher:
+    """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
         Raises: FcError when it cannot be.
         """
-        ...
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in removing *trigger*, within the same transaction."""
-        ...
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that is new or has changed; called after the commit."""
-        ...
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
-        ...
 
 
 class Triggers:
@@ -256,7 +249,7 @@ class Triggers:
         """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
         self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
-            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
+            for other in self._store.some(tenant, trigger.service, trigger.function):
                 if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
                     raise FcError(
                         "TriggerAlreadyExists",

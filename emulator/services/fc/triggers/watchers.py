@@ -17,23 +17,24 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import function_arn
-from emulator.services.fc.ports import Enqueue, HostNames, TopicMissing, TopicSubscriptions
-from emulator.services.fc.triggers.model import Trigger, timer_event, topic_of
+from emulator.services.fc.ports import HostNames, TopicMissing, TopicSubscriptions
+from emulator.services.fc.triggers.model import Fire, Trigger, timer_event, topic_of
 from emulator.services.fc.triggers.store import TriggerStore
+from emulator.services.fc.triggers.triggers import TriggerWatcher
 
 _log = logging.getLogger(__name__)
 
 _Key = tuple[str, Tenant, str, str, str]
 
 
-class TimerTriggers:
-    """Keeps timers in step with the timer triggers (a `TriggerWatcher`) and fires them."""
+class TimerTriggers(TriggerWatcher):
+    """Keeps timers in step with the timer triggers and fires them."""
 
-    def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, enqueue: Enqueue) -> None:
+    def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, fire: Fire) -> None:
         self._store = store
         self._clock = clock
         self._timers = timers
-        self._enqueue = enqueue
+        self._fire = fire
         self._tasks = TaskGroup("fc-timers")
         self._armed: dict[_Key, Trigger] = {}
         timers.on_step_back(self._clock_set_back)
@@ -53,12 +54,6 @@ class TimerTriggers:
         await self._tasks.close()
 
     # --- TriggerWatcher ------------------------------------------------------------------------------------------
-
-    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every trigger: the schedule has been checked."""
-
-    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every removal."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Arm the timer of a trigger that is switched on."""
@@ -105,19 +100,12 @@ class TimerTriggers:
 
     def _set(self, tenant: Tenant, trigger: Trigger, when: Millis | None) -> None:
         if when is not None:
-            self._timers.call_at(when, _key(tenant, trigger), partial(self._fire, tenant, trigger, when))
+            self._timers.call_at(when, _key(tenant, trigger), partial(self._due, tenant, trigger, when))
 
-    def _fire(self, tenant: Tenant, trigger: Trigger, when: Millis) -> None:
+    def _due(self, tenant: Tenant, trigger: Trigger, when: Millis) -> None:
         event = timer_event(trigger.name, str(trigger.config.get("payload", "")), when)
         try:
-            self._enqueue(
-                tenant,
-                trigger.service or None,
-                trigger.function,
-                trigger.qualifier,
-                event,
-                key=f"timer/{trigger.trigger_id}/{when}",
-            )
+            self._fire(tenant, trigger, event, f"timer/{trigger.trigger_id}/{when}")
         except FcError as error:
             _log.warning("timer trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         finally:
@@ -129,8 +117,8 @@ def _key(tenant: Tenant, trigger: Trigger) -> _Key:
     return ("fc timer", tenant, trigger.service, trigger.function, trigger.name)
 
 
-class TopicTriggers:
-    """Keeps subscriptions in step with the topic triggers (a `TriggerWatcher`)."""
+class TopicTriggers(TriggerWatcher):
+    """Keeps subscriptions in step with the topic triggers."""
 
     def __init__(self, subscriptions: TopicSubscriptions) -> None:
         self._subscriptions = subscriptions
@@ -161,12 +149,6 @@ class TopicTriggers:
         if trigger.kind == "mns_topic":
             self._subscriptions.unsubscribe(tenant, topic_of(trigger.source_arn), subscription_name(trigger))
 
-    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Do nothing more: the subscription is made in the same transaction."""
-
-    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Do nothing more: the subscription is removed in the same transaction."""
-
 
 def subscription_name(trigger: Trigger) -> str:
     """Return the name of the subscription a topic trigger makes. Source: assumed."""
@@ -184,8 +166,8 @@ def names_of(tenant: Tenant, trigger: Trigger) -> tuple[str, ...]:
     return (f"{trigger.label}.{tenant.region}.fcapp.run", f"{trigger.label}.localhost")
 
 
-class TriggerNames:
-    """Keeps *names* in step with the triggers (a `TriggerWatcher`)."""
+class TriggerNames(TriggerWatcher):
+    """Keeps *names* in step with the triggers."""
 
     def __init__(self, store: TriggerStore, names: HostNames) -> None:
         self._store = store
@@ -195,12 +177,6 @@ class TriggerNames:
         """Have the names of an earlier run answered again."""
         for tenant, trigger in self._store.of_kind("http"):
             self.changed(tenant, trigger)
-
-    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every trigger: each has names of its own."""
-
-    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Accept every removal."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Answer the trigger's names."""

@@ -85,7 +85,7 @@ _SOURCE_ARN = "DLQSourceArn"
 
 
 def dead_letter_properties(source: Queue, message: Message) -> tuple[Property, ...]:
-    """Return the system properties that tell where a dead letter comes from.
+    """Return the system properties that name the origin of a dead letter.
 
     Source: names from the SDKs, values assumed.
     """

@@ -12,22 +12,19 @@ from collections.abc import Sequence
 from functools import partial
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
 from emulator.services.mns.limits import (
-    BODY_SHOWN,
-    HISTORY,
     PURGE_PAUSE_MS,
     PURGE_ROWS,
     PUSHES,
     PUSHES_PER_SUBSCRIPTION,
-    TRIES,
 )
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
+from emulator.services.mns.topics.history import History, made
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -39,24 +36,12 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     Topic,
     Try,
-    kind_of,
 )
 from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
-
-_ATTEMPT_LINE = (
-    "attempt %(attempt)d to deliver message %(message_id)s to subscription %(subscription)s of topic %(topic)s"
-    " %(result)s: %(detail)s"
-)
-
-_TRIED_KEPT = 1000
-"""Pending deliveries whose attempts are remembered."""
-
-_PUBLISHED_KEPT = 8 * 1024 * 1024
-"""Bytes of messages that are remembered after their last delivery has ended, to deliver them again by hand."""
 
 _REST_MS = 5 * SECOND
 """A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
@@ -96,16 +81,9 @@ class Courier:
         self._tasks = TaskGroup("mns-push")
         self._lanes: dict[SubscriptionId, _Lane] = {}
         self._starved: dict[SubscriptionId, None] = {}
-        self._history: dict[SubscriptionId, deque[DeliveryReport]] = {}
-        self._tries: dict[DeliveryId, tuple[Try, ...]] = {}
-        self._published: dict[str, Publication] = {}
-        self._published_bytes = 0
         self._under_way = 0
         self._closed = True
-        self.attempts: dict[tuple[str, str], int] = {}
-        """Attempts since the start by kind of endpoint and result."""
-        self.ended: dict[str, int] = {}
-        """Deliveries that have ended since the start, by how."""
+        self.history = History()
         database.on_rollback(self._after_rollback)
         timers.on_step_back(self._clock_set_back)
 
@@ -128,15 +106,8 @@ class Courier:
             for task in lane.under_way.values():
                 task.cancel()
         self.stop()
-        self.forget_all()
+        self.history.clear()
         self._closed = False
-
-    def forget_all(self) -> None:
-        """Drop what is remembered of earlier deliveries."""
-        self._history.clear()
-        self._tries.clear()
-        self._published.clear()
-        self._published_bytes = 0
 
     def stop(self) -> None:
         """Start no more attempts."""
@@ -158,9 +129,9 @@ class Courier:
             if outcome is None:
                 rows.append((subscription.subscription_id, 0, now, ""))
                 continue
-            self._note_attempt(subscription, publication, 1, outcome)
+            self.history.count(subscription, publication, 1, outcome)
             if outcome.delivered:
-                self._remember(subscription, publication, "delivered", 1, outcome.detail, now, (_try(1, now, outcome),))
+                self.history.end(subscription, publication, "delivered", (made(1, now, outcome),))
             elif (next_at := self._next(subscription, publication, 1, now)) is not None:
                 rows.append((subscription.subscription_id, 1, next_at, outcome.detail))
         if rows:
@@ -173,7 +144,7 @@ class Courier:
         lane = self._lanes.pop(subscription_id, None)
         self._timers.cancel(_timer(subscription_id))
         self._starved.pop(subscription_id, None)
-        self._history.pop(subscription_id, None)
+        self.history.forget(subscription_id)
         if lane is not None:
             for task in lane.under_way.values():
                 task.cancel()
@@ -185,7 +156,7 @@ class Courier:
         if pending is not None:
             self._store.hasten(pending, now)
         else:
-            publication = self._published.get(message_id)
+            publication = self.history.publication(message_id)
             if publication is None:
                 return False
             again = self._store.add_publication(subscription.topic_id, publication)
@@ -194,25 +165,11 @@ class Courier:
         self._database.after_commit(partial(self._committed, [subscription_id]))
         return True
 
-    def _keep_published(self, publication: Publication) -> None:
-        """Remember a message, and forget the oldest ones that are too much."""
-        if publication.message_id in self._published:
-            return
-        self._published[publication.message_id] = publication
-        self._published_bytes += len(publication.body)
-        while self._published_bytes > _PUBLISHED_KEPT:
-            self._published_bytes -= len(self._published.pop(next(iter(self._published))).body)
-
     def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, then ended ones, newest first."""
-        ended = list(reversed(self._history.get(subscription_id, ())))
         subscription = self._registry.subscription(subscription_id)
         endpoint = subscription.settings.endpoint if subscription is not None else ""
-        pending = [
-            replace(each, body=each.body[:BODY_SHOWN], endpoint=endpoint, tries=self._tries.get(each.delivery_id, ()))
-            for each in self._store.pending(subscription_id, limit)
-        ]
-        return (pending + ended)[:limit]
+        return self.history.reports(subscription_id, endpoint, self._store.pending(subscription_id, limit), limit)
 
     def attempts_under_way(self) -> list[tuple[str, str, str]]:
         """Return the attempts being made: topic, subscription, endpoint."""
@@ -322,14 +279,14 @@ class Courier:
         now = self._clock.now()
         attempts = delivery.attempts + 1
         publication = delivery.publication
-        self._note_attempt(subscription, publication, attempts, outcome)
-        tries = (*self._tries.pop(delivery.delivery_id, ()), _try(attempts, now, outcome))[-TRIES:]
+        self.history.count(subscription, publication, attempts, outcome)
+        tries = self.history.tried(delivery.delivery_id, attempts, now, outcome)
         if outcome.delivered:
-            self._end(subscription, delivery, "delivered", outcome.detail, now, tries)
+            self._end(subscription, delivery, "delivered", tries)
             return
         next_at = self._next(subscription, publication, attempts, now)
         if next_at is not None:
-            self._keep_tries(delivery.delivery_id, tries)
+            self.history.keep(delivery.delivery_id, tries)
             self._store.postpone(delivery.delivery_id, attempts, next_at, outcome.detail)
             return
         letter = self._carrier.send_dead_letter(subscription, publication)
@@ -339,78 +296,19 @@ class Courier:
             "message %s for subscription %s of topic %s is %s after %d attempts: %s",
             publication.message_id, subscription.name, subscription.topic_name, state, attempts, detail,
         )  # fmt: skip
-        self._end(subscription, delivery, state, detail, now, tries)
+        self._end(subscription, delivery, state, tries, detail)
 
     def _end(
-        self,
-        subscription: Subscription,
-        delivery: Delivery,
-        state: DeliveryState,
-        detail: str,
-        now: Millis,
-        tries: tuple[Try, ...],
-    ) -> None:
+        self, subscription: Subscription, delivery: Delivery, state: DeliveryState, tries: tuple[Try, ...],
+        detail: str = "",
+    ) -> None:  # fmt: skip
         if self._store.settle(delivery.delivery_id, delivery.publication_id):
             self._registry.counted(subscription.topic_id, -1)
-        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now, tries)
-
-    def _keep_tries(self, delivery_id: DeliveryId, tries: tuple[Try, ...]) -> None:
-        """Remember the attempts at a pending delivery; of very many deliveries, of the latest."""
-        self._tries[delivery_id] = tries
-        if len(self._tries) > _TRIED_KEPT:
-            del self._tries[next(iter(self._tries))]
+        self.history.end(subscription, delivery.publication, state, tries, detail)
 
     def _next(self, subscription: Subscription, publication: Publication, failures: int, now: Millis) -> Millis | None:
         strategy = subscription.settings.strategy
         return next_attempt(strategy, failures, now, publication.published_at, self._ids.fraction(), self._scale)
-
-    def _note_attempt(
-        self, subscription: Subscription, publication: Publication, attempt: int, outcome: Outcome
-    ) -> None:
-        """Count an attempt and tell the log of it."""
-        key = kind_of(subscription.settings.endpoint), "delivered" if outcome.delivered else "failed"
-        self.attempts[key] = self.attempts.get(key, 0) + 1
-        _log.info(
-            _ATTEMPT_LINE,
-            {
-                "attempt": attempt, "message_id": publication.message_id, "subscription": subscription.name,
-                "topic": subscription.topic_name, "result": key[1], "detail": outcome.detail,
-                "trace": publication.trace,
-            },
-        )  # fmt: skip
-
-    def _remember(
-        self,
-        subscription: Subscription,
-        publication: Publication,
-        state: DeliveryState,
-        attempts: int,
-        detail: str,
-        now: Millis,
-        tries: tuple[Try, ...],
-    ) -> None:
-        self.ended[state] = self.ended.get(state, 0) + 1
-        self._keep_published(publication)
-        history = self._history.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
-        history.append(
-            DeliveryReport(
-                delivery_id=DeliveryId(0),
-                message_id=publication.message_id,
-                body=publication.body[:BODY_SHOWN],
-                tag=publication.tag,
-                endpoint=subscription.settings.endpoint,
-                tries=tries,
-                published_at=publication.published_at,
-                state=state,
-                attempts=attempts,
-                last_result=detail,
-                ended_at=now,
-            )
-        )
-
-
-def _try(number: int, at: Millis, outcome: Outcome) -> Try:
-    return Try(number=number, at=at, delivered=outcome.delivered, detail=outcome.detail, push=outcome.push)
 
 
 def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:

@@ -250,7 +250,7 @@ class GuardedClients:
 
 
 Home = Callable[[str], tuple[str, int] | None]
-"""Tells where a host name that this emulator itself serves is listening for plain HTTP; None for any other name."""
+"""Address and port that serve a host name of this emulator by plain HTTP; None for any other name."""
 
 
 class Pusher:

@@ -31,10 +31,10 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, StepList, Strand, all_lists
+from emulator.services.workflow.engine.model import ROOT, Phase, Scope, StepList, Strand, all_lists
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.tasks import TaskCaller, target_of
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 
@@ -132,13 +132,6 @@ class StepRun:
         self._arrived(TimerFired(waits[0].entry, waits[0].kind, self._now))
         return True
 
-    def _waiting(self) -> Entry | None:
-        for strand in self.state.strands.values():
-            entry = strand.scopes[-1].entry
-            if entry is not None and entry.phase is Phase.SUBMITTED:
-                return entry
-        return None
-
     def _shown(self) -> dict[str, Any]:
         state = self.state
         last = self.history[-1]
@@ -155,12 +148,8 @@ class StepRun:
             ],
         }
         if not self.is_over:
-            waiting = self._waiting()
-            return {
-                **shown,
-                "status": "Waiting",
-                "cause": f"waits for a report of {waiting.step.name if waiting else ''}",
-            }
+            name = next((entry.step.name for entry in state.submitted()), "")
+            return {**shown, "status": "Waiting", "cause": f"waits for a report of {name}"}
         if state.outcome is not None or ROOT not in state.strands:
             return {**shown, "status": "Failed"}
         caught = last.value is not None and "error" in events.parse_object(last.detail)
@@ -179,7 +168,7 @@ def _place(program: Program, name: str) -> tuple[StepList, int]:
         if name in steps.index:
             return steps, steps.index[name]
     names = ", ".join(step.name for steps in all_lists(program.steps) for step in steps.steps)
-    raise WorkflowError("InvalidArgument", reason=f"The definition has no step {name!r}; there are {names}.")
+    raise invalid(f"The definition has no step {name!r}; there are {names}.")
 
 
 # --- mocks ----------------------------------------------------------------------------------------------------------
@@ -199,7 +188,7 @@ class StepMocks:
             for answer in self._answers[name]:
                 if not isinstance(answer, dict) or answer.keys() not in ({"return"}, {"error"}):
                     reason = f'A mock of {name!r} must be {{"return": VALUE}} or {{"error": {{"errorType": "E"}}}}.'
-                    raise WorkflowError("InvalidArgument", reason=reason)
+                    raise invalid(reason)
 
     def find(self, call: CallService) -> dict[str, Any] | None:
         """Return the next answer for a call; None when it has no mock."""
@@ -265,16 +254,14 @@ async def perform_mock(
     return mock_result(answer)
 
 
-class LoneSteps:
-    """Runs steps. *call* makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
+Call = Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]]
+"""Makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
 
-    def __init__(
-        self,
-        programs: Programs,
-        clock: Clock,
-        ids: Ids,
-        call: Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]],
-    ) -> None:
+
+class LoneSteps:
+    """Runs steps; *call* makes real calls, with the rights of the account."""
+
+    def __init__(self, programs: Programs, clock: Clock, ids: Ids, call: Call) -> None:
         self._programs = programs
         self._clock = clock
         self._ids = ids
@@ -296,7 +283,7 @@ class LoneSteps:
         try:
             program = await self._programs.read(definition)
         except DefinitionError as error:
-            raise WorkflowError("InvalidArgument", reason=f"Definition: {error}") from error
+            raise invalid(f"Definition: {error}") from error
         answers = StepMocks(mocks)
         mocked: dict[int, dict[str, Any]] = {}
         secret, name = self._ids.secret(32), self._ids.uuid()

@@ -16,7 +16,7 @@ from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import Events, Park
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
 from emulator.services.workflow.engine.run import Run
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.executions import Executions
 from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.model import ExecutionRecord
@@ -93,9 +93,9 @@ class Debugger:
         Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
         """
         if action not in ACTIONS:
-            raise _refusal(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
+            raise invalid(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
         if data is not None and not isinstance(data, dict):
-            raise _refusal("data must be an object")
+            raise invalid("data must be an object")
 
         def act(run: Run) -> Events:
             if action == "detach":
@@ -103,7 +103,7 @@ class Debugger:
                 return ()
             stop = _chosen_stop(run, strand)
             if data is not None and len(canonical(data).encode()) > run.facts.step_data_bytes:
-                raise _refusal(f"the data of a step holds at most {run.facts.step_data_bytes} bytes")
+                raise invalid(f"the data of a step holds at most {run.facts.step_data_bytes} bytes")
             return _act(run, stop, action, data, everywhere=strand is None)
 
         self._intervene(self._executions.get(tenant, flow_name, name), act)
@@ -114,7 +114,7 @@ class Debugger:
             names = {step.name for step in all_steps(run.facts.program.steps)}
             unknown = next((each.step for each in wanted if each.step and each.step not in names), None)
             if unknown is not None:
-                raise _refusal(f"the flow has no step {unknown!r}; there are {', '.join(sorted(names))}")
+                raise invalid(f"the flow has no step {unknown!r}; there are {', '.join(sorted(names))}")
             if run.watch is None:
                 run.watch = Watch(wanted, stepping=stepping)
             else:
@@ -137,19 +137,15 @@ def read_breakpoints(given: Iterable[Any]) -> tuple[Breakpoint, ...]:
     found = []
     for each in given:
         if not isinstance(each, Mapping) or not each.keys() <= {"when", "step"}:
-            raise _refusal('a breakpoint is an object such as {"when": "before", "step": "NAME"}')
+            raise invalid('a breakpoint is an object such as {"when": "before", "step": "NAME"}')
         when, step = each.get("when", "before"), each.get("step", "")
         if when not in MOMENTS or not isinstance(step, str):
-            raise _refusal(f"when of a breakpoint is one of {', '.join(MOMENTS)}, and step is a text")
+            raise invalid(f"when of a breakpoint is one of {', '.join(MOMENTS)}, and step is a text")
         found.append(Breakpoint(when, step))
     return tuple(found)
 
 
 # --- at a stop ------------------------------------------------------------------------------------------------------
-
-
-def _refusal(reason: str) -> WorkflowError:
-    return WorkflowError("InvalidArgument", reason=reason)
 
 
 def _shown(stop: Stop) -> dict[str, Any]:
@@ -176,11 +172,11 @@ def _actions(strand: Strand, stop: Stop) -> list[str]:
 def _chosen_stop(run: Run, strand: int | None) -> Stop:
     stops = run.watch.stops if run.watch is not None else {}
     if not stops:
-        raise _refusal("the execution has not stopped anywhere")
+        raise invalid("the execution has not stopped anywhere")
     if strand is None:
         return next(iter(stops.values()))
     if strand not in stops:
-        raise _refusal(f"nothing has stopped in strand {strand}; it has in {', '.join(map(str, stops))}")
+        raise invalid(f"nothing has stopped in strand {strand}; it has in {', '.join(map(str, stops))}")
     return stops[strand]
 
 
@@ -203,7 +199,7 @@ def _act(run: Run, stop: Stop, action: str, data: Any, *, everywhere: bool) -> E
     assert watch is not None
     strand = state.strands[stop.strand]
     if action not in _actions(strand, stop):
-        raise _refusal(f"at this stop there are {', '.join(_actions(strand, stop))}, not {action}")
+        raise invalid(f"at this stop there are {', '.join(_actions(strand, stop))}, not {action}")
     if action in {"retry", "skip"}:
         recorded = _recorded(run, strand, stop, action, data)
         watch.release(stop)
@@ -212,10 +208,10 @@ def _act(run: Run, stop: Stop, action: str, data: Any, *, everywhere: bool) -> E
         return recorded
     if data is not None:
         if stop.when == "failure":
-            raise _refusal("a failure has no data to change; retry and skip take data")
+            raise invalid("a failure has no data to change; retry and skip take data")
         watch.change(stop, data)
     elif action == "change":
-        raise _refusal("data is missing")
+        raise invalid("data is missing")
     if action != "change":
         watch.stepping = action == "next"
         for each in list(watch.stops.values()) if everywhere and action == "continue" else [watch.stops[stop.strand]]:
@@ -240,9 +236,9 @@ def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> E
             return (program.skipped(facts, strand, scope.entry.step, state.last + 1, data),)
         entered = program.decide(facts, state, strand)
         if isinstance(entered, Park) or entered[0].step != stop.step:
-            raise _refusal("the step cannot be entered")
+            raise invalid("the step cannot be entered")
         step = scope.steps.steps[scope.position]
         left = program.skipped(facts, strand, step, state.last + 2, data)
         return (entered[0], left._replace(cause=entered[0].id))
     except (TooMuchData, ValueError) as problem:
-        raise _refusal(f"the step cannot be tried again or left out: {problem}") from problem
+        raise invalid(f"the step cannot be tried again or left out: {problem}") from problem

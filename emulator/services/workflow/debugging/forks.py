@@ -16,7 +16,7 @@ from emulator.services.workflow.engine.language import DefinitionError, Program
 from emulator.services.workflow.engine.run import read_event
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.store import EngineStore
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.executions.executions import Executions
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.flows.flows import Flows
@@ -68,10 +68,10 @@ class Forks:
         try:
             program = await self._programs.read(text)
         except DefinitionError as error:
-            raise _refusal(f"Definition: {error}") from error
+            raise invalid(f"Definition: {error}") from error
         at = event or self._store.entered(source.id, before)
         if not at or at < 2:
-            raise _refusal(f"the execution has not entered a step {before!r}" if before else "name a step or an event")
+            raise invalid(f"the execution has not entered a step {before!r}" if before else "name a step or an event")
         shared = list(self._engine_store.events_after(source.id, 0))
         state, last_at = _folded(program, shared, at)
         watch = Watch()
@@ -85,7 +85,7 @@ class Forks:
         """Let the step that is entered by event *at* get other input."""
         row = next((row for row in shared if row[0] == at), None)
         if row is None or row[1] != events.STEP_ENTERED:
-            raise _refusal("input goes with a step that is about to be entered")
+            raise invalid("input goes with a step that is about to be entered")
         strand = state.strands[row[2]]
         watch.passed[strand.id] = strand.last
         watch.changes[strand.id] = data
@@ -106,9 +106,9 @@ def _folded(program: Program, shared: list[Any], at: int) -> tuple[ExecutionStat
                 _check_step(state, event)
             apply(program, state, event, Millis(row[7]))
     except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise _refusal(f"the history up to there does not fit the definition: {error}") from error
+        raise invalid(f"the history up to there does not fit the definition: {error}") from error
     if state.last != at - 1 or state.outcome is not None or not state.strands:
-        raise _refusal(f"the execution has no event {at} that another one could go on from")
+        raise invalid(f"the execution has no event {at} that another one could go on from")
     return state, state.at
 
 
@@ -117,7 +117,3 @@ def _check_step(state: ExecutionState, event: Event) -> None:
     name = scope.steps.steps[scope.position].name
     if name != event.step:
         raise LookupError(f"where the history enters {event.step!r}, the definition has {name!r}")
-
-
-def _refusal(reason: str) -> WorkflowError:
-    return WorkflowError("InvalidArgument", reason=reason)

@@ -13,7 +13,7 @@ Source: error handling, Serverless Workflow guide and best practices, for retry 
 10, multiplier 2). That all retries of a step share one counter is assumed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from emulator.kernel.clock import SECOND, Millis
@@ -35,7 +35,7 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Strand, Task
+from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 
@@ -254,14 +254,30 @@ def check_bytes(facts: Facts, count: int) -> None:
         raise TooMuchData
 
 
-def scheduled(state: ExecutionState, strand: Strand, entry: Entry, step: Task, value: Any, retries: int) -> Events:
+def attempt(state: ExecutionState, strand: Strand, step: Step, detail: str, value: Any, mark: int | None) -> Events:
     """Return the two events that open an attempt of a task; *value* is (input, text)."""
     first = state.last + 1
-    detail = events.task_scheduled(value[1], step.resource_arn, step.pattern, step.timeout_s, retries)
     return (
-        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, None, value),
+        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, mark, value),
         Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
     )
+
+
+def after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    """Return TaskStarted, where a history ends after TaskScheduled."""
+    del facts
+    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
+
+
+def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
+    """Park with the call of the attempt that *entry* is in, and its time-out."""
+    del facts, state, strand
+    task = entry.step
+    assert isinstance(task, Task)
+    if entry.phase is Phase.SUBMITTED and not task.reply_is_result:
+        return Park(_time_out(task, entry))
+    # after a submission: still being made; or made again after a restart, under the same key, which finds what runs
+    return Park((call_of(entry, task), *_time_out(task, entry)))
 
 
 def failed(state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event:
@@ -282,22 +298,35 @@ def time_out_at(timeout_s: int, entry: Entry) -> Millis:
     return Millis(entry.scheduled_at + timeout_s * SECOND)
 
 
-def strand_exited(
-    state: ExecutionState, strand: Strand, kind: str, value: Any, text: str, member: str = "local"
-) -> Event:
-    """Return the event, of type *kind*, that ends a branch or iteration with *value*, shown as *member*."""
+def open_strands(
+    state: ExecutionState, strand: Strand, entry: Entry, at_once: int, inside: Callable[[int], str], mark: int | None
+) -> Events | Park:
+    """Return the events that open the next branches or iterations of *entry*, so that at most *at_once* run.
+
+    *inside* gives the members of the detail of the one of an index, beside the index.
+    """
+    fork = entry.fork
+    assert fork is not None
+    kind = events.BRANCH_ENTERED if fork.items is None else events.ITERATION_ENTERED
+    room = min(fork.total - fork.opened, at_once - fork.running)
+    opened = tuple(
+        Event(number, kind, strand.id, fork.freed, entry.step.name, f'{{"index":{index},{inside(index)}}}', mark, None)
+        for number, index in enumerate(range(fork.opened, fork.opened + room), state.last + 1)
+    )
+    return opened or Park()
+
+
+def strand_exited(state: ExecutionState, strand: Strand, value: Any, text: str, member: str) -> Event:
+    """Return the event that ends a branch or iteration with *value*, shown as *member*.
+
+    Raises: LookupError when no step waits for it.
+    """
     owner = state.strands[strand.parent].scopes[-1].entry
+    if owner is None or owner.fork is None:
+        raise LookupError("a branch of a step that has none")
+    kind = events.BRANCH_EXITED if owner.fork.items is None else events.ITERATION_EXITED
     detail = f'{{"index":{strand.index},"{member}":{text}}}'
-    name = owner.step.name if owner is not None else ""
-    return Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, (value, text))
-
-
-def waits_for_call(entry: Entry, task: Task) -> Park:
-    """Park with the call of the attempt that *entry* is in, and its time-out."""
-    if entry.phase is Phase.SUBMITTED and not task.reply_is_result:
-        return Park(_time_out(task, entry))
-    # after a submission: still being made; or made again after a restart, under the same key, which finds what runs
-    return Park((call_of(entry, task), *_time_out(task, entry)))
+    return Event(state.last + 1, kind, strand.id, strand.last, owner.step.name, detail, None, (value, text))
 
 
 def call_of(entry: Entry, task: Task) -> CallService:

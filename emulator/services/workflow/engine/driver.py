@@ -24,7 +24,6 @@ from emulator.services.workflow.engine.language import (
     Resumed,
     TimerFired,
 )
-from emulator.services.workflow.engine.model import Phase
 from emulator.services.workflow.engine.run import Calls, Run, Slice, Turns, give_up, load_run
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
@@ -203,23 +202,14 @@ class Driver:
         rows = []
         for execution, flow, name in self._store.parked(limit):
             state = self.look(execution)
-            for strand in state.strands.values() if state is not None else ():
-                entry = strand.scopes[-1].entry
-                if entry is not None and entry.phase is Phase.SUBMITTED:
-                    rows.append((flow, name, entry.step.name))
+            rows += [(flow, name, entry.step.name) for entry in state.submitted()] if state is not None else []
         return rows
 
     def tokens(self, execution: ExecutionId) -> list[tuple[str, str]]:
         """Return the steps of an open execution that wait for a report, each with its task token."""
         run = self._run_now(execution)
-        if run is None:
-            return []
-        waiting = []
-        for strand in run.state.strands.values():
-            entry = strand.scopes[-1].entry
-            if entry is not None and entry.phase is Phase.SUBMITTED:
-                waiting.append((entry.step.name, run.facts.token(entry.id, entry.retries)))
-        return waiting
+        entries = run.state.submitted() if run is not None else ()
+        return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in entries if run is not None]
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""

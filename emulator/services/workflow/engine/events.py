@@ -6,8 +6,8 @@ event as ``mark``: the option a choice took; for an iteration the id of the fore
 leaves out the input they share, which would make a history grow with the square of the items (`whole_iteration`).
 
 The order in which each kind of step records its events stands in the one table `SEQUENCES`; the members of each
-detail, in the order they are written, in the functions below. Values inside are compact JSON with sorted keys, text is
-not escaped beyond what JSON demands.
+detail, in the order they are written, in the calls of `detail`. Values inside are compact JSON with sorted keys, text
+is not escaped beyond what JSON demands.
 
 Source: viewing the execution history, Serverless Workflow guide (the events of two passes, the detail of a caught
 error); members and sequences without such a record are assumed.
@@ -200,71 +200,19 @@ def _depth(text: str) -> int:
 # --- details --------------------------------------------------------------------------------------------------------
 
 
+def detail(**members: str | None) -> str:
+    """Return the detail that has *members*, JSON texts in the order they are written; None leaves one out."""
+    return "{" + ",".join([f'"{name}":{text}' for name, text in members.items() if text is not None]) + "}"
+
+
+def quoted(text: str | None) -> str | None:
+    """Return *text* as a JSON string, None when there is none."""
+    return quote(text) if text else None
+
+
 def failure(error: str, cause: str) -> str:
     """Detail of everything that failed: ``error, cause``, leaving out what is empty."""
-    members = []
-    if error:
-        members.append(f'"error":{quote(error)}')
-    if cause:
-        members.append(f'"cause":{quote(cause)}')
-    return "{" + ",".join(members) + "}"
-
-
-def task_entered(input_text: str, local_text: str, arn: str) -> str:
-    """Detail of StepEntered of a task: ``input, local, resourceArn``."""
-    if not arn:
-        return f'{{"input":{input_text},"local":{local_text}}}'
-    return f'{{"input":{input_text},"local":{local_text},"resourceArn":{quote(arn)}}}'
-
-
-def task_scheduled(input_text: str, arn: str, pattern: str, timeout_s: int | None, retries: int) -> str:
-    """Detail of TaskScheduled: ``input, resourceArn, pattern, timeoutSeconds, retryCount``."""
-    arn_member = f',"resourceArn":{quote(arn)}' if arn else ""
-    timeout_member = f',"timeoutSeconds":{timeout_s}' if timeout_s is not None else ""
-    return f'{{"input":{input_text}{arn_member},"pattern":"{pattern}"{timeout_member},"retryCount":{retries}}}'
-
-
-def task_exited(input_text: str, local_text: str, output_text: str, arn: str) -> str:
-    """Detail of StepExited of a task that went well: ``input, local, output, resourceArn``."""
-    arn_member = f',"resourceArn":{quote(arn)}' if arn else ""
-    return f'{{"input":{input_text},"local":{local_text},"output":{output_text}{arn_member}}}'
-
-
-def task_exited_with_error(
-    input_text: str, local_text: str, arn: str, cause: str, error: str, retries: int, goto: str | None
-) -> str:
-    """Detail of StepExited of a task that failed: ``input, local, resourceArn, cause, error, retryCount, goto``.
-
-    Source: the reliable multi-step transaction, Serverless Workflow best practices.
-    """
-    members = [f'"input":{input_text}', f'"local":{local_text}']
-    if arn:
-        members.append(f'"resourceArn":{quote(arn)}')
-    if cause:
-        members.append(f'"cause":{quote(cause)}')
-    if error:
-        members.append(f'"error":{quote(error)}')
-    members.append(f'"retryCount":{retries}')
-    if goto is not None:
-        members.append(f'"goto":{quote(goto)}')
-    return "{" + ",".join(members) + "}"
-
-
-def exited(local_text: str, goto: str | None) -> str:
-    """Detail of StepExited of a step that went well: ``local, goto``."""
-    if goto is None:
-        return f'{{"local":{local_text}}}'
-    return f'{{"local":{local_text},"goto":{quote(goto)}}}'
-
-
-def exited_with_error(local_text: str, cause: str, error: str) -> str:
-    """Detail of StepExited of a step that failed: ``local, cause, error``."""
-    members = [f'"local":{local_text}']
-    if cause:
-        members.append(f'"cause":{quote(cause)}')
-    if error:
-        members.append(f'"error":{quote(error)}')
-    return "{" + ",".join(members) + "}"
+    return detail(error=quoted(error), cause=quoted(cause))
 
 
 def whole_iteration(detail: str, shared: dict[str, str]) -> str:

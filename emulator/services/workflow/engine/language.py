@@ -22,6 +22,7 @@ Commands are wishes that may be made again: setting a timer that is set, or call
 being called, changes nothing.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -162,19 +163,19 @@ class Program(Definition):
 
     __slots__ = ()
 
+    @abstractmethod
     def decide(self, facts: "Facts", state: ExecutionState, strand: Strand) -> Events | Park:
         """Return the next events of *strand*, or what it parks with until something arrives.
 
         Raises: TooMuchData, nothing else for whatever a flow or its data can hold.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def resume(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
         """Return the events that follow when a timer of kind ``wait`` or ``retry`` fires; none when it is out of date.
 
         Raises: TooMuchData.
         """
-        raise NotImplementedError
 
     def processor(self, step: int) -> "Program":
         """Return the program of the elements of a distributed map, step number *step* of `model.all_steps`.
@@ -183,13 +184,14 @@ class Program(Definition):
         """
         raise LookupError(f"step {step} is no distributed map")
 
+    @abstractmethod
     def again(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry) -> Events:
         """Return the events that open one more attempt of the task of *entry*, whose last one has failed.
 
         Raises: TooMuchData; ValueError when the attempt's input cannot be made.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def skipped(self, facts: "Facts", strand: Strand, step: Step, number: int, data: Any) -> Event:
         """Return StepExited, as event *number*, of a step that is not run; *data* is its output, None for nothing.
 
@@ -197,7 +199,6 @@ class Program(Definition):
 
         Raises: TooMuchData, ValueError.
         """
-        raise NotImplementedError
 
 
 def no_chance(number: int) -> bytes:

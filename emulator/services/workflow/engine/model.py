@@ -12,6 +12,7 @@ The classes of the execution are mutable, unlike the rest of the package: one st
 it for every event would cost more than all other work on a step. Only `engine.state` and `engine.snapshot` change them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
@@ -109,7 +110,7 @@ class Step:
         return []
 
 
-class Task:
+class Task(ABC):
     """A step that calls a service: what the engine needs for calling, timing out, retrying and reporting.
 
     ``resource_arn`` is the resource as written, ``timeout_s`` the seconds an attempt may take. A mixin for a class
@@ -135,12 +136,12 @@ class Task:
     retry: tuple[RetryPolicy, ...]
     catch: tuple[CatchPolicy, ...]
 
+    @abstractmethod
     def parameters(self, value: Any) -> dict[str, Any]:
         """Return the parameters of the call for the input *value*, by the names the engine knows.
 
         Raises: ParameterError.
         """
-        raise NotImplementedError
 
     def target(self, value: Any) -> Resource:
         """Return what is called for the input *value*.
@@ -174,11 +175,32 @@ class Task:
         return self.timeout_s
 
 
+class Branching:
+    """A step that runs its ``branches`` side by side, each with the step's input. A mixin, before a `Step`."""
+
+    __slots__ = ()
+
+    branches: tuple[StepList, ...]
+
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork":
+        """Return a fork with one strand for each branch."""
+        del value, items
+        return Fork(len(self.branches), freed)
+
+    def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:
+        """Return a branch; its input is the step's."""
+        return self.branches[index], entry.input
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the branches."""
+        return list(self.branches)
+
+
 class ParameterError(Exception):
     """A parameter the task cannot do without is missing or of the wrong kind."""
 
 
-class Definition:
+class Definition(ABC):
     """A definition that has been read, as far as folding a history needs it.
 
     ``timeout_s`` are the seconds an execution may take, None for the service's limit; ``warnings`` are for the log.
@@ -196,9 +218,9 @@ class Definition:
     timeout_s: int | None
     warnings: tuple[str, ...]
 
+    @abstractmethod
     def begin(self, value: Any) -> Any:
         """Return the input of the steps for the execution's input *value*."""
-        raise NotImplementedError
 
     def decode(self, kind: str, detail: str) -> Any:
         """Return the ``value`` of an event of type *kind* whose detail is *detail*; see `events.decode`."""

@@ -5,7 +5,7 @@ a strand has nothing to do until something arrives. `fold` rebuilds the state fr
 made of stands in `engine.model`; what differs from one type of step to another, the steps answer themselves.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -61,6 +61,13 @@ class ExecutionState:
         if strand.parked:
             strand.parked = False
             heappush(self.ready, strand.id)
+
+    def submitted(self) -> Iterator[Entry]:
+        """Yield the entries of tasks that wait for a report."""
+        for strand in self.strands.values():
+            entry = strand.scopes[-1].entry
+            if entry is not None and entry.phase is Phase.SUBMITTED:
+                yield entry
 
     def find(self, entry_id: int) -> tuple[Strand, Entry] | None:
         """Return the live entry of that id and its strand; None when the step has been exited."""

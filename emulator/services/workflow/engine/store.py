@@ -1,6 +1,6 @@
 """Executions as the driver sees them: what a slice has changed goes in, what is due comes out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
@@ -116,10 +116,11 @@ class EngineStore:
             many(_GO_ON, changes.progress)
         if changes.endings:
             many(_END, changes.endings)
-        if changes.wakeups:
-            self._write_wakeups(changes)
-        if changes.calls:
-            self._write_calls(changes)
+        for table, rows, columns in (
+            ("wakeups", changes.wakeups, ("execution", "entry", "kind", "world", "fire_at")),
+            ("calls", changes.calls, ("execution", "entry", "world", "attempt")),
+        ):
+            self._put(table, rows, columns)
         if changes.cleared:
             ended = [(execution,) for execution in changes.cleared]
             many("DELETE FROM workflow_wakeups WHERE execution = ?", ended)
@@ -131,28 +132,18 @@ class EngineStore:
         if changes.reported:
             many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.reported])
 
-    def _write_wakeups(self, changes: Changes) -> None:
-        gone = [key for key, value in changes.wakeups.items() if value is None]
-        come = [(*key, *value) for key, value in changes.wakeups.items() if value is not None]
+    def _put(self, table: str, rows: Mapping[Any, tuple[Any, ...] | None], columns: tuple[str, ...]) -> None:
+        """Write the rows of a table by their keys, the first of *columns*; None removes one."""
+        gone = [key for key, value in rows.items() if value is None]
+        come = [(*key, *value) for key, value in rows.items() if value is not None]
         if gone:
-            self._database.write_many(
-                "DELETE FROM workflow_wakeups WHERE execution = ? AND entry = ? AND kind = ?", gone
-            )
+            where = " AND ".join(f"{column} = ?" for column in columns[:-2])
+            self._database.write_many(f"DELETE FROM workflow_{table} WHERE {where}", gone)  # noqa: S608 - names from above
         if come:
+            places = ", ".join("?" * len(columns))
             self._database.write_many(
-                "INSERT OR REPLACE INTO workflow_wakeups (execution, entry, kind, world, fire_at)"
-                " VALUES (?, ?, ?, ?, ?)",
+                f"INSERT OR REPLACE INTO workflow_{table} ({', '.join(columns)}) VALUES ({places})",  # noqa: S608 - as above
                 come,
-            )
-
-    def _write_calls(self, changes: Changes) -> None:
-        gone = [key for key, value in changes.calls.items() if value is None]
-        come = [(*key, *value) for key, value in changes.calls.items() if value is not None]
-        if gone:
-            self._database.write_many("DELETE FROM workflow_calls WHERE execution = ? AND entry = ?", gone)
-        if come:
-            self._database.write_many(
-                "INSERT OR REPLACE INTO workflow_calls (execution, entry, world, attempt) VALUES (?, ?, ?, ?)", come
             )
 
     def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:

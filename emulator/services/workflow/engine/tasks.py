@@ -7,10 +7,12 @@ Source: service integration and error handling pages, Serverless Workflow guide;
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
+from emulator.services.workflow.engine.decide import RUNTIME_ERROR
 from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import CallService, Result
 from emulator.services.workflow.engine.model import ParameterError
@@ -33,8 +35,6 @@ from emulator.services.workflow.ports import (
     TaskTarget,
     TopicResource,
 )
-
-RUNTIME_ERROR = "FnF.RuntimeError"
 
 CALLBACK_HEADER = "X-FnF-Http-Callback-Task-Token"
 """The header that brings a task's token to what it calls over HTTP."""
@@ -62,6 +62,20 @@ class FlowStarter(Protocol):
         ...
 
 
+class Attempt(NamedTuple):
+    """An attempt of a task: its parameters by the engine's names, its idempotency key and its token."""
+
+    tenant: Tenant
+    call: CallService
+    parameters: dict[str, Any]
+    key: str
+    token: str
+
+    def text(self, name: str, default: Any) -> str:
+        """Return a parameter, or *default*, as text: what is no text as JSON."""
+        return _text(self.parameters.get(name, default))
+
+
 class TaskCaller:
     """Performs attempts of tasks. Every failure becomes a `Result`; nothing is raised but cancellation and bugs."""
 
@@ -87,42 +101,38 @@ class TaskCaller:
         *submitted* is called with what was answered when a function was queued whose end is then waited for.
         """
         try:
-            parameters = call.step.parameters(call.input)
+            attempt = Attempt(tenant, call, call.step.parameters(call.input), key, token)
             match call.step.target(call.input):
                 case FunctionResource() as function:
-                    return await self._call_function(tenant, function, call, parameters, key, submitted)
-                case QueueResource() as target:
-                    return await self._send(tenant, target.queue, call, parameters, key)
-                case TopicResource() as target:
-                    return await self._publish(tenant, target.topic, call, parameters, key)
-                case FlowResource() as target:
-                    return self._start(tenant, target.flow, call, parameters, key, token)
+                    return await self._call_function(attempt, function, submitted)
+                case QueueResource(queue):
+                    return await self._send(attempt, queue)
+                case TopicResource(topic):
+                    return await self._publish(attempt, topic)
+                case FlowResource(flow):
+                    callback = token if call.step.pattern == "sync" else ""
+                    return self._start_flow(attempt, flow, callback, "FnF")
                 case HttpResource() as target:
-                    return await self._request(target, call, parameters, token)
+                    return await self._request(attempt, target)
                 case ObjectResource() as target:
-                    return await self._read(tenant, target, parameters)
+                    return await self._read(attempt, target)
                 case MapResource() as target:
                     if self._flows is None:
-                        return Result(error="FnF.ActionNotSupported", cause="Maps cannot be run here.", refused=True)
+                        return _refused("FnF.ActionNotSupported", "Maps cannot be run here.")
                     return self._flows.start_map_run(tenant, call, target, key, token)
                 case ActionResource() as action:
-                    return self._act(tenant, action, call, parameters, key)
+                    return self._act(attempt, action)
         except ParameterError as problem:
-            return Result(error=RUNTIME_ERROR, cause=str(problem), refused=True)
+            return _refused(RUNTIME_ERROR, str(problem))
 
     # --- functions -----------------------------------------------------------------------------------------------
 
     async def _call_function(
-        self,
-        tenant: Tenant,
-        function: FunctionResource,
-        call: CallService,
-        parameters: dict[str, Any],
-        key: str,
-        submitted: Callable[[Result], None],
+        self, attempt: Attempt, function: FunctionResource, submitted: Callable[[Result], None]
     ) -> Result:
         if self._invoker is None:
-            return Result(error="FC.Unknown", cause="Function Compute is not available here.", refused=True)
+            return _refused("FC.Unknown", "Function Compute is not available here.")
+        tenant, call, parameters, key, _ = attempt
         kind = parameters.get("InvocationType", "Sync")
         if kind not in {"Sync", "Async"}:
             raise ParameterError("InvocationType must be Sync or Async")
@@ -134,7 +144,7 @@ class TaskCaller:
             if in_full and result.error is None:
                 return _in_full(200, _request_id_header(reply.request_id), reply.body)
             return result
-        own_id = _text(parameters.get("StatefulAsyncInvocationID", ""))
+        own_id = attempt.text("StatefulAsyncInvocationID", "")
         submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
         accepted = function_result(
             FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal)
@@ -153,115 +163,86 @@ class TaskCaller:
 
     # --- messages ------------------------------------------------------------------------------------------------
 
-    async def _send(
-        self, tenant: Tenant, queue: str, call: CallService, parameters: dict[str, Any], key: str
-    ) -> Result:
+    async def _send(self, attempt: Attempt, queue: str) -> Result:
         if self._sender is None:
             return _NO_MESSAGES
-        body = _text(parameters.get("MessageBody", call.input))
-        delay_s = _whole(parameters, "DelaySeconds", 0, 604_800)
-        priority = _whole(parameters, "Priority", 1, 16)
+        body = attempt.text("MessageBody", attempt.call.input)
+        delay_s = _whole(attempt.parameters, "DelaySeconds", 0, 604_800)
+        priority = _whole(attempt.parameters, "Priority", 1, 16)
         return _message_result(
-            await self._sender.send(tenant, queue, body, delay_s=delay_s, priority=priority, key=key)
+            await self._sender.send(attempt.tenant, queue, body, delay_s=delay_s, priority=priority, key=attempt.key)
         )
 
-    async def _publish(
-        self, tenant: Tenant, topic: str, call: CallService, parameters: dict[str, Any], key: str
-    ) -> Result:
+    async def _publish(self, attempt: Attempt, topic: str) -> Result:
         if self._sender is None:
             return _NO_MESSAGES
-        body = _text(parameters.get("MessageBody", call.input))
-        tag = parameters.get("MessageTag")
-        attributes = parameters.get("MessageAttributes")
+        body = attempt.text("MessageBody", attempt.call.input)
+        tag, attributes = (
+            None if attempt.parameters.get(name) is None else attempt.text(name, "")
+            for name in ("MessageTag", "MessageAttributes")
+        )
         return _message_result(
-            await self._sender.publish(
-                tenant,
-                topic,
-                body,
-                tag=None if tag is None else _text(tag),
-                attributes=None if attributes is None else _text(attributes),
-                key=key,
-            )
+            await self._sender.publish(attempt.tenant, topic, body, tag=tag, attributes=attributes, key=attempt.key)
         )
 
     # --- flows ---------------------------------------------------------------------------------------------------
 
-    def _start(
-        self, tenant: Tenant, flow: str, call: CallService, parameters: dict[str, Any], key: str, token: str
-    ) -> Result:
-        callback = token if call.step.pattern == "sync" else ""
-        return self._start_flow(tenant, flow, call, parameters, key, callback, "FnF")
-
-    def _act(
-        self, tenant: Tenant, action: ActionResource, call: CallService, parameters: dict[str, Any], key: str
-    ) -> Result:
+    def _act(self, attempt: Attempt, action: ActionResource) -> Result:
         if (action.service.lower(), action.operation) != ("fnf", "StartExecution"):
             cause = f"The action {action.service}:{action.operation} is not available here."
-            return Result(error=f"{action.service}.ActionNotSupported", cause=cause, refused=True)
-        flow = parameters.get("FlowName")
+            return _refused(f"{action.service}.ActionNotSupported", cause)
+        flow = attempt.parameters.get("FlowName")
         if not isinstance(flow, str):
             raise ParameterError("FlowName is missing in the input of the step")
-        return self._start_flow(tenant, flow, call, parameters, key, "", "fnf")
+        return self._start_flow(attempt, flow, "", "fnf")
 
-    def _start_flow(
-        self,
-        tenant: Tenant,
-        flow: str,
-        call: CallService,
-        parameters: dict[str, Any],
-        key: str,
-        callback: str,
-        prefix: str,
-    ) -> Result:
-        name = child_name(call, parameters, key)
-        text = _text(parameters.get("Input", call.input))
+    def _start_flow(self, attempt: Attempt, flow: str, callback: str, prefix: str) -> Result:
+        """Start an execution whose end is reported to the token *callback*, empty for none."""
+        tenant, call, parameters, key, _ = attempt
+        name = child_name(parameters, key)
+        text = attempt.text("Input", call.input)
         own_name = "ExecutionName" not in parameters
         if self._flows is None:
-            return Result(error=f"{prefix}.ActionNotSupported", cause="Flows cannot be started here.", refused=True)
+            return _refused(f"{prefix}.ActionNotSupported", "Flows cannot be started here.")
         try:
             members = self._flows.start_child(tenant, flow, name, text, callback, own_name=own_name)
         except ServiceError as error:
-            return Result(error=f"{prefix}.{error.code}", cause=error.message, refused=True)
+            return _refused(f"{prefix}.{error.code}", error.message)
         return Result(output=canonical(call.step.child_reply(members, _request_id(key))))
 
     # --- HTTP and objects ----------------------------------------------------------------------------------------
 
-    async def _request(self, target: HttpResource, call: CallService, parameters: dict[str, Any], token: str) -> Result:
+    async def _request(self, attempt: Attempt, target: HttpResource) -> Result:
         if self._http is None:
-            return Result(error="HTTP.Unknown", cause="Calls over HTTP are not available here.", refused=True)
-        body = parameters.get("Body")
-        headers = dict(parameters.get("Headers", {}))
+            return _refused("HTTP.Unknown", "Calls over HTTP are not available here.")
+        body = attempt.parameters.get("Body")
+        headers = dict(attempt.parameters.get("Headers", {}))
         if body is not None and not isinstance(body, str) and "content-type" not in map(str.lower, headers):
             headers["Content-Type"] = "application/json"
-        if call.step.pattern == "waitForCallback":
-            headers[CALLBACK_HEADER] = token
+        if attempt.call.step.pattern == "waitForCallback":
+            headers[CALLBACK_HEADER] = attempt.token
         try:
             reply = await self._http.call(target, headers, b"" if body is None else _text(body).encode())
         except ValueError as error:
             raise ParameterError(str(error)) from error
         if reply.failure is not None:
-            return Result(error="HTTP.Unknown", cause=reply.failure[:REPLY_CAUSE_CHARS], refused=True)
+            return _refused("HTTP.Unknown", reply.failure[:REPLY_CAUSE_CHARS])
         return _in_full(reply.status, reply.headers, reply.body)
 
-    async def _read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, Any]) -> Result:
+    async def _read(self, attempt: Attempt, target: ObjectResource) -> Result:
         if self._objects is None:
-            return Result(error="OSS.Unknown", cause="Object storage is not available here.", refused=True)
-        reply = await self._objects.read(tenant, target, parameters, OBJECT_BYTES)
+            return _refused("OSS.Unknown", "Object storage is not available here.")
+        reply = await self._objects.read(attempt.tenant, target, attempt.parameters, OBJECT_BYTES)
         if reply.refusal is not None:
-            cause = reply.refusal.message[:REPLY_CAUSE_CHARS]
-            return Result(error=f"OSS.{reply.refusal.code}", cause=cause, refused=True)
+            return _refused(f"OSS.{reply.refusal.code}", reply.refusal.message[:REPLY_CAUSE_CHARS])
         return Result(output=canonical(reply.members))
 
 
 def _in_full(status: int, headers: dict[str, str], body: bytes) -> Result:
     """Return a result with the reply's code, header and body, which is parsed when it is JSON."""
-    text = body.decode("utf-8", "replace")
-    value: Any = text
-    if text.strip():
-        try:
-            value = parse_value(text)
-        except NotAnObject:
-            value = text
+    value: Any = body.decode("utf-8", "replace")
+    with suppress(NotAnObject):
+        value = parse_value(value) if value.strip() else value
     return Result(output=canonical({"Code": status, "Header": headers, "Body": value}))
 
 
@@ -274,7 +255,7 @@ def _request_id(key: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
 
 
-def child_name(call: CallService, parameters: dict[str, Any], key: str) -> str:
+def child_name(parameters: dict[str, Any], key: str) -> str:
     """Return the name of the execution a task starts: its parameter, else made from the attempt's key.
 
     So a call repeated after a crash finds the execution the first one started.
@@ -291,7 +272,7 @@ def child_of(call: CallService, key: str) -> tuple[str, str] | None:
     target = target_of(call) if call.step.pattern == "sync" else None
     if not isinstance(target, FlowResource):
         return None
-    return target.flow, child_name(call, call.step.parameters(call.input), key)
+    return target.flow, child_name(call.step.parameters(call.input), key)
 
 
 def target_of(call: CallService) -> TaskTarget | None:
@@ -313,14 +294,12 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return function_result(FunctionReply(refusal=refusal))
         case QueueResource() | TopicResource():
             return _message_result(MessageReply(members={}, refusal=refusal))
-        case FlowResource():
-            return Result(error=f"FnF.{refusal.code}", cause=refusal.message, refused=True)
+        case FlowResource() | MapResource():
+            return _refused(f"FnF.{refusal.code}", refusal.message)
         case ObjectResource():
-            return Result(error=f"OSS.{refusal.code}", cause=refusal.message, refused=True)
+            return _refused(f"OSS.{refusal.code}", refusal.message)
         case HttpResource():
-            return Result(error="HTTP.Unknown", cause=refusal.message, refused=True)
-        case MapResource():
-            return Result(error=f"FnF.{refusal.code}", cause=refusal.message, refused=True)
+            return _refused("HTTP.Unknown", refusal.message)
 
 
 def function_result(reply: FunctionReply) -> Result:
@@ -328,7 +307,7 @@ def function_result(reply: FunctionReply) -> Result:
     if reply.refusal is not None:
         status, code, message = reply.refusal
         cause = json.dumps({"ErrorCode": code, "ErrorMessage": message}, ensure_ascii=False, separators=(",", ":"))
-        return Result(error=_refusal_name(status, code), cause=cause[:REPLY_CAUSE_CHARS], refused=True)
+        return _refused(_refusal_name(status, code), cause[:REPLY_CAUSE_CHARS])
     body = reply.body.decode("utf-8", "replace")
     if reply.error_type is None:
         return Result(output=body if body.strip() else "{}")
@@ -358,11 +337,15 @@ def _thrown(body: str) -> str | None:
 def _message_result(reply: MessageReply) -> Result:
     if reply.refusal is not None:
         code = reply.refusal.code or "Unknown"
-        return Result(error=f"MNS.{code}", cause=reply.refusal.message[:REPLY_CAUSE_CHARS], refused=True)
+        return _refused(f"MNS.{code}", reply.refusal.message[:REPLY_CAUSE_CHARS])
     return Result(output=canonical(reply.members))
 
 
-_NO_MESSAGES = Result(error="MNS.Unknown", cause="The message service is not available here.", refused=True)
+def _refused(error: str, cause: str) -> Result:
+    return Result(error=error, cause=cause, refused=True)
+
+
+_NO_MESSAGES = _refused("MNS.Unknown", "The message service is not available here.")
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.codec import optional
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.flows.codec import render_environment
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent, Status
 from emulator.wire.dates import iso_millis, parse_iso
@@ -19,7 +19,7 @@ def parse_filter(call: OperationRequest) -> ExecutionFilter:
     try:
         shown = Status(status) if status else None
     except ValueError as error:
-        raise WorkflowError("InvalidArgument", reason=f"Status must be one of {', '.join(Status)}.") from error
+        raise invalid(f"Status must be one of {', '.join(Status)}.") from error
     return ExecutionFilter(
         status=shown,
         started_from=_time(call, "StartedTimeBegin"),
@@ -36,9 +36,7 @@ def _time(call: OperationRequest, name: str) -> Millis | None:
     try:
         return parse_iso(text)
     except (ValueError, OverflowError) as error:
-        raise WorkflowError(
-            "InvalidArgument", reason=f"{name} must be a UTC date and time such as 2024-05-01T08:00:00Z."
-        ) from error
+        raise invalid(f"{name} must be a UTC date and time such as 2024-05-01T08:00:00Z.") from error
 
 
 def render_execution(execution: ExecutionRecord) -> Reply:

@@ -18,14 +18,15 @@ from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
-from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import (
+    DIALECT,
     FunctionInvoker,
     HttpCaller,
     MapResource,
     MessageSender,
     ObjectReader,
     TaskGuard,
+    subject,
 )
 
 _log = logging.getLogger(__name__)

@@ -29,6 +29,7 @@ from emulator.services.workflow.errors import (
     ExecutionNotExists,
     TaskAlreadyCompleted,
     WorkflowError,
+    invalid,
 )
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.flows.flows import Flows, Versions
@@ -175,7 +176,7 @@ class Executions:
             check_name("ExecutionName", name)
             if self._store.get(flow.id, name) is not None:
                 raise ExecutionAlreadyExists(execution=name, flow=flow.name)
-        return self._add(tenant, flow, name or self._ids.uuid(), text, "", "", origin)
+        return self._add(tenant, flow, name or self._ids.uuid(), text, origin=origin)
 
     def start_element(
         self, tenant: Tenant, flow: FlowRecord, name: str, text: str, map_run: int, index: int
@@ -184,7 +185,7 @@ class Executions:
 
         Raises: ResourceThrottled.
         """
-        return self._add(tenant, flow, name, text, "map", "", None, (map_run, index))
+        return self._add(tenant, flow, name, text, "map", map_run=map_run, index=index)
 
     def _add(
         self,
@@ -192,46 +193,29 @@ class Executions:
         flow: FlowRecord,
         name: str,
         text: str,
-        callback_token: str,
-        qualifier: str,
+        callback_token: str = "",
+        qualifier: str = "",
+        *,
         origin: Origin | None = None,
-        element: tuple[int | None, int | None] = (None, None),
+        map_run: int | None = None,
+        index: int | None = None,
     ) -> ExecutionRecord:
         """Keep an execution that has been checked and let it begin in a later tick.
 
         Raises: ResourceThrottled.
         """
         self._make_room(tenant)
-        now = self._clock.now()
-        new = NewExecution(
-            flow=flow,
-            name=name,
-            input=text,
-            callback_token=callback_token,
-            started_at=now,
-            qualifier=qualifier,
-            map_run=element[0],
-            map_index=element[1],
+        now, settings = self._clock.now(), flow.settings
+        execution = self._store.add(
+            tenant, flow, NewExecution(name, text, callback_token, now, qualifier, map_run, index)
         )
-        execution = self._store.add(tenant, new)
         if origin is not None:
             self._store.share(execution, origin)
         self.started += 1
         _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": name, "flow": flow.name})
         self._engine.start(execution)
-        return ExecutionRecord(
-            id=execution,
-            flow_name=flow.name,
-            name=name,
-            definition=flow.definition,
-            role_arn=flow.settings.role_arn,
-            environment=flow.settings.environment,
-            input=text,
-            output="",
-            status=Status.STARTING,
-            started_at=now,
-            stopped_at=None,
-        )
+        record = (execution, flow.name, name, flow.definition, settings.role_arn, settings.environment, text)
+        return ExecutionRecord(*record, "", Status.STARTING, now, None)
 
     def get(self, tenant: Tenant, flow_name: str, name: str) -> ExecutionRecord:
         """Return an execution.
@@ -267,7 +251,7 @@ class Executions:
         flow = self._flows.get(tenant, flow_name)
         start = self._store.get(flow.id, marker) if marker else None
         if marker and start is None:
-            raise WorkflowError("InvalidArgument", reason="NextToken is not one that this operation has returned.")
+            raise invalid("NextToken is not one that this operation has returned.")
         rows = self._store.page(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
@@ -312,7 +296,7 @@ def checked_input(text: str) -> str:
     try:
         parse_object(text)
     except NotAnObject as error:
-        raise WorkflowError("InvalidArgument", reason=f"Input must be a JSON object: {error}") from error
+        raise invalid(f"Input must be a JSON object: {error}") from error
     return text
 
 
@@ -332,7 +316,7 @@ class Reports:
         try:
             parse_object(output)
         except NotAnObject as error:
-            raise WorkflowError("InvalidArgument", reason=f"Output must be a JSON object: {error}") from error
+            raise invalid(f"Output must be a JSON object: {error}") from error
         return self.accept(tenant, token, Result(output=output))
 
     def failed(self, tenant: Tenant, token: str, error: str, cause: str) -> int:
@@ -341,13 +325,6 @@ class Reports:
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
         """
         return self.accept(tenant, token, Result(error=error, cause=cause))
-
-    def report(self, tenant: Tenant, token: str, result: Result, reported: ExecutionId | None) -> None:
-        """Complete the attempt *token* was made for; *reported* is an ended execution whose end this is.
-
-        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
-        """
-        self.accept(tenant, token, result, reported)
 
     def accept(self, tenant: Tenant, text: str, result: Result, reported: ExecutionId | None = None) -> int:
         """Complete the attempt the token *text* was made for and return the id of the event.
@@ -358,10 +335,10 @@ class Reports:
         """
         token = read_token(text)
         if token is None:
-            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
+            raise invalid("TaskToken is not a task token.")
         record = self._execution(tenant, token.flow, token.execution)
         if not self._mint.vouches_for(token, tenant, record.started_at):
-            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
+            raise invalid("TaskToken is not a task token.")
         name = f"{token.flow}:{token.execution}:{token.entry}"
         if not record.is_open:
             raise TaskAlreadyCompleted(task=name)
@@ -379,8 +356,6 @@ class Reports:
         entry = live[1]
         step = entry.step
         if isinstance(step, Task) and step.pattern == "requestResponse":
-            raise WorkflowError(
-                "InvalidArgument", reason="The task does not wait for a report; its pattern is requestResponse."
-            )
+            raise invalid("The task does not wait for a report; its pattern is requestResponse.")
         if token.attempt != entry.retries or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
             raise TaskAlreadyCompleted(task=name)

@@ -9,7 +9,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Range
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import flag, optional, parse_failure, render_page, required, whole
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.codec import (
     parse_filter,
     render_described_execution,
@@ -130,7 +130,7 @@ def get_execution_history(service: Workflow, call: OperationRequest) -> Reply:
     limit = whole(call, "Limit", limits.HISTORY)
     marker = optional(call, "NextToken")
     if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
-        raise WorkflowError("InvalidArgument", reason="NextToken is not one that this operation has returned.")
+        raise invalid("NextToken is not one that this operation has returned.")
     page = service.executions.history(call.tenant, flow, name, limit, int(marker or "1"))
     return render_page("Events", [render_event(event) for event in page.items], page.next_marker)
 
@@ -160,7 +160,7 @@ def report_task_failed(service: Workflow, call: OperationRequest) -> Reply:
     """
     token = required(call, "TaskToken")
     if not required(call, "Error"):
-        raise WorkflowError("InvalidArgument", reason=f"Error must have 1 to {limits.ERROR_CHARS} characters.")
+        raise invalid(f"Error must have 1 to {limits.ERROR_CHARS} characters.")
     return {"EventId": service.reports.failed(call.tenant, token, *parse_failure(call))}
 
 
@@ -204,7 +204,7 @@ def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
     except ValueError:
         percentage = -1
     if not 0 <= percentage <= 100:
-        raise WorkflowError("InvalidArgument", reason="ToleratedFailedPercentage must be a number from 0 to 100.")
+        raise invalid("ToleratedFailedPercentage must be a number from 0 to 100.")
     run, _counts = _map_run(service, call)
     given = {name for name in ("Concurrency", "ToleratedFailedCount") if optional(call, name)}
     service.maps.change(

@@ -14,6 +14,7 @@ from emulator.services.workflow.model import (
     ExecutionId,
     ExecutionRecord,
     FlowId,
+    FlowRecord,
     HistoryEvent,
     NewExecution,
     Origin,
@@ -39,16 +40,15 @@ class ExecutionStore:
         self._database = database
         self._tenants = tenants
 
-    def add(self, tenant: Tenant, new: NewExecution) -> ExecutionId:
+    def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> ExecutionId:
         """Keep an accepted execution; it is ready to run."""
         row = self._database.write(
-            "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
-            " callback_token, started_at, version, qualifier, trace, map_run, map_index, status, ready)"
+            "INSERT INTO workflow_executions (world, flow, definition, role_arn, environment,"
+            " version, trace, name, input, callback_token, started_at, qualifier, map_run, map_index, status, ready)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                self._tenants.id_of(tenant), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
-                new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
-                new.qualifier, trace(), new.map_run, new.map_index,
+                self._tenants.id_of(tenant), flow.id, flow.definition_id, flow.settings.role_arn,
+                flow.settings.environment, flow.version, trace(), *new,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
@@ -84,26 +84,20 @@ class ExecutionStore:
         self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int
     ) -> list[ExecutionRecord]:
         """Return up to *limit* executions, newest first, from *start* on (inclusive)."""
-        where = ["e.flow = ?", "e.map_run IS ?"]
-        values: list[Any] = [flow, criteria.map_run]
-        if criteria.status is not None:
-            where.append("e.status = ?")
-            values.append(criteria.status.value)
-        if criteria.started_from is not None:
-            where.append("e.started_at >= ?")
-            values.append(criteria.started_from)
-        if criteria.started_before is not None:
-            where.append("e.started_at < ?")
-            values.append(criteria.started_before)
-        if criteria.name_prefix:
-            where.append("substr(e.name, 1, ?) = ?")
-            values += [len(criteria.name_prefix), criteria.name_prefix]
-        if criteria.qualifier:
-            where.append("? IN (e.version, e.qualifier)")
-            values.append(criteria.qualifier)
+        prefix = criteria.name_prefix
+        conditions: list[tuple[bool, str, tuple[Any, ...]]] = [
+            (True, "e.flow = ?", (flow,)),
+            (True, "e.map_run IS ?", (criteria.map_run,)),
+            (criteria.status is not None, "e.status = ?", (criteria.status,)),
+            (criteria.started_from is not None, "e.started_at >= ?", (criteria.started_from,)),
+            (criteria.started_before is not None, "e.started_at < ?", (criteria.started_before,)),
+            (bool(prefix), "substr(e.name, 1, ?) = ?", (len(prefix), prefix)),
+            (bool(criteria.qualifier), "? IN (e.version, e.qualifier)", (criteria.qualifier,)),
+        ]
         if start is not None:
-            where.append("(e.started_at, e.id) <= (?, ?)")
-            values += [start.started_at, start.id]
+            conditions.append((True, "(e.started_at, e.id) <= (?, ?)", (start.started_at, start.id)))
+        where = [condition for applies, condition, _ in conditions if applies]
+        values = [value for applies, _, each in conditions if applies for value in each]
         rows = self._database.read(
             f"{_EXECUTION} WHERE {' AND '.join(where)} ORDER BY e.started_at DESC, e.id DESC LIMIT ?",
             (*values, limit),
@@ -260,22 +254,6 @@ class ExecutionStore:
 
 
 def _execution(row: Sequence[Any]) -> ExecutionRecord:
-    (
-        execution, flow_name, name, definition, role_arn, environment, input_text, output, status, started_at,
-        stopped_at, error, cause,
-    ) = row  # fmt: skip
-    return ExecutionRecord(
-        id=execution,
-        flow_name=flow_name,
-        name=name,
-        definition=definition,
-        role_arn=role_arn,
-        environment=environment,
-        input=input_text,
-        output=output,
-        status=Status(status),
-        started_at=started_at,
-        stopped_at=stopped_at,
-        error=error,
-        cause=cause,
-    )
+    """Return the record of the values of `_EXECUTION_COLUMNS`, which stand in the order of its fields."""
+    *before, status, started_at, stopped_at, error, cause = row
+    return ExecutionRecord(*[*before, Status(status), started_at, stopped_at, error, cause])

@@ -6,7 +6,7 @@ from typing import Any
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import optional, required
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.model import AliasRecord, FlowRecord, FlowSettings, Route, VersionRecord
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import OperationRequest
@@ -28,7 +28,7 @@ def parse_new_settings(call: OperationRequest) -> FlowSettings:
         resource_group=optional(call, "ResourceGroupId"),
     )
     if settings.execution_mode not in {"", "Standard", "Express"}:
-        raise WorkflowError("InvalidArgument", reason="ExecutionMode must be Standard or Express.")
+        raise invalid("ExecutionMode must be Standard or Express.")
     _check_type(settings.type)
     _check_environment(settings.environment)
     return settings
@@ -55,7 +55,7 @@ def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> Flo
 
 def _check_type(kind: str) -> None:
     if kind not in {"FDL", "DEFAULT"}:  # the Terraform provider offers DEFAULT for the same thing
-        raise WorkflowError("InvalidArgument", reason="Type must be FDL.")
+        raise invalid("Type must be FDL.")
 
 
 def _check_environment(text: str) -> None:
@@ -64,7 +64,7 @@ def _check_environment(text: str) -> None:
     try:
         variables = parse_object(text).get("Variables", [])
     except NotAnObject as error:
-        raise WorkflowError("InvalidArgument", reason=f"Environment must be a JSON object: {error}") from error
+        raise invalid(f"Environment must be a JSON object: {error}") from error
     fine = isinstance(variables, list) and all(
         isinstance(variable, dict)
         and isinstance(variable.get("Name"), str)
@@ -72,9 +72,7 @@ def _check_environment(text: str) -> None:
         for variable in variables
     )
     if not fine:
-        raise WorkflowError(
-            "InvalidArgument", reason="Environment must hold Variables, a list of objects with Name and Value."
-        )
+        raise invalid("Environment must hold Variables, a list of objects with Name and Value.")
 
 
 def render_flow(flow: FlowRecord) -> Reply:
@@ -129,16 +127,14 @@ def parse_routes(text: str) -> tuple[Route, ...]:
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise WorkflowError(
-            "InvalidArgument", reason="RoutingConfigurations must be the text of a JSON array."
-        ) from error
+        raise invalid("RoutingConfigurations must be the text of a JSON array.") from error
     if not isinstance(entries, list) or not 1 <= len(entries) <= 2:
-        raise WorkflowError("InvalidArgument", reason="RoutingConfigurations must name one or two versions.")
+        raise invalid("RoutingConfigurations must name one or two versions.")
     routes = tuple(_route(entry, default=100 if len(entries) == 1 else None) for entry in entries)
     if len({route.version for route in routes}) < len(routes):
-        raise WorkflowError("InvalidArgument", reason="RoutingConfigurations must name different versions.")
+        raise invalid("RoutingConfigurations must name different versions.")
     if not any(route.weight for route in routes):
-        raise WorkflowError("InvalidArgument", reason="RoutingConfigurations must give a version a weight above 0.")
+        raise invalid("RoutingConfigurations must give a version a weight above 0.")
     return routes
 
 
@@ -146,9 +142,8 @@ def _route(entry: Any, default: int | None) -> Route:
     members = entry if isinstance(entry, dict) else {}
     version, weight = _whole(members.get("Version")), _whole(members.get("Weight", default))
     if version is None or weight is None or weight > limits.WEIGHT_MAX:
-        raise WorkflowError(
-            "InvalidArgument",
-            reason=f"RoutingConfigurations must hold objects with Version and a Weight from 0 to {limits.WEIGHT_MAX}.",
+        raise invalid(
+            f"RoutingConfigurations must hold objects with Version and a Weight from 0 to {limits.WEIGHT_MAX}."
         )
     return Route(version, weight)
 

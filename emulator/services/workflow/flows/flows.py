@@ -15,7 +15,7 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.language import DefinitionError, Program
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.model import AliasRecord, FlowRecord, FlowSettings, Route, VersionRecord
@@ -111,7 +111,7 @@ class Flows:
         try:
             program = await self._programs.read(definition)
         except DefinitionError as error:
-            raise WorkflowError("InvalidArgument", reason=f"Definition: {error}") from error
+            raise invalid(f"Definition: {error}") from error
         for warning in program.warnings:
             _log.warning("flow definition: %s", warning)
         return program
@@ -124,7 +124,7 @@ def _check_mode(program: Program, settings: FlowSettings) -> None:
     """
     unfit = program.unfit_for_express() if settings.is_express else None
     if unfit is not None:
-        raise WorkflowError("InvalidArgument", reason=f"Definition: {unfit}.")
+        raise invalid(f"Definition: {unfit}.")
 
 
 def _check_own_name(program: Program, name: str) -> None:
@@ -133,9 +133,7 @@ def _check_own_name(program: Program, name: str) -> None:
     Raises: InvalidArgument.
     """
     if program.name is not None and program.name != name:
-        raise WorkflowError(
-            "InvalidArgument", reason=f"Definition: Name: {program.name!r} is not the name of the flow, {name!r}."
-        )
+        raise invalid(f"Definition: Name: {program.name!r} is not the name of the flow, {name!r}.")
 
 
 LATEST = "LATEST"
@@ -189,7 +187,7 @@ class Versions:
         number = int(self._at(flow, version).version)
         alias = self._store.alias_of(flow.id, number)
         if alias is not None:
-            raise WorkflowError("InvalidArgument", reason=f"The alias {alias} leads to version {number}.")
+            raise invalid(f"The alias {alias} leads to version {number}.")
         self._store.remove_version(flow.id, number)
 
     def page(self, tenant: Tenant, flow_name: str, limit: int, marker: str) -> Page[VersionRecord]:
@@ -200,7 +198,7 @@ class Versions:
         flow = self._flows.get(tenant, flow_name)
         start = _number(marker) if marker else _HIGHEST
         if start is None:
-            raise WorkflowError("InvalidArgument", reason="NextToken is not one that this operation has returned.")
+            raise invalid("NextToken is not one that this operation has returned.")
         rows = self._store.versions(flow.id, start, limit + 1)
         return cut(rows, limit, lambda record: str(record.number))
 
@@ -222,7 +220,7 @@ class Versions:
         """
         check_name("Name", name)
         if name == LATEST:
-            raise WorkflowError("InvalidArgument", reason=f"{LATEST} is the flow itself.")
+            raise invalid(f"{LATEST} is the flow itself.")
         flow = self._flows.get(tenant, flow_name)
         if self._store.alias(flow.id, name) is not None:
             raise WorkflowError("FlowAliasAlreadyExists", flow=flow_name, alias=name)

@@ -210,28 +210,9 @@ class FlowStore:
 
 
 def _flow(row: tuple[Any, ...]) -> FlowRecord:
-    (
-        flow, name, uuid, definition, definition_id, description, kind, role_arn, location, mode, environment, group,
-        created_at, modified_at,
-    ) = row  # fmt: skip
-    return FlowRecord(
-        id=flow,
-        name=name,
-        uuid=uuid,
-        definition=definition,
-        definition_id=definition_id,
-        settings=FlowSettings(
-            description=description,
-            type=kind,
-            role_arn=role_arn,
-            storage_location=location,
-            execution_mode=mode,
-            environment=environment,
-            resource_group=group,
-        ),
-        created_at=created_at,
-        modified_at=modified_at,
-    )
+    """Return the record of the values of `_FLOW`, which stand in the order of its fields."""
+    flow, name, uuid, text, definition, *settings, created_at, modified_at = row
+    return FlowRecord(flow, name, uuid, text, definition, FlowSettings(*settings), created_at, modified_at)
 
 
 def _alias(row: tuple[Any, ...]) -> AliasRecord:

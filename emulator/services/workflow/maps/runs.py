@@ -43,7 +43,7 @@ class MapRuns:
         flow_store: FlowStore,
         programs: Programs,
         clock: Clock,
-        report: Callable[[Tenant, str, Result, ExecutionId | None], None],
+        report: Callable[[Tenant, str, Result, ExecutionId | None], int],
     ) -> None:
         self._store = store
         self._executions = executions

@@ -6,7 +6,7 @@ never comes here.
 
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import flag, optional, render_page, required, whole
-from emulator.services.workflow.schedules.model import ScheduleRecord, ScheduleSettings
+from emulator.services.workflow.model import ScheduleRecord, ScheduleSettings
 from emulator.services.workflow.service import Workflow
 from emulator.wire.dates import iso_millis
 from emulator.wire.operation import operation

@@ -23,11 +23,11 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
-from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.flows import Flows
-from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.schedules.model import (
+from emulator.services.workflow.model import (
     DueSchedule,
+    FlowRecord,
     ScheduleId,
     ScheduleRecord,
     ScheduleSettings,
@@ -298,12 +298,12 @@ class Schedules:
             try:
                 parse_object(text)
             except NotAnObject as error:
-                raise WorkflowError("InvalidArgument", reason=f"Payload must be a JSON object: {error}") from error
+                raise invalid(f"Payload must be a JSON object: {error}") from error
         try:
             if counts_wall_clock(settings.expression):
                 await self._firing.warm_up()
         except CronError as error:
-            raise WorkflowError("InvalidArgument", reason=f"CronExpression: {error}.") from error
+            raise invalid(f"CronExpression: {error}.") from error
 
     def _turn(self, settings: ScheduleSettings, now: Millis) -> Turn:
         return self._firing.first_turn(settings.expression, now, enabled=settings.enabled)

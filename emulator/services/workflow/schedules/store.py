@@ -5,9 +5,9 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.model import FlowId
-from emulator.services.workflow.schedules.model import (
+from emulator.services.workflow.model import (
     DueSchedule,
+    FlowId,
     ScheduleId,
     ScheduleRecord,
     ScheduleSettings,
@@ -133,15 +133,6 @@ class ScheduleStore:
         return [DueSchedule(schedule, self._tenants.by_id(tenant), *rest) for schedule, tenant, *rest in rows]
 
 
-def _record(row: tuple[Any, ...]) -> ScheduleRecord:
-    schedule, name, uuid, expression, description, payload, enabled, created_at, modified_at = row
-    return ScheduleRecord(
-        id=schedule,
-        name=name,
-        uuid=uuid,
-        settings=ScheduleSettings(
-            expression=expression, description=description, payload=payload, enabled=bool(enabled)
-        ),
-        created_at=created_at,
-        modified_at=modified_at,
-    )
+def _record(row: Sequence[Any]) -> ScheduleRecord:
+    schedule, name, uuid, *settings, enabled, created_at, modified_at = row
+    return ScheduleRecord(schedule, name, uuid, ScheduleSettings(*[*settings, bool(enabled)]), created_at, modified_at)

@@ -124,6 +124,16 @@ def test_programs_that_trust_the_emulator_are_named(tmp_path):
     assert "OpenSSL" in strangers
 
 
+def test_programs_are_named_when_none_trusts_the_emulator(tmp_path):
+    """The sentence has no gap where the others would stand."""
+    now = SystemClock().now()
+    state = state_with_authority(tmp_path, now)
+
+    (found,) = network.certificates(state, now / 1000, {})
+
+    assert found.found.startswith("this shell's programs do not trust the emulator's authority: Python (ssl)")
+
+
 def test_all_programs_may_trust_the_emulator(tmp_path):
     """As under `localyun exec`."""
     now = SystemClock().now()

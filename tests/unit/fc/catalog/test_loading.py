@@ -1,12 +1,13 @@
 """Functions of the folder behave like those of the API."""
 
-import asyncio
 import json
 import logging
 import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 SHOP = {
     "shop/service.yml": "description: from the file\nrole: file-role\n"
@@ -28,13 +29,6 @@ def write(root: Path, files: dict[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     return root
-
-
-async def until(happened, timeout_s: float = 5.0) -> None:
-    """Wait until *happened* (a coroutine function) tells so."""
-    async with asyncio.timeout(timeout_s):
-        while not await happened():
-            await asyncio.sleep(0.02)
 
 
 async def code_of_call(site, qualifier: str = "") -> str:

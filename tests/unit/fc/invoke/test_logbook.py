@@ -21,7 +21,6 @@ async def open_book(folder: Path, **options: int) -> AsyncIterator[LogBook]:
 
 async def test_last_lines_come_back(tmp_path: Path):
     """The tail is the last lines, whatever pieces they were written in."""
-
     async with open_book(tmp_path) as book:
         for index in range(10):
             book.write("shop", "order", f"line {index}\n".encode())
@@ -35,7 +34,6 @@ async def test_last_lines_come_back(tmp_path: Path):
 
 async def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path):
     """A progress bar is one line; text without its line feed yet is a line too."""
-
     async with open_book(tmp_path) as book:
         book.write("", "f", b"first\n10%\r20%\r30%\nunfinished")
 
@@ -45,7 +43,6 @@ async def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path
 
 async def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
     """A function of 3.0 and one of a service of the same name do not share a file."""
-
     async with open_book(tmp_path) as book:
         book.write("", "order", b"three\n")
         book.write("order", "order", b"two\n")
@@ -57,7 +54,6 @@ async def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
 
 async def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path):
     """No file grows beyond its bound by more than one piece; the one before it is kept."""
-
     async with open_book(tmp_path, file_bytes=100) as book:
         for index in range(40):
             book.write("", "f", f"{index:09d}\n".encode())
@@ -71,7 +67,6 @@ async def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path)
 
 async def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
     """More than the disk can take at once is dropped; the next line that fits tells how much."""
-
     async with open_book(tmp_path, pending_bytes=1000) as book:
         book.write("", "f", b"a" * 900)
         book.write("", "f", b"b" * 900)
@@ -87,7 +82,6 @@ async def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
 
 async def test_follower_sees_every_line_once_in_order(tmp_path: Path):
     """Following starts with the last lines and goes on with the new ones, without a gap or a repeat."""
-
     async with open_book(tmp_path) as book:
         book.write("", "f", b"1\n2\n")
         seen: list[bytes] = []
@@ -110,7 +104,6 @@ async def test_follower_sees_every_line_once_in_order(tmp_path: Path):
 
 async def test_following_everything_names_the_function_of_each_line(tmp_path: Path):
     """Lines of different functions can be told apart."""
-
     async with open_book(tmp_path) as book:
         book.write("", "f", b"old\n")
         reader = book.read_all(5, follow=True)
@@ -143,19 +136,15 @@ async def test_slow_follower_is_cut_off_instead_of_filling_the_memory(tmp_path: 
 
 async def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: Path):
     """Nothing that was logged before the end is lost, and nobody waits for ever."""
-
-    async def main() -> list[bytes]:
-        book = LogBook(tmp_path)
-        reader = book.read("", "f", 1, follow=True)
-        pending = asyncio.ensure_future(anext(reader))
-        await asyncio.sleep(0)
-        book.write("", "f", b"last words\n")
-        await asyncio.wait_for(pending, 5)
-        book.write("", "f", b"really\n")
-        await book.close()
-        return [text async for text in reader]
-
-    rest = await main()
+    book = LogBook(tmp_path)
+    reader = book.read("", "f", 1, follow=True)
+    pending = asyncio.ensure_future(anext(reader))
+    await asyncio.sleep(0)
+    book.write("", "f", b"last words\n")
+    await asyncio.wait_for(pending, 5)
+    book.write("", "f", b"really\n")
+    await book.close()
+    rest = [text async for text in reader]
 
     assert b"".join(rest) == b"really\n"
     assert (tmp_path / "f.log").read_bytes() == b"last words\nreally\n"
@@ -163,7 +152,6 @@ async def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: P
 
 async def test_clearing_removes_every_file(tmp_path: Path):
     """After a reset no log is left, and writing starts anew."""
-
     async with open_book(tmp_path) as book:
         book.write("s", "f", b"x\n")
         await book.clear()
@@ -199,7 +187,6 @@ async def test_lines_that_came_while_no_thread_could_be_started_are_written_late
 
 async def test_closing_without_a_thread_writes_what_waits(tmp_path: Path, monkeypatch):
     """No thread could be started since the first line."""
-
     async with open_book(tmp_path) as book:
         monkeypatch.setattr(logbook.threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no")))
         book.write("", "f", b"only\n")

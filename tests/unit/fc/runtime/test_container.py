@@ -113,19 +113,20 @@ async def test_port_of_a_proxy_with_nobody_behind_it_is_not_served():
     async def close(reader, writer):
         writer.close()
 
+    has_ended = asyncio.Event()
+
     async def keep(reader, writer):
         await reader.read()
         writer.close()
+        has_ended.set()
 
-    async def main():
-        answers = []
-        for serve in (close, keep):
-            server = await asyncio.start_server(serve, "127.0.0.1", 0)
-            port = server.sockets[0].getsockname()[1]
-            answers.append((await is_open(port), await is_served(port)))
-            server.close()
+    answers = []
+    for serve in (close, keep):
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
         answers.append((await is_open(port), await is_served(port)))
-        await asyncio.sleep(0.01)
-        return answers
+        server.close()
+    answers.append((await is_open(port), await is_served(port)))
+    await has_ended.wait()
 
-    assert await main() == [(True, False), (True, True), (False, False)]
+    assert answers == [(True, False), (True, True), (False, False)]

@@ -20,7 +20,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.program import free_port
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.agent import bootstrap_command
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from tests.waiting import eventually
 
 SERVER = """
     import asyncio, pathlib, sys
@@ -68,11 +68,7 @@ def test_nothing_outlives_an_emulator_that_was_killed(tmp_path):
         server.send_signal(signal.SIGKILL)
     assert len(pids) == 3
 
-    deadline = time.monotonic() + 10
-    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-    assert not [pid for pid in pids if is_running(pid)]
+    eventually(lambda: not [pid for pid in pids if is_running(pid)])
 
 
 def test_zygote_ends_quietly_when_its_server_died_before_reading():

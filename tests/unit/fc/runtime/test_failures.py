@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '
@@ -295,7 +295,6 @@ async def test_missing_code_folder_fails_the_start(functions, method):
         with pytest.raises(InstanceStartFailed, match="nowhere"):
             await pool.invoke(image, functions.invocation())
         await until(lambda: not pool.instances(image.family))
-        assert True
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])

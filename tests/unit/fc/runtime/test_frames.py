@@ -74,13 +74,10 @@ async def test_everything_but_the_mark_is_output(pieces, size):
     data = before + b"\0" + mark.encode() + b"\n" + b"after"
     settled = []
 
-    async def scenario():
-        log.settle(mark, lambda: settled.append(process.written))
-        for at in range(0, len(data), size):
-            log.feed(data[at : at + size])
-        log.close()
-
-    await scenario()
+    log.settle(mark, lambda: settled.append(process.written))
+    for at in range(0, len(data), size):
+        log.feed(data[at : at + size])
+    log.close()
 
     assert settled == [before]
     assert process.written == before + b"after"
@@ -103,11 +100,8 @@ async def test_missing_mark_is_not_waited_for_for_ever():
     """User code that closed its output still gets its answer delivered."""
     log = MarkedLog(FakeProcess(), lambda: None)
 
-    async def scenario():
-        done = asyncio.Event()
-        log.settle("1" * 16, done.set)
-        async with asyncio.timeout(5):
-            await done.wait()
-        return done.is_set()
-
-    assert await scenario()
+    done = asyncio.Event()
+    log.settle("1" * 16, done.set)
+    async with asyncio.timeout(5):
+        await done.wait()
+    assert done.is_set()

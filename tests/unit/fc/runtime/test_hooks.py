@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 COUNTING = """
     import pathlib, time

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -231,18 +231,18 @@ async def test_killed_spare_process_is_replaced(functions):
             for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
                 if int(child) != os.getpid():
                     os.kill(int(child), signal.SIGKILL)
-            return "done"
+            return parent
         """
     )
     other = functions.image("def handler(event, context): return 'fine'")
 
     async with functions.pool(isolation="none") as pool:
-        await pool.invoke(image, functions.invocation())
-        await asyncio.sleep(0.1)
+        first = await pool.invoke(image, functions.invocation())
+        await until(lambda: children_of(int(first.body)) == 2)  # the instance, and the next process that waits
         killer = await pool.invoke(image, functions.invocation())
         after = await pool.invoke(other, functions.invocation())
 
-    assert (killer.body, after.body) == (b"done", b"fine")
+    assert (killer.body, after.body) == (first.body, b"fine")
 
 
 async def test_output_after_the_end_of_a_call_belongs_to_no_call(functions):

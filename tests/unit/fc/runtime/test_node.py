@@ -624,7 +624,6 @@ async def test_mapped_interpreter_that_does_not_exist_is_reported(functions, met
     async with functions.pool(interpreters={"nodejs18": "/nowhere/node"}, start_method=method) as pool:
         with pytest.raises((RuntimeUnavailable, InstanceStartFailed), match="/nowhere/node"):
             await pool.invoke(made, functions.invocation())
-        assert True
 
 
 @needs_node

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
 from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 SLOW = """
     import os, time

@@ -129,11 +129,11 @@ async def read(stream):
     return pieces, None
 
 
-def test_first_piece_is_there_before_the_last_is_written(functions, made):
+async def test_first_piece_is_there_before_the_last_is_written(functions, made):
     """Status and fields come with it; the instance is busy until the body has been read."""
     go = made.code_dir / "go"
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, go=go))
         first = await anext(result.stream)
         during = [info.state for info in pool.instances(made.family)]
@@ -141,40 +141,35 @@ def test_first_piece_is_there_before_the_last_is_written(functions, made):
         rest = await read(result.stream)
         after = [info.state for info in pool.instances(made.family)]
         again = await pool.invoke(made, request(functions))
-        return result, first, during, rest, after, again.cold, await read(again.stream)
-
-    result, first, during, rest, after, cold, again = functions.run(scenario)
+        body, _ = await read(again.stream)
 
     assert (result.error_type, result.http.status, result.http.headers) == (None, 201, (("X-Own", "a"),))
     assert (first, during) == (b"one ", ["busy"])
     assert (b"".join(rest[0]), rest[1], after) == (b"two true", None, ["idle"])
-    assert (cold, b"".join(again[0])) == (False, b"one two true")
+    assert (again.cold, b"".join(body)) == (False, b"one two true")
 
 
-def test_answers_are_whole_for_callers_that_want_them_so(functions, made):
+async def test_answers_are_whole_for_callers_that_want_them_so(functions, made):
     """The body is the result's."""
-    result = functions.run(lambda pool: pool.invoke(made, request(functions, stream=False)))
+    result = await functions.invoke(made, request(functions, stream=False))
 
     assert (result.stream, result.http.status) == (None, 201)
     assert result.body in {b"one two true", b"one two false"}
 
 
-def test_bodies_that_are_known_to_be_short_are_sent_at_once(functions, made):
+async def test_bodies_that_are_known_to_be_short_are_sent_at_once(functions, made):
     """By the length that the handler tells, or its body has."""
-    result = functions.run(lambda pool: pool.invoke(made, request(functions, length=1, form="short")))
+    result = await functions.invoke(made, request(functions, length=1, form="short"))
 
     assert (result.stream, result.body, result.http.status) == (None, b"one ", 201)
 
 
 @pytest.mark.parametrize(("order", "broken"), [("fail", FailedMidway), ("exit", ClientError)])
-def test_failures_cut_an_answer_short_that_has_begun(functions, made, order, broken):
+async def test_failures_cut_an_answer_short_that_has_begun(functions, made, order, broken):
     """The reader learns of it; the log says what happened."""
-
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, **{order: 1}))
-        return await read(result.stream)
-
-    pieces, error = functions.run(scenario)
+        pieces, error = await read(result.stream)
 
     log = b"".join(data for _, data in functions.log)
     assert pieces == [b"one "]
@@ -198,20 +193,18 @@ function handler($request, $context) {
 """
 
 
-def test_agent_waits_for_a_slow_reader(functions):
+async def test_agent_waits_for_a_slow_reader(functions):
     """What is written and not read yet is bounded."""
     made = php(functions)
     (made.code_dir / "index.php").write_text(COUNTING.lstrip())
     slow, quick = made.code_dir / "slow", made.code_dir / "quick"
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, count=slow))
         first = await anext(result.stream)
         meanwhile = await read((await pool.invoke(made, request(functions, count=quick))).stream)
         written = int(slow.read_text())
-        return [first, *(await read(result.stream))[0]], meanwhile[0], written
-
-    slowly, quickly, written = functions.run(scenario)
+        slowly, quickly = [first, *(await read(result.stream))[0]], meanwhile[0]
 
     assert sum(map(len, slowly)) == sum(map(len, quickly)) == 64 * 256 * 1024
     assert written < 16
@@ -219,26 +212,22 @@ def test_agent_waits_for_a_slow_reader(functions):
 
 
 @pytest.mark.parametrize("form", ["function", "foreign"])
-def test_other_bodies_of_php_are_read_piece_by_piece(functions, form):
+async def test_other_bodies_of_php_are_read_piece_by_piece(functions, form):
     """A function that returns pieces, and the body of another library."""
     made = php(functions)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, form=form))
-        return await read(result.stream)
-
-    assert functions.run(scenario) == ([b"one ", b"two true"], None)
+        assert await read(result.stream) == ([b"one ", b"two true"], None)
 
 
-def test_open_file_is_a_body_of_php(functions):
+async def test_open_file_is_a_body_of_php(functions):
     """It is read to its end."""
     made = php(functions)
     (made.code_dir / "large").write_bytes(b"x" * 100_000)
 
-    async def scenario(pool):
+    async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, form="file", path=made.code_dir / "large"))
-        return await read(result.stream)
-
-    pieces, error = functions.run(scenario)
+        pieces, error = await read(result.stream)
 
     assert (b"".join(pieces), error) == (b"x" * 100_000, None)

@@ -9,7 +9,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers.model import ObjectChange
 from emulator.wire.dates import iso_seconds
-from tests.unit.fc.waiting import until
+from tests.waiting import until
 
 V1 = "/services/shop/functions/order/triggers"
 

@@ -19,6 +19,7 @@ from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettin
 from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
+from tests.waiting import until
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 ADDRESS = "http://127.0.0.1:8868"
@@ -187,10 +188,8 @@ class Site:
 
     async def settle(self):
         """Let attempts under way end."""
-        async with asyncio.timeout(10):
-            await asyncio.sleep(0)
-            while self.database.dirty or self.service.under_way:
-                await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        await until(lambda: not (self.database.dirty or self.service.under_way))
 
     async def advance(self, seconds):
         """Move time forward, letting every attempt on the way end at its own instant."""

@@ -64,6 +64,8 @@ async def test_form_parameters_count_like_those_of_the_query(new_site):
         ("SetQueueAttributes", {"QueueName": "q"}, 404, "QueueNotExist"),
         ("GetQueueAttributes", {"QueueName": "q"}, 404, "QueueNotExist"),
         ("ListQueue", {"PageNum": "first"}, 400, "InvalidParameter"),
+        ("ListQueue", {"QueueType": "heap"}, 400, "InvalidParameter"),
+        ("SetAccountAttributes", {"LogEnabled": "maybe"}, 400, "InvalidParameter"),
         ("SetTopicAttributes", {"TopicName": "x"}, 404, "TopicNotExist"),
         ("Subscribe", {"TopicName": "x", "SubscriptionName": "s"}, 404, "TopicNotExist"),
         ("Subscribe", SUB, 400, "MissingParameter"),
@@ -214,3 +216,115 @@ async def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(new_site):
         data = body(site.act("GetEventRule", **names))["Data"]
 
         assert (data["TopicName"], data["Subscriptions"]) == ("gone", [])
+
+
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+async def test_lists_are_filtered_by_name_type_and_tags(new_site, kind):
+    """All filters that are given have to agree; the type is a word in any case."""
+
+    async with new_site() as site:
+        site.act(
+            f"Create{kind}", **{f"{kind}Name": "a1", f"{kind}Type": "FIFO", "Tag.1.Key": "team", "Tag.1.Value": "x"}
+        )
+        site.act(f"Create{kind}", **{f"{kind}Name": "a2"})
+
+        def listed(**filters):
+            data = body(site.act(f"List{kind}", **filters))["Data"]
+            return {each[f"{kind}Name"]: each["Tags"] for each in data["PageData"]}
+
+        assert listed() == {"a1": [{"TagKey": "team", "TagValue": "x"}], "a2": []}
+        assert listed(**{f"{kind}Name": "a2"}).keys() == listed(**{f"{kind}Type": "normal"}).keys() == {"a2"}
+        assert listed(**{f"{kind}Type": "fifo"}).keys() == {"a1"}
+        assert listed(**{"Tag.1.Key": "team", "Tag.1.Value": "x"}).keys() == {"a1"}
+        assert listed(**{"Tag.1.Key": "team", "Tag.1.Value": "y"}) == {}
+
+
+async def test_subscriptions_are_listed_by_name_and_endpoint(new_site):
+    """The last part of an endpoint is enough; a list leaves the rate limit out."""
+
+    async with new_site() as site:
+        site.topic()
+        limit = '{"Enabled":true,"MaxReceivesPerSecond":3}'
+        for name, kind, endpoint in (("s1", "queue", "q"), ("s2", "http", "http://127.0.0.1:1/x")):
+            site.act(
+                "Subscribe", TopicName="t", SubscriptionName=name, PushType=kind, Endpoint=endpoint,
+                TenantRateLimitPolicy=limit,
+            )  # fmt: skip
+
+        def listed(**filters):
+            data = body(site.act("ListSubscriptionByTopic", TopicName="t", **filters))["Data"]
+            assert all("TenantRateLimitPolicy" not in each for each in data["PageData"])
+            return [each["SubscriptionName"] for each in data["PageData"]]
+
+        one = body(site.act("GetSubscriptionAttributes", TopicName="t", SubscriptionName="s1"))["Data"]
+        assert listed() == ["s1", "s2"]
+        assert listed(SubscriptionName="s2") == listed(EndpointType="http") == listed(EndpointValue="x") == ["s2"]
+        assert listed(EndpointType="queue", EndpointValue="q") == ["s1"]
+        assert listed(EndpointType="queue", EndpointValue="x") == listed(EndpointType="fax") == []
+        assert one["TenantRateLimitPolicy"] == {"Enabled": True, "MaxReceivesPerSecond": 3}
+
+
+async def test_resources_end_with_a_deletion_that_may_be_repeated(new_site):
+    """The answer is the same."""
+
+    async with new_site() as site:
+        site.topic()
+        site.act("Subscribe", TopicName="t", SubscriptionName="s", PushType="queue", Endpoint="q")
+        for _ in range(2):
+            body(site.act("Unsubscribe", TopicName="t", SubscriptionName="s"))
+            body(site.act("DeleteTopic", TopicName="t"))
+            body(site.act("DeleteQueue", QueueName="q"))
+            body(site.act("DeleteEventRule", **RULE))
+
+        assert body(site.act("ListTopic"))["Data"]["Total"] == 0
+
+
+async def test_settings_of_the_account_change_one_by_one(new_site):
+    """Message trace is the switch of the XML API."""
+
+    async with new_site() as site:
+
+        def settings():
+            return body(site.act("GetAccountAttributes"))["Data"]
+
+        assert settings() == {"LogEnabled": False, "LogStoreName": "", "MessageTraceEnabled": False, "ProjectName": ""}
+        assert "Data" not in body(site.act("SetAccountAttributes", LogEnabled="True", LogStoreName="store"))
+        body(site.act("SetAccountAttributes", MessageTraceEnabled="true", ProjectName="p"))
+        assert settings() == {
+            "LogEnabled": True, "LogStoreName": "store", "MessageTraceEnabled": True, "ProjectName": "p",
+        }  # fmt: skip
+        assert site.service.account(site.tenant).trace_enabled
+
+
+async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):
+    """Networks are written in one form, each once; nothing depends on them."""
+
+    async with new_site() as site:
+
+        def endpoint():
+            data = body(site.act("GetEndpointAttribute", EndpointType="public"))["Data"]
+            return data["EndpointEnabled"], [each["Cidr"] for each in data["CidrList"]]
+
+        assert endpoint() == (True, [])
+        body(site.act("DisableEndpoint", EndpointType="public"))
+        body(site.act("AuthorizeEndpointAcl", **ACL, AclStrategy="allow", CidrList="10.0.0.1,192.168.1.5/24"))
+        body(site.act("AuthorizeEndpointAcl", **ACL, AclStrategy="allow", CidrList="10.0.0.1/32"))
+        assert endpoint() == (False, ["10.0.0.1/32", "192.168.1.0/24"])
+        body(site.act("RevokeEndpointAcl", **ACL, AclStrategy="allow", CidrList="192.168.1.0/24"))
+        body(site.act("EnableEndpoint", EndpointType="public"))
+        assert endpoint() == (True, ["10.0.0.1/32"])
+
+
+async def test_a_rule_to_a_topic_has_its_subscribers(new_site):
+    """Those that the topic has when the rule is asked for."""
+
+    async with new_site() as site:
+        site.topic()
+        endpoint = '{"EndpointType":"topic","EndpointValue":"t"}'
+        body(site.act("CreateEventRule", **RULE, EventTypes='["a"]', MatchRules="[]", Endpoint=endpoint))
+        body(site.act("Subscribe", TopicName="t", SubscriptionName="s", PushType="queue", Endpoint="q"))
+        data = body(site.act("GetEventRule", **RULE))["Data"]
+
+        (subscriber,) = data["Subscriptions"]
+        assert (data["TopicName"], subscriber["EndpointType"]) == ("t", "queue")
+        assert subscriber["EndpointValue"].endswith(":queues/q")

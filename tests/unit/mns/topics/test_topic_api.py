@@ -182,16 +182,17 @@ async def test_a_page_size_out_of_range_is_refused(new_site, target, number):
 
 
 async def test_subscribing_again_with_the_same_attributes_is_no_conflict(new_site):
-    """201, then 204, both with the address; defaults are filled in."""
+    """201, then 204, both with the address; defaults are filled in, a blank word names none."""
     async with new_site() as site:
         site.topic()
         first = site.call("PUT", SUBSCRIPTION, subscription_xml())
         again = site.call(
             "PUT", SUBSCRIPTION, subscription_xml(NotifyStrategy="BACKOFF_RETRY", NotifyContentFormat="XML")
         )
+        blank = site.call("PUT", SUBSCRIPTION, subscription_xml(NotifyStrategy=" "))
         other = site.error("PUT", SUBSCRIPTION, subscription_xml(NotifyContentFormat="JSON"))
 
-        assert (first.status, again.status) == (201, 204)
+        assert (first.status, again.status, blank.status) == (201, 204, 204)
         assert first.header("location") == again.header("location") == f"http://127.0.0.1:8868{SUBSCRIPTION}"
         assert other == (409, "SubscriptionAlreadyExist")
 

@@ -26,7 +26,7 @@ States:
 
 
 async def alone(bench, definition, step, given=None, mocks=None, variables=None):
-    steps = bench.service.debugging.alone
+    steps = bench.service.lone_steps
     return await steps.run(WORLD, definition, step, given or {"n": 1}, mocks or {}, variables or {})
 
 
@@ -34,7 +34,6 @@ async def alone(bench, definition, step, given=None, mocks=None, variables=None)
 @pytest.mark.parametrize("name", ["call", "s/f"], ids=["by step", "by function"])
 async def test_a_task_is_answered_by_its_mock(workflow, definition, name):
     """The mock answers as the function would; the step's own constructors or mappings apply."""
-
     async with workflow() as bench:
         reply = await alone(bench, definition, "call", mocks={name: {"return": {"answer": 5}}})
 
@@ -47,7 +46,6 @@ async def test_a_task_is_answered_by_its_mock(workflow, definition, name):
 @both_languages
 async def test_retries_are_made_at_once_and_errors_take_their_ways(workflow, definition):
     """Answers are given in turn; a caught error shows where it leads, any other fails."""
-
     async with workflow() as bench:
         busy = {"error": {"errorType": "Busy", "errorMessage": "later"}}
 
@@ -63,7 +61,6 @@ async def test_retries_are_made_at_once_and_errors_take_their_ways(workflow, def
 @both_languages
 async def test_without_a_mock_what_a_task_names_is_called(workflow, definition):
     """Nested steps run too, waits are over at once, and no execution is made."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -81,7 +78,6 @@ async def test_without_a_mock_what_a_task_names_is_called(workflow, definition):
 
 async def test_a_step_that_waits_for_a_report_says_so_or_gets_it_from_a_mock(workflow):
     """Variables go in and come out."""
-
     async with workflow() as bench:
         waiting = await alone(bench, CALLBACK, "ask")
         reported = await alone(
@@ -105,7 +101,6 @@ async def test_a_step_that_waits_for_a_report_says_so_or_gets_it_from_a_mock(wor
 )
 async def test_what_cannot_run_is_refused(workflow, step, definition, mocks, problem):
     """A definition, a step or a mock that is none."""
-
     async with workflow() as bench:
         with pytest.raises(WorkflowError, match=problem):
             await alone(bench, definition, step, mocks=mocks)
@@ -113,7 +108,6 @@ async def test_what_cannot_run_is_refused(workflow, step, definition, mocks, pro
 
 async def test_a_fail_and_a_succeed_end_the_scope(workflow):
     """What ends the flow has nothing after it."""
-
     async with workflow() as bench:
         failed = await alone(bench, NEW, "sorry")
         last = await alone(bench, NEW, "last")

@@ -84,15 +84,15 @@ def failing(name):
 
 
 def debug(bench, *breakpoints, given=None):
-    return bench.service.debugging.debugger.start(WORLD, "f", "e", json.dumps(given or {"n": 1}), breakpoints)
+    return bench.service.debugger.start(WORLD, "f", "e", json.dumps(given or {"n": 1}), breakpoints)
 
 
 def act(bench, action, data=None, strand=None):
-    return bench.service.debugging.debugger.act(WORLD, "f", "e", action, strand, data)
+    return bench.service.debugger.act(WORLD, "f", "e", action, strand, data)
 
 
 def stops(bench):
-    return bench.service.debugging.debugger.show(WORLD, "f", "e")["stops"]
+    return bench.service.debugger.show(WORLD, "f", "e")["stops"]
 
 
 async def until_stop(bench):
@@ -111,7 +111,6 @@ async def until_stop(bench):
 @pytest.mark.parametrize("crashes", [False, True], ids=["running on", "restarted at every stop"])
 async def test_stepping_leaves_no_trace_in_the_history(workflow, tmp_path, definition, crashes):
     """An execution that stops before every step, over a crash each time, records what one that never stops does."""
-
     async with workflow(tmp_path / "s.db") as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -138,7 +137,6 @@ async def test_stepping_leaves_no_trace_in_the_history(workflow, tmp_path, defin
 @both_languages
 async def test_breakpoints_stop_before_and_after_a_step_and_data_can_be_changed(workflow, definition):
     """What is changed before a step is its input, after it what it hands on; the history has the changed data."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -163,7 +161,6 @@ async def test_breakpoints_stop_before_and_after_a_step_and_data_can_be_changed(
 @both_languages
 async def test_a_failure_stops_once_retries_are_used_up_and_can_be_tried_again(workflow, tmp_path, definition):
     """The step, not its parents, stops; after a restart the attempt is made once more and the flow goes on."""
-
     async with workflow(tmp_path / "s.db") as bench:
         bench.functions.on("f", lambda given: failing("Busy"))
         await bench.flow(definition)
@@ -185,7 +182,6 @@ async def test_a_failure_stops_once_retries_are_used_up_and_can_be_tried_again(w
 @pytest.mark.parametrize("error", ["Caught", "Other"])
 async def test_a_failed_step_is_skipped_with_an_output(workflow, definition, error):
     """Whether the error would be caught or not, what is given takes the place of the step's output."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: failing(error))
         await bench.flow(definition)
@@ -202,7 +198,6 @@ async def test_a_failed_step_is_skipped_with_an_output(workflow, definition, err
 @both_languages
 async def test_a_step_is_skipped_before_it_runs(workflow, definition):
     """It is entered and left, with nothing in between; its function is not called."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -221,7 +216,6 @@ async def test_a_step_is_skipped_before_it_runs(workflow, definition):
 @both_languages
 async def test_a_failure_goes_its_way_when_it_is_continued(workflow, definition):
     """Caught errors are caught, others end the execution; neither stops a second time."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: failing("Caught"))
         await bench.flow(definition)
@@ -238,13 +232,12 @@ async def test_a_failure_goes_its_way_when_it_is_continued(workflow, definition)
 @both_languages
 async def test_a_running_execution_is_watched_detached_and_stopped(workflow, definition):
     """Breakpoints come and go while an execution waits; one that is stopped there ends like any other."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
         for name in ("e", "other"):
             await bench.begin({"n": 1}, name=name)
-            shown = bench.service.debugging.debugger.watch(WORLD, "f", name, [{"step": "both"}])
+            shown = bench.service.debugger.watch(WORLD, "f", name, [{"step": "both"}])
             assert shown["breakpoints"] == [{"when": "before", "step": "both"}]
         await bench.advance(5)
         assert [each["step"] for each in stops(bench)] == ["both"]
@@ -270,7 +263,6 @@ async def test_a_running_execution_is_watched_detached_and_stopped(workflow, def
 )
 async def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, problem):
     """The text says what there is."""
-
     async with workflow() as bench:
         await bench.flow(OLD)
         with pytest.raises(WorkflowError, match=problem):
@@ -291,23 +283,21 @@ async def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, prob
 )
 async def test_what_cannot_be_done_at_a_stop_is_refused_and_changes_nothing(workflow, action, more, problem):
     """A choice, for one, cannot be skipped: where would it lead?"""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(NEW)
         debug(bench, {"step": "which"})
         await until_stop(bench)
-        before = bench.service.debugging.debugger.show(WORLD, "f", "e")
+        before = bench.service.debugger.show(WORLD, "f", "e")
 
         with pytest.raises(WorkflowError, match=problem):
             act(bench, action, **more)
 
-        assert bench.service.debugging.debugger.show(WORLD, "f", "e") == before
+        assert bench.service.debugger.show(WORLD, "f", "e") == before
 
 
 async def test_nothing_is_done_where_nothing_has_stopped(workflow):
     """An execution that only waits has no stop to go on from."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(OLD)
@@ -334,7 +324,6 @@ States:
 
 async def test_an_attempt_whose_parameters_cannot_be_made_is_refused(workflow):
     """The stop stays; the failure can still be continued or skipped."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: failing("Bad"))
         await bench.flow(FICKLE)
@@ -349,7 +338,6 @@ async def test_an_attempt_whose_parameters_cannot_be_made_is_refused(workflow):
 
 async def test_a_retry_takes_other_parameters(workflow):
     """What is sent is what is given; the history has it."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: failing("Other") if given["n"] == 1 else answers(given))
         await bench.flow(NEW)

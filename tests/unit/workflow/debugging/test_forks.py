@@ -10,7 +10,7 @@ from tests.unit.workflow.debugging.test_debugger import NEW, answers, both_langu
 
 
 async def fork(bench, **more):
-    name = await bench.service.debugging.forks.fork(WORLD, "f", "e", **more)
+    name = await bench.service.forks.fork(WORLD, "f", "e", **more)
     await bench.settle()
     return name
 
@@ -22,7 +22,6 @@ def without_times(events):
 @both_languages
 async def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, tmp_path, definition):
     """What is shared is not run again; what follows runs on the new input, over a restart too."""
-
     async with workflow(tmp_path / "s.db") as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -31,7 +30,7 @@ async def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, 
         whole = await bench.events()
         calls = len(bench.functions.calls)
 
-        name = await bench.service.debugging.forks.fork(WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"})
+        name = await bench.service.forks.fork(WORLD, "f", "e", before="rest", data={"n": 1, "answer": "new"})
         await bench.restart()
         await bench.advance(10)
 
@@ -47,7 +46,6 @@ async def test_a_fork_shares_the_history_and_goes_on_with_other_input(workflow, 
 @both_languages
 async def test_every_event_can_be_forked_at(workflow, definition):
     """Wherever a fork begins it ends as the original did, waits with what they had left."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(definition)
@@ -97,7 +95,6 @@ async def test_a_fork_of_a_failure_goes_on_with_a_mended_definition(workflow):
 )
 async def test_places_that_are_none_are_refused(workflow, more, problem):
     """Each with its reason, and no execution is made."""
-
     async with workflow() as bench:
         bench.functions.on("f", answers)
         await bench.flow(NEW)

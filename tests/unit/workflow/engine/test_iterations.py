@@ -59,7 +59,6 @@ async def test_the_input_iterations_share_is_kept_once_and_shown_with_each(workf
 
 async def test_an_element_under_the_name_of_another_member_hides_it_in_the_history_too(workflow):
     """What is the iteration's own wins over what is shared."""
-
     async with workflow() as bench:
         await bench.flow(TAKING)
         await bench.begin({"items": [7], "item": "shared"})
@@ -71,7 +70,6 @@ async def test_an_element_under_the_name_of_another_member_hides_it_in_the_histo
 
 async def test_iterations_kept_in_full_by_earlier_programs_go_on_and_are_shown(workflow, tmp_path):
     """The state folder of an earlier program is taken up where it was."""
-
     async with workflow(tmp_path / "state.db") as bench:
         await bench.flow(NAPPING)
         await bench.begin({"items": [1, 2]})

@@ -31,7 +31,6 @@ async def failure_of(bench, name: str = "e") -> tuple[str, str]:
 )
 async def test_a_refused_message_has_the_services_code(workflow, target, code, error):
     """MNS.{Code}, MNS.Unknown without one."""
-
     async with workflow() as bench:
         bench.messages.reply = MessageReply(members={}, refusal=Refusal(404, code, "gone"))
         await bench.flow(task(target))
@@ -52,7 +51,6 @@ async def test_a_refused_message_has_the_services_code(workflow, target, code, e
 )
 async def test_a_service_that_is_not_there_fails_the_task(workflow, target, error):
     """With a cause that says so."""
-
     async with workflow() as bench:
         bench.service._effects._caller = TaskCaller(None, None, bench.service._effects)
         await bench.flow(task(target))
@@ -64,7 +62,6 @@ async def test_a_service_that_is_not_there_fails_the_task(workflow, target, erro
 
 async def test_message_parameters_may_be_text(workflow):
     """A path that yields digits is as good as a number."""
-
     async with workflow() as bench:
         await bench.flow(task(QUEUE, ", serviceParams: {MessageBody: $.m, DelaySeconds: $.d, Priority: $.p}"))
         await bench.begin({"m": {"b": 1, "a": 2}, "d": "60", "p": 16})
@@ -95,7 +92,6 @@ async def test_a_sync_function_is_submitted_and_waited_for(workflow):
 
 async def test_an_asynchronous_call_ends_with_its_acceptance(workflow):
     """Pattern requestResponse: the reply has the id of the request, the function may take its time."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(task(FUNCTION, ", serviceParams: {InvocationType: Async, StatefulAsyncInvocationID: $.id}"))
@@ -109,7 +105,6 @@ async def test_an_asynchronous_call_ends_with_its_acceptance(workflow):
 
 async def test_a_queued_function_is_waited_for_across_a_restart(workflow, tmp_path):
     """It is submitted once: the call made again finds the run that is under way."""
-
     async with workflow(tmp_path / "state.db") as bench:
         answer = asyncio.get_running_loop().create_future()
         bench.functions.on("f", lambda event: answer)
@@ -131,7 +126,6 @@ async def test_a_queued_function_is_waited_for_across_a_restart(workflow, tmp_pa
 
 async def test_a_queued_function_that_fails_is_retried_as_a_new_call(workflow):
     """Each attempt has its own; the error is the function's."""
-
     async with workflow() as bench:
         replies = [FunctionReply(body=b'{"errorType":"E"}', error_type="X"), {"ok": 1}]
         bench.functions.on("f", lambda event: replies.pop(0))
@@ -147,7 +141,6 @@ async def test_a_queued_function_that_fails_is_retried_as_a_new_call(workflow):
 
 async def test_stopping_an_execution_stops_the_function_it_waits_for(workflow):
     """A queued one too, wherever it runs."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(task(FUNCTION, ", pattern: sync, serviceParams: {InvocationType: Async}"))
@@ -161,7 +154,6 @@ async def test_stopping_an_execution_stops_the_function_it_waits_for(workflow):
 
 async def test_an_unknown_invocation_type_fails_the_task(workflow):
     """Known only when the step runs, if it comes by a path."""
-
     async with workflow() as bench:
         await bench.flow(task(FUNCTION, ", serviceParams: {InvocationType: $.t}"))
         await bench.begin({"t": "Soon"})
@@ -211,7 +203,6 @@ async def test_a_report_over_the_data_limit_ends_the_execution(workflow):
 
 async def test_a_wait_for_a_fixed_timestamp(workflow):
     """The text of the definition is shown as it was written."""
-
     async with workflow() as bench:
         await bench.flow(
             "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, timestamp: 2023-11-15T06:13:30+08:00}\n"
@@ -228,7 +219,6 @@ async def test_a_wait_for_a_fixed_timestamp(workflow):
 
 async def test_text_that_is_no_unicode_is_refused(workflow):
     """Bytes that are no UTF-8 cannot be stored."""
-
     async with workflow() as bench:
         await bench.flow("version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n")
 

@@ -37,7 +37,6 @@ def types(events) -> list[str]:
 
 async def test_start_returns_before_the_first_step_runs(workflow):
     """The reply says Starting; a moment later the execution has ended."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
 
@@ -56,7 +55,6 @@ async def test_start_returns_before_the_first_step_runs(workflow):
 
 async def test_start_is_idempotent_while_the_execution_runs(workflow):
     """The running one is returned, whatever the input; an ended one's name is taken."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin({"n": 1})
@@ -74,7 +72,6 @@ async def test_start_is_idempotent_while_the_execution_runs(workflow):
 
 async def test_stop_ends_an_execution_at_once(workflow):
     """Waits are dropped; the reply has the state after the stop, and a second stop is refused."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin()
@@ -97,7 +94,6 @@ async def test_stop_ends_an_execution_at_once(workflow):
 
 async def test_stop_cancels_running_functions(workflow):
     """A call that is being made is called off, and what it would have brought is not recorded."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(TASK)
@@ -112,7 +108,6 @@ async def test_stop_cancels_running_functions(workflow):
 
 async def test_flow_timeout_ends_the_execution(workflow):
     """TimedOut, with FnF.Timeout in the history; the running call is cancelled."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(TASK + "timeoutSeconds: 30\n")
@@ -131,7 +126,6 @@ async def test_flow_timeout_ends_the_execution(workflow):
 
 async def test_an_execution_lasts_a_year_at_most(workflow):
     """Without timeoutSeconds too."""
-
     async with workflow() as bench:
         await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
         bench.functions.on("f", lambda event: {})
@@ -147,7 +141,6 @@ async def test_an_execution_lasts_a_year_at_most(workflow):
 
 async def test_task_timeout_cancels_the_call_and_retries(workflow):
     """The late reply of the first attempt cannot complete the second."""
-
     async with workflow() as bench:
         pending = []
 
@@ -192,7 +185,6 @@ async def test_task_timeout_cancels_the_call_and_retries(workflow):
 )
 async def test_function_failures_have_the_documented_names(workflow, reply, error):
     """A refusal is FC.{code}, a thrown error its own type, everything else FC.Unknown."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: reply)
         await bench.flow(TASK)
@@ -208,7 +200,6 @@ async def test_function_failures_have_the_documented_names(workflow, reply, erro
 
 async def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
     """The log gets the traceback, the flow an error it can catch."""
-
     async with workflow() as bench:
         await bench.flow(TASK)  # no script: the double raises KeyError
         await bench.begin()
@@ -223,7 +214,6 @@ async def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
 
 async def test_a_long_poll_is_answered_when_the_execution_ends(workflow):
     """Held without a task of its own, and answered with the final state."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin()
@@ -245,7 +235,6 @@ async def test_a_long_poll_is_answered_when_the_execution_ends(workflow):
 
 async def test_a_long_poll_that_is_given_up_leaves_nothing_behind(workflow):
     """Neither a waiter nor a timer."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin()
@@ -266,7 +255,6 @@ async def test_a_long_poll_that_is_given_up_leaves_nothing_behind(workflow):
 
 async def test_calls_without_a_result_are_made_again_after_a_restart(workflow, tmp_path):
     """At least once, with the same idempotency key."""
-
     async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(TASK)
@@ -283,7 +271,6 @@ async def test_calls_without_a_result_are_made_again_after_a_restart(workflow, t
 
 async def test_starting_twice_does_nothing_twice(workflow, tmp_path):
     """Recovery only makes work claimable again."""
-
     async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(TASK)
@@ -297,7 +284,6 @@ async def test_starting_twice_does_nothing_twice(workflow, tmp_path):
 
 async def test_callbacks_and_time_outs_survive_a_restart(workflow, tmp_path):
     """Tokens stay valid; the time-out keeps its instant and is over even when it passed while nothing ran."""
-
     async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", lambda event: {})
         await bench.flow(CALLBACK)
@@ -319,7 +305,6 @@ async def test_callbacks_and_time_outs_survive_a_restart(workflow, tmp_path):
 
 async def test_an_execution_accepted_just_before_a_crash_runs_after_it(workflow, tmp_path):
     """Acknowledged means kept, even if no event was recorded yet."""
-
     async with workflow(tmp_path / "state.db") as bench:
         await bench.flow(ONE_PASS)
         await bench.call("StartExecution", FlowName="f", ExecutionName="e")
@@ -332,7 +317,6 @@ async def test_an_execution_accepted_just_before_a_crash_runs_after_it(workflow,
 
 async def test_a_lost_transaction_is_done_again(workflow):
     """When a commit fails, memory is put aside and the work claimed anew."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: {"ok": 1})
         await bench.flow(TASK)
@@ -373,7 +357,6 @@ steps:
   - {{type: task, name: t, resourceArn: '{FN}'}}
   - {{type: choice, name: c, choices: [{{condition: $.on, goto: w}}]}}
 """
-
     async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", lambda event: {"on": True})
         await bench.flow(loop)
@@ -396,7 +379,6 @@ steps:
 
 async def test_a_deleted_flows_executions_stop_after_their_step(workflow):
     """Out of sight at once; the step under way ends, the next is not entered, and nothing is left in the store."""
-
     async with workflow() as bench:
         future = asyncio.get_running_loop().create_future()
         bench.functions.on("f", lambda event: future)
@@ -419,7 +401,6 @@ async def test_a_deleted_flows_executions_stop_after_their_step(workflow):
 
 async def test_a_new_flow_of_a_deleted_name_is_independent(workflow):
     """Executions, history and tokens of the old one are not those of the new one."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: {})
         await bench.flow(CALLBACK)
@@ -441,7 +422,6 @@ async def test_a_new_flow_of_a_deleted_name_is_independent(workflow):
 
 async def test_a_large_deleted_flow_is_cleared_in_portions(workflow):
     """The loop is not held by thousands of rows."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         for number in range(300):
@@ -457,7 +437,6 @@ async def test_a_large_deleted_flow_is_cleared_in_portions(workflow):
 
 async def test_update_touches_later_executions_only(workflow):
     """An execution keeps the definition it was started with."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin(name="old")
@@ -491,7 +470,6 @@ steps:
 
 async def test_a_sync_child_hands_its_output_to_the_parent(workflow):
     """TaskSubmitted when it has started, TaskSucceeded when it has ended."""
-
     async with workflow() as bench:
         await bench.flow(
             "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 5}\n"
@@ -523,7 +501,6 @@ async def test_a_sync_child_hands_its_output_to_the_parent(workflow):
 )
 async def test_a_sync_childs_end_is_the_parents_error(workflow, steps, action, error):
     """A fail step cannot be caught inside its flow, but by the flow that runs it."""
-
     async with workflow() as bench:
         await bench.flow(f"version: v1\ntype: flow\nsteps:\n{steps}", "child")
         await bench.flow(PARENT.format(pattern="sync"))
@@ -541,7 +518,6 @@ async def test_a_sync_childs_end_is_the_parents_error(workflow, steps, action, e
 
 async def test_stopping_a_parent_stops_its_sync_child(workflow):
     """A requestResponse child lives on."""
-
     async with workflow() as bench:
         await bench.flow(WAIT, "child")
         await bench.flow(PARENT.format(pattern="sync"))
@@ -559,7 +535,6 @@ async def test_stopping_a_parent_stops_its_sync_child(workflow):
 
 async def test_a_missing_child_is_an_error_of_the_task(workflow):
     """FnF.FlowNotExists."""
-
     async with workflow() as bench:
         await bench.flow(PARENT.format(pattern="sync"))
         await bench.begin()
@@ -570,7 +545,6 @@ async def test_a_missing_child_is_an_error_of_the_task(workflow):
 
 async def test_an_execution_reports_its_end_to_the_token_it_was_given(workflow, tmp_path):
     """CallbackFnFTaskToken, also when the emulator was down in between."""
-
     async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", lambda event: {})
         await bench.flow(CALLBACK.replace("    timeoutSeconds: 50\n", ""))
@@ -601,7 +575,6 @@ steps:
     catch: [{errors: [FnF.ExecutionAlreadyExists], goto: end}]
   - {type: pass, name: end}
 """
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS, "child")
         await bench.flow(definition)
@@ -636,7 +609,6 @@ async def test_too_many_open_executions_are_refused(workflow, monkeypatch):
 
 async def test_an_execution_the_engine_cannot_handle_fails_and_hurts_no_other(workflow, caplog):
     """What is stored may be damaged: the execution ends, others go on."""
-
     async with workflow() as bench:
         await bench.flow(WAIT)
         await bench.begin(name="broken")
@@ -654,7 +626,6 @@ async def test_an_execution_the_engine_cannot_handle_fails_and_hurts_no_other(wo
 
 async def test_a_reset_forgets_everything(workflow):
     """Flows, executions, timers and calls."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
         await bench.flow(TASK)
@@ -675,7 +646,6 @@ async def test_a_reset_forgets_everything(workflow):
 
 async def test_ten_thousand_iterations_outgrow_the_history(workflow):
     """The execution fails with its 5,000th event, whatever data it would still have had."""
-
     async with workflow() as bench:
         await bench.flow(
             "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: each\n"

@@ -37,7 +37,6 @@ async def parked(bench, **parameters):
 
 async def test_the_reply_comes_with_the_end(workflow):
     """All members of the API, among them the environment; the name is made unique."""
-
     async with workflow() as bench:
         await made(bench, PASS)
         first = await bench.call("StartSyncExecution", FlowName="f", ExecutionName="e", Input='{"a":1}')
@@ -62,7 +61,6 @@ async def test_the_reply_comes_with_the_end(workflow):
 
 async def test_a_failed_execution_is_a_reply_like_any_other(workflow):
     """With the error and its cause in members of their own."""
-
     async with workflow() as bench:
         await made(bench, "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: x, error: Mine, cause: why}\n")
 
@@ -75,7 +73,6 @@ async def test_a_failed_execution_is_a_reply_like_any_other(workflow):
 
 async def test_a_function_is_waited_for(workflow):
     """No task stands by for the caller: only the call itself and the one of this test."""
-
     async with workflow() as bench:
         answer = asyncio.get_running_loop().create_future()
         bench.functions.on("f", lambda given: answer)
@@ -91,7 +88,6 @@ async def test_a_function_is_waited_for(workflow):
 
 async def test_five_minutes_are_the_longest(workflow):
     """Whatever the flow's own time-out; a shorter one counts."""
-
     async with workflow() as bench:
         await made(bench, WAIT.replace("100", "1000") + "timeoutSeconds: 900\n")
         await made(bench, WAIT + "timeoutSeconds: 20\n", name="short")
@@ -119,7 +115,6 @@ async def test_five_minutes_are_the_longest(workflow):
 )
 async def test_each_mode_has_its_operation(workflow, action, mode, message):
     """The other one is refused, and nothing starts."""
-
     async with workflow() as bench:
         await made(bench, PASS, mode=mode)
 
@@ -131,7 +126,6 @@ async def test_each_mode_has_its_operation(workflow, action, mode, message):
 
 async def test_tasks_that_wait_are_refused_with_the_definition(workflow):
     """At every depth, when the flow is made and when it is changed."""
-
     async with workflow() as bench:
         nested = CALLBACK.replace("steps:\n", "steps:\n  - type: parallel\n    name: b\n    branches: [{steps: [", 1)
         nested = nested.replace("  - {type: task", "{type: task").rstrip() + "]}]\n"
@@ -147,7 +141,6 @@ async def test_tasks_that_wait_are_refused_with_the_definition(workflow):
 
 async def test_a_qualifier_chooses_the_version(workflow):
     """As for standard flows."""
-
     async with workflow() as bench:
         await made(bench, PASS)
         await bench.call("PublishFlowVersion", FlowName="f")
@@ -161,7 +154,6 @@ async def test_a_qualifier_chooses_the_version(workflow):
 
 async def test_bad_requests_are_refused(workflow):
     """Names and inputs by the rules of StartExecution."""
-
     async with workflow() as bench:
         await made(bench, PASS)
 
@@ -187,7 +179,6 @@ async def test_bad_requests_are_refused(workflow):
 
 async def test_a_schedule_runs_an_express_flow(workflow):
     """Nobody waits for it, and it is listed."""
-
     async with workflow() as bench:
         await made(bench, PASS)
         await bench.call(
@@ -202,7 +193,6 @@ async def test_a_schedule_runs_an_express_flow(workflow):
 
 async def test_a_stopping_emulator_tells_the_present_state(workflow, tmp_path):
     """The execution itself goes on at the next start."""
-
     async with workflow(tmp_path / "state.db") as bench:
         await made(bench, WAIT)
         waiting = await parked(bench, ExecutionName="e")
@@ -217,7 +207,6 @@ async def test_a_stopping_emulator_tells_the_present_state(workflow, tmp_path):
 
 async def test_there_are_no_map_runs(workflow):
     """Missing and bad parameters come first, then what the names lead to."""
-
     async with workflow() as bench:
         await bench.flow(PASS)
         await bench.begin()

@@ -23,7 +23,6 @@ async def look(bench, days):
 
 async def test_executions_go_some_days_after_their_end_and_others_stay(workflow):
     """Open ones and younger ones are as before; the name of one that has gone is free again."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.flow(WAIT, name="w")
@@ -45,7 +44,6 @@ async def test_executions_go_some_days_after_their_end_and_others_stay(workflow)
 
 async def test_many_go_in_portions_between_which_others_are_served(workflow):
     """No single moment removes them all, and in the end none is left."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         for number in range(300):
@@ -78,7 +76,6 @@ async def test_many_go_in_portions_between_which_others_are_served(workflow):
 @pytest.mark.parametrize("days", [0, 1000], ids=["for ever", "not yet"])
 async def test_nothing_goes_before_its_time(workflow, days):
     """0 keeps executions for ever."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.begin(name="e")
@@ -91,7 +88,6 @@ async def test_nothing_goes_before_its_time(workflow, days):
 
 async def test_an_end_that_is_still_to_be_told_keeps_its_execution(workflow):
     """A crash between the end and the telling must not lose the callback."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.begin(name="e")

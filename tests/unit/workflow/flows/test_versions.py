@@ -40,7 +40,6 @@ async def word_of(bench, qualifier, name=None):
 
 async def test_versions_count_up_and_are_never_given_twice(workflow):
     """Newest first in the list, by pages; a number that has been deleted does not come back."""
-
     async with workflow() as bench:
         await two_versions(bench)
         third = await bench.call("PublishFlowVersion", FlowName="f")
@@ -66,7 +65,6 @@ async def test_versions_count_up_and_are_never_given_twice(workflow):
 
 async def test_a_version_is_the_flow_as_it_was(workflow):
     """Definition, role and instants; LATEST is the flow itself."""
-
     async with workflow() as bench:
         await two_versions(bench)
 
@@ -87,7 +85,6 @@ async def test_a_version_is_the_flow_as_it_was(workflow):
 
 async def test_an_execution_runs_the_version_it_is_started_for(workflow):
     """By number, by alias, or without either."""
-
     async with workflow() as bench:
         await two_versions(bench)
         await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("2", 100)))
@@ -102,7 +99,6 @@ async def test_an_execution_runs_the_version_it_is_started_for(workflow):
 
 async def test_executions_are_listed_by_what_they_ran(workflow):
     """A version lists what ran it, whichever way it was asked for; an alias what was started through it."""
-
     async with workflow() as bench:
         await two_versions(bench)
         await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 100)))
@@ -127,7 +123,6 @@ async def test_executions_are_listed_by_what_they_ran(workflow):
 
 async def test_a_running_execution_keeps_its_version_when_that_is_deleted(workflow, tmp_path):
     """Also over a restart."""
-
     async with workflow(tmp_path / "state.db") as bench:
         steps = definition("one").replace("steps:\n", "steps:\n  - {type: wait, name: w, duration: 60}\n")
         await bench.flow(steps)
@@ -146,7 +141,6 @@ async def test_a_running_execution_keeps_its_version_when_that_is_deleted(workfl
 
 async def test_the_shapes_of_alias_replies(workflow):
     """Flat when made, nested when changed or described, weights as text in the list."""
-
     async with workflow() as bench:
         await two_versions(bench)
         made = await bench.call(
@@ -170,7 +164,6 @@ async def test_the_shapes_of_alias_replies(workflow):
 
 async def test_aliases_are_listed_by_name_in_pages(workflow):
     """NextToken is the next name."""
-
     async with workflow() as bench:
         await two_versions(bench)
         for name in ("c", "a", "b"):
@@ -236,7 +229,6 @@ def test_the_draw_falls_by_weight(weights, expected):
 )  # fmt: skip
 async def test_a_bad_request_has_its_error(workflow, action, parameters, status, code):
     """Versions and aliases stay as they were."""
-
     async with workflow() as bench:
         await two_versions(bench)
         await bench.call("CreateFlowAlias", FlowName="f", Name="there", RoutingConfigurations=routes(("1", 1)))
@@ -253,7 +245,6 @@ async def test_a_bad_request_has_its_error(workflow, action, parameters, status,
 
 async def test_versions_and_aliases_go_with_their_flow(workflow):
     """A new flow of the same name begins at version 1 and has no alias."""
-
     async with workflow() as bench:
         await two_versions(bench)
         await bench.call("CreateFlowAlias", **ALIAS, RoutingConfigurations=routes(("1", 1)))

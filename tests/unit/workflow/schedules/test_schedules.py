@@ -38,7 +38,6 @@ def millis(text):
 
 async def test_a_schedule_is_described_as_it_was_made(workflow):
     """Enabled unless told otherwise, empty texts present, no flow name in the reply."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         created = await scheduled(bench, "0 30 4 ? * MON-FRI", Payload=' {"b": 1,  "a": 2}', SignatureVersion="1.0")
@@ -60,7 +59,6 @@ async def test_a_schedule_is_described_as_it_was_made(workflow):
 
 async def test_the_schedules_of_all_flows_are_listed_with_their_next_runs(workflow):
     """By flow and name, in pages; one that is switched off has no next run."""
-
     async with workflow() as bench:
         for flow in ("f", "g"):
             await bench.flow(ONE_PASS, name=flow)
@@ -82,7 +80,6 @@ async def test_the_schedules_of_all_flows_are_listed_with_their_next_runs(workfl
 
 async def test_an_update_changes_what_it_names(workflow):
     """Booleans are true or false in any letters."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, Description="d", Payload="{}", Enable="False")
@@ -128,7 +125,6 @@ async def test_an_update_changes_what_it_names(workflow):
 )  # fmt: skip
 async def test_a_bad_request_changes_nothing(workflow, action, parameters, status, code):
     """Each has its documented code; the schedule that is there stays as it was."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, ScheduleName="there")
@@ -144,7 +140,6 @@ async def test_a_bad_request_changes_nothing(workflow, action, parameters, statu
 
 async def test_schedules_are_listed_by_name_in_pages(workflow):
     """Only those of the flow; NextToken is left out on the last page."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.flow(ONE_PASS, name="g")
@@ -165,7 +160,6 @@ async def test_schedules_are_listed_by_name_in_pages(workflow):
 
 async def test_a_run_has_the_payload_as_its_input(workflow):
     """Verbatim, or {} without one, as ``null`` is; the execution is named by a UUID."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, Payload='{"b":  1, "a": 2}')
@@ -182,7 +176,6 @@ async def test_a_run_has_the_payload_as_its_input(workflow):
 
 async def test_intervals_count_from_the_last_change(workflow):
     """Made at :20, changed at :50 before it could run; from then on every two minutes."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, "@every 2m")
@@ -201,7 +194,6 @@ async def test_intervals_count_from_the_last_change(workflow):
 
 async def test_a_disabled_schedule_rests_until_it_is_enabled(workflow):
     """Made disabled, enabled, disabled again."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, "0 * * * * *", Enable="false")
@@ -217,7 +209,6 @@ async def test_a_disabled_schedule_rests_until_it_is_enabled(workflow):
 
 async def test_runs_go_on_while_earlier_ones_are_under_way(workflow):
     """Three executions of one flow side by side."""
-
     async with workflow() as bench:
         await bench.flow("version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n")
         await scheduled(bench)
@@ -230,7 +221,6 @@ async def test_runs_go_on_while_earlier_ones_are_under_way(workflow):
 
 async def test_deleting_ends_the_runs(workflow):
     """A deleted schedule, and the schedules of a deleted flow; a new flow of the name has none."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await bench.flow(ONE_PASS, name="g")
@@ -248,7 +238,6 @@ async def test_deleting_ends_the_runs(workflow):
 
 async def test_a_restart_keeps_the_schedule_and_passes_over_what_was_missed(workflow, tmp_path):
     """Away for 150 s: the runs in between do not happen, the phase of the interval is kept."""
-
     async with workflow(tmp_path / "state.db") as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench)
@@ -278,7 +267,6 @@ async def test_a_restart_keeps_the_schedule_and_passes_over_what_was_missed(work
 )
 async def test_runs_follow_the_wall_clock_through_summer_time(workflow, begin, expected):
     """A run in the hour that is skipped does not happen, one in the hour that comes twice happens twice."""
-
     async with workflow() as bench:
         bench.clock.move_to(millis(begin))
         hour = "2" if "03-09" in begin else "1"
@@ -292,7 +280,6 @@ async def test_runs_follow_the_wall_clock_through_summer_time(workflow, begin, e
 
 async def test_a_run_the_clock_has_jumped_over_is_not_made_up(workflow, caplog):
     """Within a minute it still happens; later it counts as missed, and the next one comes at its time."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, "0 0 * * * *")
@@ -314,7 +301,6 @@ async def test_a_run_the_clock_has_jumped_over_is_not_made_up(workflow, caplog):
 
 async def test_setting_the_clock_back_counts_runs_anew(workflow):
     """Back by a year: the next run is within the minute, not in a year."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         await scheduled(bench, "0 * * * * *")
@@ -335,7 +321,6 @@ async def test_setting_the_clock_back_counts_runs_anew(workflow):
 
 async def test_thousands_of_schedules_are_rows_behind_one_timer(workflow):
     """All of them run at their minute; no tasks and no further timers stand by."""
-
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
         for number in range(2000):

@@ -157,6 +157,14 @@ class _Conversion:
         if remark not in remarks:
             remarks.append(remark)
 
+    def _source(self, step: Step, local: str | list[str] = "") -> Source:
+        """Return the sources that mappings of *step* have while its state runs."""
+        return Source(self.remark, step.name, step="$Input.Step", local=local)
+
+    def _outside(self, step: Step) -> Source:
+        """Return the sources that the mappings of *step* have before its state or after it."""
+        return Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+
     def _member(self, name: str, template: Any) -> State:
         """Return a value under *name*, with the suffix when it is an expression."""
         return {name + SUFFIX: template.text} if isinstance(template, Expression) else {name: template}
@@ -190,7 +198,7 @@ class _Conversion:
         if step.input_mappings is None:
             made: State = {"Step.$": MERGED}
         else:
-            source = Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+            source = self._outside(step)
             made = self._member("Step", source.template(step.input_mappings))
         return {**scope.kept(), "Local.$": "$Input.Local", **made}
 
@@ -199,7 +207,7 @@ class _Conversion:
     ) -> State:
         """Return the constructors of a state; *local* is where the local of the step is, *default* its output."""
         mappings = step.output_mappings
-        source = Source(self.remark, step.name, step="$Input.Step", local=local)
+        source = self._source(step, local)
         output = default if mappings is None else source.literal(mappings)
         framed: State = {}
         if needs_step or "$Input.Step" in output:
@@ -215,7 +223,7 @@ class _Conversion:
             raise NotConvertible(f"the step {step.name!r} waits for a time of day, which no state does")
         if isinstance(step.duration, Path):
             self.remark(step.name, f"more than {LONGEST_WAIT_S} seconds, and none at all, fail here")
-            seconds = Source(self.remark, step.name, step="$Input.Step", local="").path(step.duration)
+            seconds = self._source(step).path(step.duration)
             scope.states.append({"Name": step.name, "Type": "Wait", "Seconds.$": seconds, **framed, "Next": following})
             return
         if step.duration == 0:
@@ -240,7 +248,7 @@ class _Conversion:
         default = self._way_out(step, step.default, following, scope, nested)
         for option in step.options:
             assert option.condition is not None
-            condition = Source(self.remark, step.name, step="$Input.Step", local="").condition(option.condition.tree)
+            condition = self._source(step).condition(option.condition.tree)
             branches.append({"Condition": condition, "Next": self._way_out(step, option, following, scope, nested)})
         body = {"Type": "Choice", "InputConstructor": self._input(step, scope), "Branches": branches}
         scope.states.append({"Name": step.name, **body, "Default": default})
@@ -264,7 +272,7 @@ class _Conversion:
         if step.output_mappings is None:
             return target
         left = self._fresh(f"{step.name} ends")
-        source = Source(self.remark, step.name, step="$Input.Step", local="")
+        source = self._source(step)
         output = {**scope.kept(), "Local.$": f"jsonMerge($Input.Local, {source.literal(step.output_mappings)})"}
         scope.states.append({"Name": left, "Type": "Pass", "OutputConstructor": output, "Next": target})
         return left
@@ -278,7 +286,7 @@ class _Conversion:
         first = steps.steps[0].name
         scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": given, "Next": first})
         self._list(steps, inner)
-        source = Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+        source = self._outside(step)
         mappings = step.output_mappings
         output = "$Input.Local" if mappings is None else source.literal(mappings)
         left = {"Input.$": "$Input.Outer.Input", "Local.$": f"jsonMerge($Input.Outer.Local, {output})"}
@@ -296,7 +304,7 @@ class _Conversion:
         if step.index_name is not None:
             self.remark(step.name, f"the index {step.index_name!r} of an iteration is not known here")
         element = f"jsonMerge($Input.Step, {{{quoted(step.item)}: $Item}})"
-        items = Source(self.remark, step.name, step="$Input.Step", local="").path(step.collection)
+        items = self._source(step).path(step.collection)
         output = self._taken_off(step.steps, step.name)
         processor = self._whole(step.steps, step.name, {"Input.$": "$Input.Input"}, output)
         return {
@@ -332,7 +340,7 @@ class _Conversion:
         kept = {**scope.kept(), "Local.$": "$Input.Local"}
         if step.error_mappings is None:
             return kept
-        source = Source(self.remark, step.name, step="$Input.Step", local="$Context.Current.Error")
+        source = self._source(step, "$Context.Current.Error")
         return {**kept, "Local.$": f"jsonMerge($Input.Local, {source.literal(step.error_mappings)})"}
 
     def _retry(self, step: TaskStep, policy: RetryPolicy) -> State:
@@ -349,7 +357,7 @@ class _Conversion:
 
     def _call(self, step: TaskStep) -> tuple[str, State, str]:
         """Return the action of a task, its parameters, and where its result is in the reply."""
-        source = Source(self.remark, step.name, step="$Input.Step", local="")
+        source = self._source(step)
         given = {name: source.value(value) for name, value in (step.service_params or {}).items()}
         event = self._event(step)
         match step.resource:
@@ -401,7 +409,7 @@ class _Conversion:
         """Return what is sent: the input of the step, made anew for each attempt when it reads the context."""
         if not reads_context(step.input_mappings):
             return Expression("$Input.Step")
-        source = Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+        source = self._outside(step)
         return source.template(step.input_mappings or ())
 
 

@@ -13,17 +13,19 @@ from emulator.services.workflow.engine.decide import (
     RUNTIME_ERROR,
     SURELY_FITS,
     TooMuchData,
+    after_scheduled,
+    attempt,
     catch_for,
     check_bytes,
     check_size,
     failed,
     final_event,
+    open_strands,
     retry_at,
-    scheduled,
     strand_exited,
-    waits_for_call,
+    while_called,
 )
-from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts
+from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts, quoted
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
@@ -35,7 +37,6 @@ from emulator.services.workflow.languages.fdl.nodes import (
     FailStep,
     Flow,
     ForeachStep,
-    ParallelStep,
     PassStep,
     Step,
     SucceedStep,
@@ -55,7 +56,7 @@ class FlowProgram(Flow, Program):
         entry = scope.entry
         try:
             if entry is not None:
-                return _BY_PHASE[entry.phase](facts, state, strand, scope, entry)
+                return _BY_PHASE[entry.phase](facts, state, strand, entry)
             if scope.position < len(scope.steps.steps):
                 return _enter(facts, state, strand, scope)
             return _end_of_strand(self, facts, state, strand, scope)
@@ -69,7 +70,7 @@ class FlowProgram(Flow, Program):
             if fired.kind == "wait" and isinstance(step, WaitStep) and entry.phase is Phase.STARTED:
                 if wakes_at(step, entry.input, entry.at) > fired.now:
                     return ()
-                return _succeeded(facts, state, strand, strand.scopes[-1], entry, {}, {})
+                return _succeeded(facts, state, strand, entry, {}, {})
             if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
                 return _next_attempt(facts, state, strand, entry)
         except (EvaluationError, ValueError, RecursionError) as fault:
@@ -82,15 +83,12 @@ class FlowProgram(Flow, Program):
 
     def skipped(self, facts: Facts, strand: Strand, step: model.Step, number: int, data: Any) -> Event:
         """Return StepExited with *data* merged into the local of the scope."""
-        return _exited(facts, number, strand.last, strand, strand.scopes[-1], step.name, data or {}, None)
+        return _exited(facts, number, strand.last, strand, step.name, data or {}, None)
 
 
 def _end_of_strand(flow: Flow, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     if strand.id != ROOT:
-        owner = state.strands[strand.parent].scopes[-1].entry
-        in_branch = owner is not None and isinstance(owner.step, ParallelStep)
-        kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
-        return (strand_exited(state, strand, kind, scope.local, scope.local_text),)
+        return (strand_exited(state, strand, scope.local, scope.local_text, "local"),)
     output, text = scope.local, scope.local_text
     if flow.output_mappings is not None:
         output = apply_mappings(flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
@@ -116,7 +114,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
         check_size(facts, text)
         check_size(facts, scope.local_text)
     if isinstance(step, TaskStep):
-        detail = events.task_entered(text, scope.local_text, step.resource_arn)
+        detail = events.detail(input=text, local=scope.local_text, resourceArn=quoted(step.resource_arn))
     else:
         detail = f'{{"input":{text},"local":{scope.local_text}}}'
     entered = Event(entry_id, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
@@ -143,20 +141,20 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
         entered,
         Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
         Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        _exited(facts, entry_id + 3, entry_id + 2, strand, scope, step.name, output, None),
+        _exited(facts, entry_id + 3, entry_id + 2, strand, step.name, output, None),
     )
 
 
 # --- one function per phase -----------------------------------------------------------------------------------------
 
 
-def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
+def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    del facts
     step = entry.step
     mark: int | None = None
     extra = ""
     if isinstance(step, TaskStep):
-        return scheduled(state, strand, entry, step, (entry.input, entry.input_text), 0)
+        return _attempt(state, strand, step, (entry.input, entry.input_text), 0)
     if isinstance(step, FailStep):
         return (failed(state, strand, entry, step.error, step.cause),)
     if isinstance(step, ChoiceStep):
@@ -177,7 +175,7 @@ def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
     return len(step.options) if step.default is not None else None
 
 
-def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
+def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     if isinstance(step, WaitStep):
         due = wakes_at(step, entry.input, entry.at)
@@ -186,55 +184,34 @@ def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     if entry.fork is not None:
         if entry.fork.total:
             return _open_strands(facts, state, strand, entry)
-        return _succeeded(facts, state, strand, scope, entry, [], {})
-    return _succeeded(facts, state, strand, scope, entry, {}, {})
+        return _succeeded(facts, state, strand, entry, [], {})
+    return _succeeded(facts, state, strand, entry, {}, {})
 
 
 def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    fork = entry.fork
-    step = entry.step
+    step, fork = entry.step, entry.fork
     assert fork is not None
-    room = min(fork.total - fork.opened, ITERATIONS_AT_ONCE - fork.running)
-    opened = []
-    for offset in range(room):
-        index = fork.opened + offset
-        if isinstance(step, ForeachStep) and fork.items is not None:
-            kind, mark = events.ITERATION_ENTERED, entry.id
-            members = member_texts(step.own_members(fork, index))
-            text = joined(members)
-            check_bytes(facts, 1 + sum({**fork.sizes, **member_bytes(members)}.values()))
-        else:
-            kind, mark = events.BRANCH_ENTERED, None
-            text = entry.input_text
-        detail = f'{{"index":{index},"input":{text}}}'
-        event_id = state.last + 1 + offset
-        opened.append(Event(event_id, kind, strand.id, fork.freed, step.name, detail, mark, None))
-    return tuple(opened) if opened else Park()
+    if not isinstance(step, ForeachStep):
+        return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, lambda _: f'"input":{entry.input_text}', None)
+
+    def inside(index: int) -> str:
+        members = member_texts(step.own_members(fork, index))
+        check_bytes(facts, 1 + sum({**fork.sizes, **member_bytes(members)}.values()))
+        return f'"input":{joined(members)}'
+
+    return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, inside, entry.id)
 
 
-def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     default = entry.local if isinstance(entry.step, ChoiceStep) else {}
-    return _succeeded(facts, state, strand, scope, entry, entry.local, default)
+    return _succeeded(facts, state, strand, entry, entry.local, default)
 
 
-def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    return (
-        _exited(facts, state.last + 1, strand.last, strand, scope, entry.step.name, entry.output, _chosen_goto(entry)),
-    )
+def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    return (_exited(facts, state.last + 1, strand.last, strand, entry.step.name, entry.output, _chosen_goto(entry)),)
 
 
-def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
-    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
-
-
-def _while_called(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
-    del facts, state, strand, scope
-    assert isinstance(entry.step, TaskStep)
-    return waits_for_call(entry, entry.step)
-
-
-def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     step = entry.step
     assert isinstance(step, TaskStep)
     output = entry.local
@@ -243,24 +220,26 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scop
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
     check_size(facts, entry.input_text, canonical(entry.local), output_text)
-    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step.name, output, None)
-    detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
+    plain = _exited(facts, state.last + 1, strand.last, strand, step.name, output, None)
+    detail = events.detail(
+        input=entry.input_text, local=plain.value[1], output=output_text, resourceArn=quoted(step.resource_arn)
+    )
     return (plain._replace(detail=detail),)
 
 
-def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
+def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     assert isinstance(step, TaskStep)
     due = retry_at(step.retry, entry.error, entry.retries, entry.at)
     if due is None:
-        return (_caught(facts, state, strand, scope, entry) or failed(state, strand, entry, entry.error, entry.cause),)
+        return (_caught(facts, state, strand, entry) or failed(state, strand, entry, entry.error, entry.cause),)
     if due > entry.at:
         return Park((WakeAt(entry.id, "retry", due),))
     return _next_attempt(facts, state, strand, entry)
 
 
 def _caught(
-    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, fault: str | None = None
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fault: str | None = None
 ) -> Event | None:
     step = entry.step
     assert isinstance(step, TaskStep)
@@ -274,27 +253,38 @@ def _caught(
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
         output = apply_mappings(step.error_mappings, data)
         check_size(facts, entry.input_text, canonical(output))
-    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step.name, output, policy.goto)
-    detail = events.task_exited_with_error(
-        entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
+    plain = _exited(facts, state.last + 1, strand.last, strand, step.name, output, policy.goto)
+    return plain._replace(detail=_task_failed(entry, step, plain.value[1], error, cause, policy.goto))
+
+
+def _task_failed(entry: Entry, step: TaskStep, local_text: str, error: str, cause: str, goto: str | None) -> str:
+    """Detail of StepExited of a task that failed.
+
+    Source: the reliable multi-step transaction, Serverless Workflow best practices.
+    """
+    return events.detail(
+        input=entry.input_text,
+        local=local_text,
+        resourceArn=quoted(step.resource_arn),
+        cause=quoted(cause),
+        error=quoted(error),
+        retryCount=str(entry.retries),
+        goto=quoted(goto),
     )
-    return plain._replace(detail=detail)
 
 
-def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
+def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    del facts
     return (failed(state, strand, entry, entry.error, entry.cause),)
 
 
-def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     del facts
-    step = entry.step
+    step, scope = entry.step, strand.scopes[-1]
     if isinstance(step, TaskStep):
-        detail = events.task_exited_with_error(
-            entry.input_text, scope.local_text, step.resource_arn, entry.cause, entry.error, entry.retries, None
-        )
+        detail = _task_failed(entry, step, scope.local_text, entry.error, entry.cause, None)
     else:
-        detail = events.exited_with_error(scope.local_text, entry.cause, entry.error)
+        detail = events.detail(local=scope.local_text, cause=quoted(entry.cause), error=quoted(entry.error))
     value = (scope.local, scope.local_text, None, None)
     return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value),)
 
@@ -310,7 +300,7 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
         return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
     if isinstance(entry.step, TaskStep):
         try:
-            caught = _caught(facts, state, strand, scope, entry, fault=cause)
+            caught = _caught(facts, state, strand, entry, fault=cause)
         except (EvaluationError, ValueError, RecursionError, TooMuchData):
             caught = None
         if caught is not None:
@@ -333,6 +323,17 @@ def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     return value, canonical(value)
 
 
+def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, value: tuple[Any, str], retries: int) -> Events:
+    detail = events.detail(
+        input=value[1],
+        resourceArn=quoted(step.resource_arn),
+        pattern=f'"{step.pattern}"',
+        timeoutSeconds=None if step.timeout_s is None else str(step.timeout_s),
+        retryCount=str(retries),
+    )
+    return attempt(state, strand, step, detail, value, None)
+
+
 def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     """Return the events that open the next attempt of a task.
 
@@ -341,12 +342,10 @@ def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: En
     step = entry.step
     assert isinstance(step, TaskStep)
     value = _attempt_input(facts, state, strand, entry, entry.retries + 1)
-    return scheduled(state, strand, entry, step, value, entry.retries + 1)
+    return _attempt(state, strand, step, value, entry.retries + 1)
 
 
-def _succeeded(
-    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, local: Any, default: Any
-) -> Events:
+def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, local: Any, default: Any) -> Events:
     """Return the events that end a step well, but for tasks, which have one event less.
 
     *default* is the output without outputMappings.
@@ -365,7 +364,7 @@ def _succeeded(
     detail = f'{{"output":{output_text}}}'
     return (
         Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
-        _exited(facts, first + 1, first, strand, scope, step.name, output, _chosen_goto(entry)),
+        _exited(facts, first + 1, first, strand, step.name, output, _chosen_goto(entry)),
     )
 
 
@@ -374,7 +373,6 @@ def _exited(
     event_id: int,
     cause: int,
     strand: Strand,
-    scope: Scope,
     name: str,
     output: Any,
     goto: str | None,
@@ -383,6 +381,7 @@ def _exited(
 
     Raises: TooMuchData, ValueError.
     """
+    scope = strand.scopes[-1]
     if output:
         local = {**scope.local, **output} if scope.local else output
         text = canonical(local)
@@ -390,7 +389,7 @@ def _exited(
             check_size(facts, text)
     else:
         local, text = scope.local, scope.local_text
-    detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
+    detail = f'{{"local":{text}}}' if goto is None else events.detail(local=text, goto=quoted(goto))
     return Event(event_id, events.STEP_EXITED, strand.id, cause, name, detail, None, (local, text, goto, None))
 
 
@@ -400,14 +399,14 @@ def _chosen_goto(entry: Entry) -> str | None:
     return option.goto if option is not None else None
 
 
-_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Scope, Entry], Events | Park], ...] = (
+_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (
     _after_entered,
     _after_started,
     _after_joined,
     _after_succeeded,
-    _after_scheduled,
-    _while_called,
-    _while_called,
+    after_scheduled,
+    while_called,
+    while_called,
     _after_done,
     _after_trouble,
     _after_failing,

@@ -12,6 +12,7 @@ from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.events import member_bytes, member_texts
 from emulator.services.workflow.engine.model import (
+    Branching,
     CatchPolicy,
     Definition,
     Entry,
@@ -152,23 +153,10 @@ class FailStep(Step):
 
 
 @frozen
-class ParallelStep(Step):
+class ParallelStep(Branching, Step):
     """Runs its branches side by side."""
 
     branches: tuple[StepList, ...]
-
-    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
-        """Return a fork with one strand for each branch."""
-        del value, items
-        return Fork(len(self.branches), freed)
-
-    def branch(self, entry: Entry, index: int) -> tuple[StepList, Any]:
-        """Return a branch; its input is the step's."""
-        return self.branches[index], entry.input
-
-    def inner_lists(self) -> list[StepList]:
-        """Return the branches."""
-        return list(self.branches)
 
 
 @frozen

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.model import ParameterError, Pattern
-from emulator.services.workflow.languages.fields import NAME, NAME_RULE
-from emulator.services.workflow.languages.resources import parse_action, parse_arn
+from emulator.services.workflow.languages.fields import NAME, NAME_RULE, parse_action, parse_arn
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,

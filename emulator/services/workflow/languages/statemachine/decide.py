@@ -18,21 +18,23 @@ from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import (
     RUNTIME_ERROR,
     TooMuchData,
+    after_scheduled,
+    attempt,
     catch_for,
     check_size,
     failed,
+    open_strands,
     retry_at,
     strand_exited,
-    waits_for_call,
+    while_called,
 )
-from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.events import Event, canonical, quoted
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.languages.statemachine import details
-from emulator.services.workflow.languages.statemachine.data import Data
 from emulator.services.workflow.languages.statemachine.evaluating import (
+    Data,
     built,
     chosen_branch,
     constructed_input,
@@ -53,7 +55,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     Guarded,
     Machine,
     MapState,
-    ParallelState,
     PassState,
     State,
     SucceedState,
@@ -114,7 +115,7 @@ class MachineProgram(Machine, Program):
         scope = strand.scopes[-1]
         output, text = (scope.local, scope.local_text) if data is None else (data, canonical(data))
         check_size(facts, text)
-        detail, value = details.exited(text, None, None), (output, text, None, None)
+        detail, value = f'{{"output":{text}}}', (output, text, None, None)
         return Event(number, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)
 
 
@@ -123,10 +124,7 @@ def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Event
         detail = f'{{"output":{scope.local_text}}}'
         value = (scope.local, scope.local_text)
         return (Event(state.last + 1, events.EXECUTION_SUCCEEDED, ROOT, strand.last, "", detail, None, value),)
-    owner = state.strands[strand.parent].scopes[-1].entry
-    in_branch = owner is not None and isinstance(owner.step, ParallelState)
-    kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
-    return (strand_exited(state, strand, kind, scope.local, scope.local_text, "output"),)
+    return (strand_exited(state, strand, scope.local, scope.local_text, "output"),)
 
 
 # --- entering -------------------------------------------------------------------------------------------------------
@@ -138,7 +136,8 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     number = state.last + 1
     value, text = scope.local, scope.local_text
     called = isinstance(step, TaskState) and not isinstance(step, DistributedMapState)
-    detail = details.entered(text, step.action.name if called else None)  # type: ignore[attr-defined]  # a task
+    action = quoted(step.action.name) if called else None  # type: ignore[attr-defined]  # a task
+    detail = events.detail(input=text, action=action)
     entered = Event(number, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
     if isinstance(step, PassState | SucceedState):
         try:
@@ -155,10 +154,10 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
     entry.input, entry.input_text = constructed_input(facts, state, entry, first)
     output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
     given = (entry.input, entry.input_text, None)
-    exited = details.exited(text, None, variables)
+    exited = _went_well(text, None, variables)
     return (
         entered,
-        Event(first, events.STEP_STARTED, sid, entered.id, name, details.started(entry.input_text), None, given),
+        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, given),
         Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
         Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
     )
@@ -196,8 +195,12 @@ def _started(
         mark = seconds = seconds_of(facts, step, data, number)
     elif isinstance(step, MapState):
         items = elements_of(step, data, number)
-    items_text = None if items is None else canonical(items)
-    detail = details.started(given[1], items_text=items_text, seconds=seconds, retries=retries)
+    detail = events.detail(
+        input=given[1],
+        items=None if items is None else canonical(items),
+        seconds=None if seconds is None else str(seconds),
+        retryCount=str(retries) if retries else None,
+    )
     value = (*given, items)
     return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
 
@@ -220,19 +223,15 @@ def _wakes_at(entry: Entry) -> Millis:
 def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     fork, step = entry.fork, entry.step
     assert fork is not None
+    items = fork.items
+
+    def inside(index: int) -> str:
+        if items is None:
+            return f'"name":"ParallelBranch #{index}","input":{entry.input_text}'
+        return f'"input":{canonical(as_input(items[index]))}'
+
     at_once = step.at_once if isinstance(step, MapState) else fork.total
-    room = min(fork.total - fork.opened, at_once - fork.running)
-    opened = []
-    for offset in range(room):
-        index = fork.opened + offset
-        if fork.items is None:
-            kind, text, name = events.BRANCH_ENTERED, entry.input_text, f',"name":"ParallelBranch #{index}"'
-        else:
-            kind, text, name = events.ITERATION_ENTERED, canonical(as_input(fork.items[index])), ""
-        detail = f'{{"index":{index}{name},"input":{text}}}'
-        number = state.last + 1 + offset
-        opened.append(Event(number, kind, strand.id, fork.freed, step.name, detail, None, None))
-    return tuple(opened) if opened else Park()
+    return open_strands(state, strand, entry, at_once, inside, None)
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -256,8 +255,14 @@ def _exited(
 ) -> Event:
     step = entry.step
     goto = step.target(entry.mark) if isinstance(step, ChoiceState) else None
-    detail = details.exited(text, goto, variables)
+    detail = _went_well(text, goto, variables)
     return Event(number, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (output, text, goto, variables))
+
+
+def _went_well(text: str, goto: str | None, variables: dict[str, Any] | None) -> str:
+    """Detail of StepExited of a state that went well; *goto* is what a choice chose."""
+    members = {"global": canonical(variables) if variables else None}
+    return events.detail(output=text, goto=quoted(goto), **members)
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -273,22 +278,14 @@ def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     data = Data(facts, state, step, entry.input, entry.id, retries)
     value = built(facts, step.arguments, data, first)
     timeout_s = step.timeout_s if step.timeout is None else timeout_of(step.timeout, data, first)
-    detail = details.scheduled(value[1], step.action.name, MODES[step.pattern], timeout_s, retries)
-    return (
-        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, timeout_s, value),
-        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
+    detail = events.detail(
+        input=value[1],
+        action=quoted(step.action.name),
+        taskMode=f'"{MODES[step.pattern]}"',
+        timeoutSeconds=None if timeout_s is None else str(timeout_s),
+        retryCount=str(retries),
     )
-
-
-def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    del facts
-    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
-
-
-def _while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
-    del facts, state, strand
-    assert isinstance(entry.step, TaskState)
-    return waits_for_call(entry, entry.step)
+    return attempt(state, strand, step, detail, value, timeout_s)
 
 
 def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -327,16 +324,29 @@ def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, e
         data = data_of(facts, state, entry)
         data.error = (error, cause)
         output, text = built(facts, rule.output, data, state.last + 1)
-    detail = details.exited_with_error(text, cause, error, entry.retries, rule.goto)
-    value = (output, text, rule.goto, None)
-    return Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)
+    return _left_with_error(state, strand, entry, error, cause, (output, text, rule.goto))
 
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     del facts
-    detail = details.exited_with_error("{}", entry.cause, entry.error, entry.retries, None)
-    value: tuple[Any, ...] = ({}, "{}", None, None)
-    return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, entry.step.name, detail, None, value),)
+    return (_left_with_error(state, strand, entry, entry.error, entry.cause, ({}, "{}", None)),)
+
+
+def _left_with_error(
+    state: ExecutionState,
+    strand: Strand,
+    entry: Entry,
+    error: str,
+    cause: str,
+    left: tuple[Any, str, str | None],
+) -> Event:
+    """Return StepExited of a state that failed; *left* is its output, the text of that, and the state that follows."""
+    _, text, goto = left
+    detail = events.detail(
+        output=text, cause=quoted(cause), error=quoted(error), retryCount=str(entry.retries), goto=quoted(goto)
+    )
+    number, name = state.last + 1, entry.step.name
+    return Event(number, events.STEP_EXITED, strand.id, strand.last, name, detail, None, (*left, None))
 
 
 def _fault(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str) -> Events:
@@ -353,9 +363,9 @@ _BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park]
     _after_started,
     _succeeded,
     _after_succeeded,
-    _after_scheduled,
-    _while_called,
-    _while_called,
+    after_scheduled,
+    while_called,
+    while_called,
     _after_done,
     _after_trouble,
     _after_trouble,

@@ -4,15 +4,25 @@ Nodes hold what the definition says, already checked and with every expression c
 of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.statemachine.decide`.
 """
 
+import json
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
-from emulator.services.workflow.engine.model import CatchPolicy, Definition, Entry, Fork, RetryPolicy, StepList, Task
+from emulator.services.workflow.engine.events import with_text
+from emulator.services.workflow.engine.model import (
+    Branching,
+    CatchPolicy,
+    Definition,
+    Entry,
+    Fork,
+    RetryPolicy,
+    StepList,
+    Task,
+)
 from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.actions import Action
 from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
-from emulator.services.workflow.languages.statemachine.details import decode
 from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
 from emulator.services.workflow.ports import ActionResource, Resource
 
@@ -116,23 +126,10 @@ class ChoiceState(State):
 
 
 @frozen
-class ParallelState(Guarded):
+class ParallelState(Branching, Guarded):
     """Runs its branches side by side."""
 
     branches: tuple[StepList, ...]
-
-    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
-        """Return a fork with one strand for each branch."""
-        del value, items
-        return Fork(len(self.branches), freed)
-
-    def branch(self, entry: Entry, index: int) -> tuple[StepList, Any]:
-        """Return a branch; its input is the state's."""
-        return self.branches[index], entry.input
-
-    def inner_lists(self) -> list[StepList]:
-        """Return the branches."""
-        return list(self.branches)
 
 
 @frozen
@@ -315,8 +312,23 @@ class Machine(Definition):
         return value
 
     def decode(self, kind: str, detail: str) -> Any:
-        """Return the value of an event."""
-        return decode(kind, detail)
+        """Return the value of an event.
+
+        Source: assumed as a whole, like the members of the details; no history of this language has been published.
+        """
+        match kind:
+            case "StepStarted":
+                members = json.loads(detail)
+                if len(members) == 1:  # its text is what stands there
+                    return members["input"], detail[len('{"input":') : -1], None
+                return (*with_text(members["input"]), members.get("items"))
+            case "BranchExited" | "IterationExited":
+                return with_text(json.loads(detail)["output"])
+            case "StepExited":
+                members = json.loads(detail)
+                return (*with_text(members["output"]), members.get("goto"), members.get("global"))
+            case _:
+                return events.decode(kind, detail)
 
     def unfit_for_express(self) -> str | None:
         """Return what keeps the machine from being express: tasks that wait for callbacks, and long waits.

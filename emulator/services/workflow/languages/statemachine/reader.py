@@ -44,11 +44,11 @@ from emulator.services.workflow.languages.statemachine.nodes import (
 from emulator.services.workflow.languages.statemachine.reading import (
     Arguments,
     Reading,
+    check_ways,
     constructor_of,
     read_fields,
     read_policies,
 )
-from emulator.services.workflow.languages.statemachine.ways import check_ways
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.services.workflow.ports import ActionResource, MapResource
 from emulator.wire.yaml import Node, Table

@@ -1,15 +1,26 @@
-"""What reading every state rests on: fields that are known or foreign, constructors, Retry and Catch."""
+"""What reading every state rests on: known and foreign fields, constructors, Retry and Catch, ways through a scope.
 
-from collections.abc import Collection
+A loop that calls nothing and has no way to an end would run until the limit of events, so it is refused. One with
+tasks, parallels or maps may be ended by an error and is only remarked upon, as are states that cannot be reached.
+"""
+
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.model import RetryPolicy
+from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
 from emulator.services.workflow.languages.fields import Fields, Part, whole
 from emulator.services.workflow.languages.statemachine.constructors import Template, read_constructor
 from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS
-from emulator.services.workflow.languages.statemachine.nodes import Catch
+from emulator.services.workflow.languages.statemachine.nodes import (
+    Catch,
+    ChoiceState,
+    FailState,
+    Guarded,
+    State,
+    SucceedState,
+)
 from emulator.wire.yaml import Table
 
 Arguments = dict[str, Any]
@@ -139,3 +150,66 @@ def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
 
 def _errors(fields: Fields) -> tuple[str, ...]:
     return tuple(error.text() for error in fields.need("Errors").items(least=1))
+
+
+# --- ways through a scope --------------------------------------------------------------------------------------------
+
+
+def ways_out(state: Step) -> list[str]:
+    """Return the names of the states that *state* may lead to."""
+    if isinstance(state, ChoiceState):
+        return [*(branch.next for branch in state.branches), state.default]
+    caught = [rule.goto for rule in state.catch] if isinstance(state, Guarded) else []
+    return [state.next, *caught] if isinstance(state, State) and state.next is not None else caught
+
+
+def check_ways(steps: StepList, parts: Sequence[Part], warn: Callable[[Part, str], None]) -> None:
+    """Refuse a scope that cannot end; *parts* are the places of its states, *warn* takes remarks.
+
+    Raises: DefinitionError.
+    """
+    ways = {step.name: ways_out(step) for step in steps.steps}
+    reached = _reachable(ways, steps.steps[steps.start].name)
+    for step, part in zip(steps.steps, parts, strict=True):
+        if step.name not in reached:
+            warn(part, f"nothing leads to the state {step.name!r}")
+    finishing = _finishing(steps, ways)
+    for step, part in zip(steps.steps, parts, strict=True):
+        if step.name in finishing or step.name not in reached:
+            continue
+        message = f"no way leads from the state {step.name!r} to an end: it runs in a loop for ever"
+        loop = _reachable(ways, step.name)
+        if not any(isinstance(steps.steps[steps.index[name]], Guarded) for name in loop):
+            raise part.failure(message)
+        warn(part, message)
+
+
+def _reachable(ways: dict[str, list[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(ways[name])
+    return reached
+
+
+def _finishing(steps: StepList, ways: dict[str, list[str]]) -> set[str]:
+    """Return the states that some way leads from to an end of the scope."""
+    before: dict[str, list[str]] = {}
+    waiting = []
+    for step in steps.steps:
+        for target in ways[step.name]:
+            before.setdefault(target, []).append(step.name)
+        if isinstance(step, SucceedState | FailState) or (
+            isinstance(step, State) and not isinstance(step, ChoiceState) and step.next is None
+        ):
+            waiting.append(step.name)
+    finishing: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in finishing:
+            finishing.add(name)
+            waiting.extend(before.get(name, ()))
+    return finishing

@@ -71,7 +71,6 @@ async def ended(bench):
 )  # fmt: skip
 async def test_the_reply_of_a_function_is_wrapped(workflow, parameters, event, reply, body):
     """$Output has Code, Header and Body, which is parsed when it is JSON."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: reply)
 
@@ -85,7 +84,6 @@ async def test_the_reply_of_a_function_is_wrapped(workflow, parameters, event, r
 
 async def test_an_asynchronous_call_is_answered_with_its_acceptance(workflow):
     """RequestComplete does not wait for the end."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: {"r": 1})
         task = a_task("FC:InvokeFunction", {"resourceArn": FC3, "invocationType": "Async"})
@@ -97,7 +95,6 @@ async def test_an_asynchronous_call_is_answered_with_its_acceptance(workflow):
 
 async def test_a_system_callback_waits_for_the_function_and_gives_its_result(workflow):
     """The result comes as it is, and the call is asynchronous."""
-
     async with workflow() as bench:
         waiting = asyncio.get_running_loop().create_future()
         bench.functions.on("f", lambda given: waiting)
@@ -124,7 +121,6 @@ async def test_a_system_callback_waits_for_the_function_and_gives_its_result(wor
 )
 async def test_errors_of_functions_have_the_names_of_the_old_language(workflow, reply, error):
     """They can be caught by these."""
-
     async with workflow() as bench:
         bench.functions.on("f", lambda given: reply)
 
@@ -138,7 +134,6 @@ async def test_errors_of_functions_have_the_names_of_the_old_language(workflow, 
 
 async def test_a_message_is_sent_as_it_is(workflow):
     """Maps as JSON, text raw; the reply has the message's id."""
-
     async with workflow() as bench:
         to_queue = a_task(
             "MNS:SendMessage",
@@ -168,7 +163,6 @@ async def test_a_message_is_sent_as_it_is(workflow):
 
 async def test_a_custom_callback_ends_with_the_report(workflow, tmp_path):
     """The token is where the author put it, survives a crash, and $Global with it."""
-
     async with workflow(tmp_path / "state.db") as bench:
         ask = a_task(
             "MNS:SendMessage",
@@ -190,7 +184,6 @@ async def test_a_custom_callback_ends_with_the_report(workflow, tmp_path):
 
 async def test_a_message_service_that_refuses_fails_the_task(workflow):
     """Its code is the error's."""
-
     async with workflow() as bench:
         bench.messages.reply = MessageReply(members={}, refusal=Refusal(404, "QueueNotExist", "no q"))
 
@@ -207,7 +200,6 @@ CHILD = machine({**A_PASS, "OutputConstructor": {"double.$": "intAdd($Input.n, $
 @pytest.mark.parametrize("mode", ["RequestComplete", "WaitForSystemCallback"])
 async def test_a_child_flow_is_started_or_waited_for(workflow, mode):
     """Its names come back at once, or its output when it has ended."""
-
     async with workflow() as bench:
         await bench.flow(CHILD, name="child")
         parameters = {"resourceArn": "acs:fnf:::flow/child", "executionName": "c1", "input": {"n.$": "$Input.n"}}
@@ -225,7 +217,6 @@ async def test_a_child_flow_is_started_or_waited_for(workflow, mode):
 
 async def test_a_child_without_input_gets_an_empty_one_and_its_failure_is_the_tasks(workflow):
     """The task's own parameters are not its input."""
-
     async with workflow() as bench:
         await bench.flow(CHILD, name="child")
         parameters = {"resourceArn": "acs:fnf:::flow/child", "executionName": "c1"}
@@ -240,7 +231,6 @@ async def test_a_child_without_input_gets_an_empty_one_and_its_failure_is_the_ta
 
 async def test_stopping_the_parent_stops_a_child_that_is_waited_for(workflow):
     """As in the old language."""
-
     async with workflow() as bench:
         await bench.flow(
             machine({"Type": "Wait", "Name": "w", "Seconds": 300, "End": True}, name="child"), name="child"
@@ -257,7 +247,6 @@ async def test_stopping_the_parent_stops_a_child_that_is_waited_for(workflow):
 
 async def test_an_address_is_called_over_http(workflow):
     """Code, Header and Body come back whatever the status is."""
-
     async with workflow() as bench:
         bench.http.reply = HttpReply(status=503, headers={"Content-Type": "application/json"}, body=b'{"busy":true}')
         parameters = {"url.$": "$Input.url", "method": "Post", "headers": {"n": 1}, "body": {"a": 1}}
@@ -271,7 +260,6 @@ async def test_an_address_is_called_over_http(workflow):
 
 async def test_a_callback_over_http_has_the_token_in_a_header(workflow):
     """The called side reports with it."""
-
     async with workflow() as bench:
         parameters = {"url": "http://127.0.0.1/x", "method": "GET"}
         await bench.flow(machine(a_task("HTTP:Request", parameters, "WaitForCustomCallback")))
@@ -286,7 +274,6 @@ async def test_a_callback_over_http_has_the_token_in_a_header(workflow):
 
 async def test_an_object_is_read(workflow):
     """Its attributes and content are the output."""
-
     async with workflow() as bench:
         found = await outcome(
             bench,
@@ -313,7 +300,6 @@ FAILING = [
 @pytest.mark.parametrize(("action", "parameters", "error"), FAILING)
 async def test_what_cannot_be_called_fails_the_task_by_name(workflow, action, parameters, error):
     """Other products, bad parameters known only when they are sent, and what is refused over there."""
-
     async with workflow() as bench:
         bench.http.reply = HttpReply(headers={}, failure="not allowed")
         bench.objects.reply = ObjectReply(members={}, refusal=Refusal(404, "NoSuchKey", "no k"))
@@ -326,7 +312,6 @@ async def test_what_cannot_be_called_fails_the_task_by_name(workflow, action, pa
 @pytest.mark.parametrize(("action", "error"), [("HTTP:Request", "HTTP.Unknown"), ("OSS:GetObject", "OSS.Unknown")])
 async def test_a_service_that_is_not_there_fails_the_task(workflow, action, error):
     """Where a port is not filled."""
-
     async with workflow() as bench:
         await bench.service.close()
         bench.http = bench.objects = None
@@ -344,7 +329,6 @@ async def test_a_service_that_is_not_there_fails_the_task(workflow, action, erro
 
 async def test_a_flow_of_this_language_needs_no_description(workflow):
     """One of the old language does; both have Type FDL, and the text is kept verbatim."""
-
     async with workflow() as bench:
         created = await bench.call("CreateFlow", Name="f", Definition=machine(A_PASS), Type="FDL")
         described = await bench.call("DescribeFlow", Name="f")
@@ -358,7 +342,6 @@ async def test_a_flow_of_this_language_needs_no_description(workflow):
 
 async def test_a_definition_must_have_the_name_of_its_flow(workflow):
     """At CreateFlow and UpdateFlow; the flow stays as it was."""
-
     async with workflow() as bench:
         refused = await bench.call("CreateFlow", Name="g", Definition=machine(A_PASS), Type="FDL")
         await bench.flow(machine(A_PASS))
@@ -373,7 +356,6 @@ async def test_a_definition_must_have_the_name_of_its_flow(workflow):
 
 async def test_a_broken_definition_is_refused_with_its_place(workflow):
     """The message has the field, the reason, line and column."""
-
     async with workflow() as bench:
         refused = await bench.call("CreateFlow", Name="f", Definition=machine({**A_PASS, "Next": "x"}), Type="FDL")
 
@@ -392,7 +374,6 @@ async def test_a_broken_definition_is_refused_with_its_place(workflow):
 )
 async def test_express_flows_wait_for_nothing_long(workflow, state):
     """Callback modes and waits over 20 seconds are refused when the flow is made."""
-
     async with workflow() as bench:
         more = {"Name": "f", "Definition": machine(state), "Type": "FDL"}
 
@@ -406,7 +387,6 @@ async def test_express_flows_wait_for_nothing_long(workflow, state):
 
 async def test_an_express_flow_answers_with_output_or_error(workflow):
     """StartSyncExecution has the code and detail of a failure."""
-
     async with workflow() as bench:
         fail = {"Type": "Fail", "Name": "no", "Code": "Bad", "Detail": "d"}
         wait = {"Type": "Wait", "Name": "w", "Seconds.$": "$Input.s", "End": True}

@@ -6,6 +6,9 @@ and processes below that (`fork_inside`), and when it is known which instance th
 over ``/tmp``, ``/code`` and ``/opt`` (`mount_folders`). Without rights of root this needs a user namespace, in which
 the user has one name, their own: files stay theirs.
 
+An emulator that is to isolate its functions names the user's home and what nobody needs in there: the one is read-only
+for every instance, the others are empty (`confine`).
+
 The first process of such a namespace reaps and waits; when it ends, the kernel ends all others in it.
 """
 
@@ -16,7 +19,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 _HOST = "/.host"
@@ -24,21 +27,29 @@ _EMPTY = "/.empty"
 
 _NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
-_SET_CHILD_SUBREAPER = 36
+_SET_CHILD_SUBREAPER, _DROP_FROM_BOUNDING_SET = 36, 24
+_LAST_CAPABILITY = 63
+_KEPT = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
+"""What root may do in a confined instance: the capabilities that containers of Docker have, but for device files."""
+
+_DOORS = ("/run/user", "/run/docker.sock", "/run/podman", "/run/containerd")
+"""Where servers of the machine listen that act for whoever may connect to them."""
+
 _CAPABILITY_VERSION = 0x20080522
 _SYSTEM_CALLS = {"x86_64": (56, 155, 126), "aarch64": (220, 41, 91)}
 
 _libc: Any = None
 _clone = _pivot_root = _capset = 0
+_confined = False
 
 
 class Probe:
     """Finds out, in a process of its own that works meanwhile, whether instances can have namespaces.
 
-    *folder* is an empty one, below which the machine is mounted.
+    *folder* is an empty one, below which the machine is mounted; *confined* is as for `enter`.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, confined: Sequence[str] = ()) -> None:
         self._answer = -1
         try:
             _load()
@@ -47,7 +58,7 @@ class Probe:
             return
         self._answer, writing = os.pipe()
         if os.fork() == 0:
-            _try_out(folder, writing)
+            _try_out(folder, confined, writing)
         os.close(writing)
 
     def reason(self) -> str:
@@ -59,8 +70,10 @@ class Probe:
         return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
 
 
-def enter(folder: str) -> None:
+def enter(folder: str, confined: Sequence[str] = ()) -> None:
     """Give this process a mount namespace in which `fork_inside` works.
+
+    *confined* is empty, or what is passed to `confine`: the home folder first.
 
     Raises: OSError.
     """
@@ -78,7 +91,30 @@ def enter(folder: str) -> None:
         os.makedirs(f"{folder}/{name}", exist_ok=True)  # noqa: PTH103
     _check(_libc.syscall(_pivot_root, folder.encode(), (folder + _HOST).encode()), "pivot_root")
     os.chdir("/")
+    if confined:
+        confine(confined[0], confined[1:])
     _mount(None, "/", None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV)
+
+
+def confine(home: str, masked: Iterable[str]) -> None:
+    """Let nothing below *home* be changed any more, and hide *masked* files and the machine's servers.
+
+    Raises: OSError.
+    """
+    global _confined  # of this process and what it forks
+    _confined = True
+    home = os.path.realpath(home)
+    if home == "/":
+        raise OSError("the home folder is the whole machine")
+    _mount(home, home, None, _BIND | _REC)
+    for place in _mounted_below(home):
+        locked = os.statvfs(place).f_flag & (_NOSUID | _NODEV | _NOEXEC)
+        _mount(None, place, None, _REMOUNT | _BIND | _RDONLY | locked)
+    for place in (*masked, *_DOORS):
+        if os.path.isdir(place):  # noqa: PTH112
+            _mount(_EMPTY, place, None, _BIND)
+        elif os.path.exists(place):  # noqa: PTH110
+            _mount(os.devnull, place, None, _BIND)
 
 
 def fork_inside() -> int:
@@ -96,6 +132,8 @@ def fork_inside() -> int:
         instance = os.fork()
         if instance:
             _reap_until(instance)
+        if _confined and not os.getuid():
+            _shrink_bounding_set()
     except BaseException:
         os._exit(1)
     return 0
@@ -124,6 +162,8 @@ def mount_folders(mounts: Iterable[list[Any]], layers: list[str], hidden: str) -
         _mount(_EMPTY, hidden, None, _BIND)
     if os.getuid():
         _give_up_capabilities()
+    elif _confined:
+        _give_up_capabilities(_KEPT)
 
 
 def adopt_orphans() -> None:
@@ -189,9 +229,9 @@ def _load() -> None:
     _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
 
 
-def _try_out(folder: str, writing: int) -> None:
+def _try_out(folder: str, confined: Sequence[str], writing: int) -> None:
     try:
-        enter(folder)
+        enter(folder, confined)
         pid = fork_inside()
         if pid == 0:
             mount_folders([[folder, "/tmp", True]], [], "")  # noqa: S108 - as an instance does
@@ -243,11 +283,26 @@ def _bind(source: str, target: str, *, writable: bool) -> None:
         _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | locked)
 
 
-def _give_up_capabilities() -> None:
+def _mounted_below(place: str) -> list[str]:
+    """Return *place* and what is mounted below it, as far as it is reached by its name."""
+    with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123 - no pathlib, for memory
+        named = [os.fsdecode(line.split()[4].decode("unicode_escape").encode("latin-1")) for line in file]
+    below = dict.fromkeys(each for each in named if each.startswith(f"{place}/"))
+    return [place, *(each for each in below if os.path.exists(each))]  # noqa: PTH110
+
+
+def _shrink_bounding_set() -> None:
+    for capability in range(_LAST_CAPABILITY + 1):
+        if capability not in _KEPT:
+            _libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)  # fails for what this kernel does not know
+
+
+def _give_up_capabilities(kept: Iterable[int] = ()) -> None:
     import ctypes
 
+    low = sum(1 << capability for capability in kept)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    _check(_libc.syscall(_capset, header, (ctypes.c_uint32 * 6)()), "capset")
+    _check(_libc.syscall(_capset, header, (ctypes.c_uint32 * 6)(low, low, 0, 0, 0, 0)), "capset")
 
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:

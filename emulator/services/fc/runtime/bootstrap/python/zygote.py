@@ -13,6 +13,7 @@ import errno
 import gc
 import importlib
 import io
+import json
 import logging
 import os
 import select
@@ -329,7 +330,7 @@ def warm_up() -> None:
     os.environ.update(dict(os.environ))
 
 
-def _isolate(folder: str, probe: sandbox.Probe | None) -> bool:
+def _isolate(folder: str, confined: list[str], probe: sandbox.Probe | None) -> bool:
     """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not.
 
     Raises: SystemExit (the folder is gone: the emulator was killed, and the next one has cleared up after it).
@@ -337,7 +338,7 @@ def _isolate(folder: str, probe: sandbox.Probe | None) -> bool:
     reason = probe.reason() if probe is not None else ""
     try:
         if probe is not None and not reason:
-            sandbox.enter(folder)
+            sandbox.enter(folder, confined)
             return True
         if reason:
             with open(folder + ".reason", "w", encoding="utf-8") as file:  # noqa: PTH123 - no pathlib, for memory
@@ -353,16 +354,17 @@ def _isolate(folder: str, probe: sandbox.Probe | None) -> bool:
 def start(arguments: list[str]) -> Agent:
     """Warm up and serve commands; returns in a forked process only.
 
-    *arguments* are the number of the control socket's descriptor, the folder for `sandbox.enter` (empty for none) and
-    perhaps the hook's file.
+    *arguments* are the number of the control socket's descriptor, the folder for `sandbox.enter` (empty for none), the
+    paths for `sandbox.confine` as JSON and perhaps the hook's file.
     """
-    probe = sandbox.Probe(arguments[1]) if arguments[1] else None
+    confined: list[str] = json.loads(arguments[2])
+    probe = sandbox.Probe(arguments[1], confined) if arguments[1] else None
     for name in PRELOADED:
         importlib.import_module(name)
-    hook = process.load_hook(arguments[2:])
+    hook = process.load_hook(arguments[3:])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
-    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1], probe))
+    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1], confined, probe))
     gc.disable()
     gc.collect()
     gc.freeze()

@@ -13,10 +13,10 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
-from emulator.services.fc.catalog.store import CountingStore, Slice
+from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
-from emulator.services.fc.model import Struct, check_if_match, etag
+from emulator.services.fc.model import SLICED, Slice, Struct, check_if_match, etag
 from emulator.services.fc.ports import HostNames
 from emulator.storage.database import CommitFailed, Database
 
@@ -64,7 +64,6 @@ def shown(config: Struct) -> dict[str, Any]:
 
 
 _COLUMNS = "name, account, region, id, api, config, created_at, modified_at, revision"
-_ABOVE_ALL_NAMES = "\U0010ffff"
 
 
 class DomainStore(CountingStore):
@@ -78,13 +77,8 @@ class DomainStore(CountingStore):
 
     def some(self, tenant: Tenant, part: Slice) -> list[Domain]:
         """Return some domains by name, one more than the slice's limit when there are more."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM fc_domains WHERE account = ? AND region = ? "  # noqa: S608 - constants
-            "AND name >= ? AND name < ? ORDER BY name LIMIT ?"
-        )
-        start = max(part.start, part.prefix)
-        values = (tenant.account, tenant.region, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1)
-        return [_domain(row) for row in self._database.read(sql, values)]
+        sql = f"SELECT {_COLUMNS} FROM fc_domains WHERE account = ? AND region = ? AND {SLICED}"  # noqa: S608 - constants
+        return [_domain(row) for row in self._database.read(sql, (tenant.account, tenant.region, *part.bounds))]
 
     def all(self) -> list[Domain]:
         """Return every domain."""

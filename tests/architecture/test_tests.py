@@ -1,0 +1,100 @@
+"""What holds for every test: it can fail, it does not wait for a time, the loop is the plugin's."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+
+SLEEPS = {
+    "conftest.py": "an emulator is started again on its port, which the system may have lent to a client",
+    "operations/running.py": "what changes by itself is found by doing nothing for a moment",
+    "unit/fc/runtime/listening_program.py": "a program that is slow because its test asks for it",
+    "unit/fc/runtime/test_hostile_functions.py": "measures how late the loop is while a function floods it",
+    "unit/gateway/test_server.py": "a greeting is cut into packets that travel one by one",
+    "unit/http/test_client.py": "a reader that is slow on purpose",
+    "unit/http/test_protocol.py": "a client that sends slowly, against limits that real time ends",
+    "waiting.py": "the two helpers that look again until something shows",
+}
+"""Files that sleep, each with its reason."""
+
+OWN_LOOPS = {
+    "operations/__main__.py": "a program",
+    "sdk/scripts/clients.py": "a program of a user",
+    "unit/fc/test_official_client.py": "the SDK blocks the test's thread, so the emulator has one of its own",
+}
+"""Files that run an event loop themselves, each with its reason."""
+
+ASSERTING = {"raises", "warns", "fail", "eventually", "until"}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return every Python file below tests, by its path."""
+    files = sorted(TESTS.rglob("*.py"))
+    return {
+        name: ast.parse(path.read_text(encoding="utf-8"))
+        for path in files
+        if "node_modules" not in (name := path.relative_to(TESTS).as_posix())
+    }
+
+
+def called(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Give every call below *node* with the last part of the name of what is called."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            name = each.func
+            yield each, name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+
+
+def can_fail(function: ast.AST) -> bool:
+    if any(isinstance(node, ast.Assert | ast.Raise) for node in ast.walk(function)):
+        return True
+    return any(name in ASSERTING or name.startswith("assert_") for _, name in called(function))
+
+
+def test_every_test_can_fail():
+    """It asserts, expects an error, or waits for something that has to come."""
+    empty = [
+        f"{file}:{node.lineno} {node.name}"
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        if not can_fail(node)
+    ]
+
+    assert empty == []
+
+
+def test_no_assertion_holds_whatever_happens():
+    """A constant or a tuple is always true."""
+    constant = [
+        f"{file}:{node.lineno}"
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant | ast.Tuple)
+    ]
+
+    assert constant == []
+
+
+def test_tests_wait_for_what_they_mean():
+    """`tests.waiting` looks again until it shows; a sleep of its own has a reason."""
+    sleeping = {
+        file
+        for file, tree in trees().items()
+        for call, name in called(tree)
+        if name == "sleep" and not (isinstance(call.args[0], ast.Constant) and call.args[0].value == 0)
+    }
+
+    assert sleeping == set(SLEEPS)
+
+
+def test_the_plugin_runs_the_loop():
+    """A test that awaits is async; only programs and threads call asyncio.run."""
+    own = {
+        file for file, tree in trees().items() for call, _ in called(tree) if ast.unparse(call.func) == "asyncio.run"
+    }
+
+    assert own == set(OWN_LOOPS)
