@@ -361,7 +361,7 @@ class Composition:
         from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
 
         return View(
-            self._tenant,
+            tenant=self._tenant,
             functions=self._functions,
             function_admin=self._function_admin,
             messages=self._messages,
@@ -369,8 +369,8 @@ class Composition:
             objects=self._objects,
             lab=lab,
             journal=self._journal,
-            clock=self._clock,
-            about=about,
+            time=self._clock,
+            describe=about,
             perform=perform,
             bridge=bridge,
         )

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from emulator.http.client_connection import ClientError
-from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.runtime.streaming import FailedMidway
+from emulator.services.fc.runtime.model import FailedMidway, HttpCall
 
 SOURCE = Path(__file__).with_name("java") / "Handlers.java"
 REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
@@ -141,13 +140,13 @@ async def test_first_piece_is_there_before_the_last_is_written(functions, made):
         go.touch()
         rest = await read(result.stream)
         after = [info.state for info in pool.instances(made.family)]
-        second = await pool.invoke(made, request(functions))
-        again = await read(second.stream)
+        again = await pool.invoke(made, request(functions))
+        body, _ = await read(again.stream)
 
     assert (result.error_type, result.http.status, result.http.headers) == (None, 201, (("X-Own", "a"),))
     assert (first, during) == (b"one ", ["busy"])
     assert (b"".join(rest[0]), rest[1], after) == (b"two true", None, ["idle"])
-    assert (second.cold, b"".join(again[0])) == (False, b"one two true")
+    assert (again.cold, b"".join(body)) == (False, b"one two true")
 
 
 async def test_answers_are_whole_for_callers_that_want_them_so(functions, made):
@@ -168,7 +167,6 @@ async def test_bodies_that_are_known_to_be_short_are_sent_at_once(functions, mad
 @pytest.mark.parametrize(("order", "broken"), [("fail", FailedMidway), ("exit", ClientError)])
 async def test_failures_cut_an_answer_short_that_has_begun(functions, made, order, broken):
     """The reader learns of it; the log says what happened."""
-
     async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, **{order: 1}))
         pieces, error = await read(result.stream)
@@ -204,9 +202,9 @@ async def test_agent_waits_for_a_slow_reader(functions):
     async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, count=slow))
         first = await anext(result.stream)
-        quickly = (await read((await pool.invoke(made, request(functions, count=quick))).stream))[0]
+        meanwhile = await read((await pool.invoke(made, request(functions, count=quick))).stream)
         written = int(slow.read_text())
-        slowly = [first, *(await read(result.stream))[0]]
+        slowly, quickly = [first, *(await read(result.stream))[0]], meanwhile[0]
 
     assert sum(map(len, slowly)) == sum(map(len, quickly)) == 64 * 256 * 1024
     assert written < 16
@@ -220,9 +218,7 @@ async def test_other_bodies_of_php_are_read_piece_by_piece(functions, form):
 
     async with functions.pool() as pool:
         result = await pool.invoke(made, request(functions, form=form))
-        found = await read(result.stream)
-
-    assert found == ([b"one ", b"two true"], None)
+        assert await read(result.stream) == ([b"one ", b"two true"], None)
 
 
 async def test_open_file_is_a_body_of_php(functions):
