@@ -230,8 +230,8 @@ def _all_steps(steps):
                 yield from _all_steps(inner)
 
 
-def survives_any_crash(play, case, data):
-    """Hold a definition with its replies and reports against itself, with crashes that *data* draws."""
+def with_crashes(play, case, data):
+    """Return a run of a definition with its replies and reports, and two of it with crashes that *data* draws."""
     definition, script, reports = case
     given_text = '{"n":1,"items":[1,2]}'
     expected = play(definition, given_text, script=script, reports=reports).run()
@@ -243,16 +243,18 @@ def survives_any_crash(play, case, data):
         definition, given_text, script=script, reports=reports, crash_at=crashes, crash_with_snapshot=True
     ).run()
 
-    assert len(expected.history) <= limits.EVENTS
-    assert from_history.shown == expected.shown
-    assert from_snapshot.shown == expected.shown
+    return expected, from_history, from_snapshot
 
 
 @settings(max_examples=60)
 @given(case=flows(), data=st.data())
 def test_any_flow_survives_any_crash(play, case, data):
     """Decisions are total, end within the limits, and depend on the history alone."""
-    survives_any_crash(play, case, data)
+    expected, from_history, from_snapshot = with_crashes(play, case, data)
+
+    assert len(expected.history) <= limits.EVENTS
+    assert from_history.shown == expected.shown
+    assert from_snapshot.shown == expected.shown
 
 
 # --- recorded histories ---------------------------------------------------------------------------------------------
