@@ -104,6 +104,16 @@ async def test_without_confinement_the_user_s_files_are_the_function_s(functions
     assert (found["home"], found["code"], found["read"]) == ("done", "done", ["kept", "secret"])
 
 
+async def test_home_folder_that_is_not_there_costs_no_namespaces(functions, home):
+    """There is nothing to shut away then, and the rest is."""
+    event = json.dumps([str(home), str(home / "secret")]).encode()
+    image = function(functions, "python3")
+
+    found = json.loads((await functions.calls(image, event, confined=(home / "none", home / "secret")))[0].body)
+
+    assert (found["home"], found["code"], found["read"]) == ("done", REFUSED, ["kept", ""])
+
+
 @pytest.mark.parametrize("start_method", ["fork", "exec"])
 async def test_log_says_when_instances_cannot_be_confined(functions, home, caplog, start_method):
     """Where there are no namespaces; calls are served all the same."""
