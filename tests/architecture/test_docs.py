@@ -255,6 +255,9 @@ def test_site_builds_without_a_warning(tmp_path):
     assert '<html lang="zh"' in chinese
     assert 'href="../../sdks/python.html" hreflang="en"' in chinese
     assert 'href="zh-CN/exec.html" hreflang="zh"' in (tmp_path / "exec.html").read_text("utf-8")
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
+    words = {word for entry in index["docs"] for word in re.split(index["config"]["separator"], entry["text"])}
+    assert {"代理", "队列", "主题"} <= words  # Chinese text has no spaces to be cut at
     foreign = {
         address
         for path in tmp_path.rglob("*.html")
