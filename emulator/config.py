@@ -202,6 +202,8 @@ def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
     if config.port > 0 and config.port == config.https_port:
         port = raw.get("https_port") or raw["port"]
         raise port.refused(f"http and https cannot share port {config.port}")
+    if config.isolate and Path.home() == Path("/"):
+        raise raw["isolate"].refused("isolate needs a home folder, and HOME is /")
     wide = [host for host in config.host or () if not _is_loopback(host)]
     if wide and config.auth == "lenient":
         raise raw["auth"].refused(

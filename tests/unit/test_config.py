@@ -129,6 +129,14 @@ def test_secret_is_not_repeated_in_an_error(tmp_path):
     assert "short" not in str(caught.value)
 
 
+def test_isolation_needs_a_home_folder_of_its_own(tmp_path, monkeypatch):
+    """A user without one has the whole machine as home."""
+    monkeypatch.setenv("HOME", "/")
+
+    with pytest.raises(ConfigError, match=r"^LOCALYUN_ISOLATE: isolate needs a home folder, and HOME is /$"):
+        load({}, {"LOCALYUN_ISOLATE": "1"}, tmp_path)
+
+
 def test_key_that_looks_like_a_real_one_is_refused(tmp_path):
     """A cloud key in the environment is not taken over."""
     environ = {"LOCALYUN_ACCESS_KEY_ID": "LTAI5tExampleExample", "LOCALYUN_ACCESS_KEY_SECRET": "x" * 30}

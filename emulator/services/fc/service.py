@@ -33,7 +33,7 @@ from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import Function, family
+from emulator.services.fc.model import family
 from emulator.services.fc.ports import Instances, Ports, StartShell
 from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.runtime.model import ShellCommand
@@ -118,8 +118,8 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, admission, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
+        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(
@@ -351,13 +351,6 @@ class FunctionCompute:
         Raises: LookupError for a call that is not known (any more).
         """
         return await self.async_queue.completions.wait(tenant, request_id)
-
-    def find(self, tenant: Tenant, service: str | None, function: str, qualifier: str | None = None) -> Function:
-        """Return a function as *qualifier* has it.
-
-        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
-        """
-        return self.resolver.function(tenant, service or "", function, qualifier)
 
     def code_dropped(self) -> None:
         """Remove unused packages when calls that still run their code have had time to end."""

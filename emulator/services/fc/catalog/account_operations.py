@@ -78,7 +78,7 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
     Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
     """
     if service := writable_service(call):
-        fc.resolver.service(call.tenant, service)
+        fc.store.existing_service(call.tenant, service)
     place = await fc.packages.upload_place(call.tenant)
     return json_answer(
         {
@@ -276,7 +276,7 @@ def _resource(fc: FunctionCompute, call: OperationRequest, arn: str, kind: Liter
     if actual != kind or not name or "/" in name:
         raise InvalidArgument(f"resourceArn '{arn[:200]}' does not name one of the {kind}")
     if kind == "services":
-        fc.resolver.service(call.tenant, name)
+        fc.store.existing_service(call.tenant, name)
     elif fc.store.function(call.tenant, "", name) is None:
         raise function_not_found(name)
     return tail

@@ -118,7 +118,7 @@ class Functions:
         number = 0
         if service:
             scope = scope_of(service, "")
-            self._resolver.service(tenant, service)
+            self._store.existing_service(tenant, service)
             number = self._resolver.number(tenant, scope, qualifier)
             if number and self._store.version(tenant, scope, number) is None:
                 raise FcError("VersionNotFound", version=number, owner=scope)
@@ -216,6 +216,6 @@ class Functions:
 
     def _check_free(self, tenant: Tenant, service: str, name: str) -> None:
         if service:
-            self._resolver.service(tenant, service)
+            self._store.existing_service(tenant, service)
         if self._store.function(tenant, service, name) is not None:
             raise function_exists(name, service=service)

@@ -76,7 +76,7 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
     test/version_test.py for the description.
     """
-    service = fc.resolver.service(call.tenant, service_of(call))
+    service = fc.store.existing_service(call.tenant, service_of(call))
     scope = Scope(service=service.name)
     if number := fc.resolver.number(call.tenant, scope, qualifier_of(call)):
         version = fc.resolver.version(call.tenant, scope, number)
@@ -93,7 +93,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, UpdateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
     values = read(fields.SERVICE, json_body(call))
-    service = fc.resolver.service(call.tenant, writable_service(call))
+    service = fc.store.existing_service(call.tenant, writable_service(call))
     check_if_match(if_match(call), service.etag)
     changed = replace(
         service,
@@ -116,7 +116,7 @@ def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; that versions and aliases
     hold it back too is assumed.
     """
-    service = fc.resolver.service(call.tenant, writable_service(call))
+    service = fc.store.existing_service(call.tenant, writable_service(call))
     check_if_match(if_match(call), service.etag)
     if service.folder:
         raise InvalidArgument(f"service '{service.name}' is loaded from {service.folder}; remove that folder instead")

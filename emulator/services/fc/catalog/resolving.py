@@ -24,7 +24,6 @@ from emulator.services.fc.model import (
     Function,
     FunctionConfig,
     Scope,
-    Service,
     ServiceConfig,
     Version,
     display_name,
@@ -209,16 +208,6 @@ class Resolver:
         chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
 
-    def service(self, tenant: Tenant, name: str) -> Service:
-        """Return a service as it is now.
-
-        Raises: ServiceNotFound.
-        """
-        service = self._store.service(tenant, name)
-        if service is None:
-            raise FcError("ServiceNotFound", service=name)
-        return service
-
     def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
         """Return a published version.
 
@@ -264,7 +253,7 @@ class Resolver:
         if function is not None:
             return function
         if service:
-            self.service(tenant, service)
+            self._store.existing_service(tenant, service)
         if number and (service or self._store.function(tenant, "", name) is not None):
             self.version(tenant, scope_of(service, name), number)
         if (reason := self.unusable.get((service, name))) is not None:
@@ -324,5 +313,5 @@ class Resolver:
         if number:
             version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        current = self.service(tenant, service)
+        current = self._store.existing_service(tenant, service)
         return current.config, current.etag

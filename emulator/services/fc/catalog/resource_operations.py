@@ -204,7 +204,7 @@ _ARN_LENGTH = 1024
 def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
     """Return what bindings belong to, which must exist: services in 2.0, functions in 3.0."""
     if service := writable_service(call):
-        fc.resolver.service(call.tenant, service)
+        fc.store.existing_service(call.tenant, service)
         return FunctionRef(call.tenant, service, "", "")
     function = call.path["function"]
     fc.resolver.function(call.tenant, "", function)

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import (
     ABOVE_ALL_NAMES,
     EVERY,
@@ -80,11 +81,18 @@ class CountingStore:
         self._database = database
         self.generation = 0
         """A number that grows with every change."""
+        self._watchers: list[Callable[[], None]] = []
         database.on_rollback(self._changed)
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call *changed* after every write from now on, still within the transaction."""
+        self._watchers.append(changed)
 
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
         self._changed()
         self._database.write(sql, values)
+        for changed in self._watchers:
+            changed()
 
     def _changed(self) -> None:
         self.generation += 1
@@ -93,20 +101,22 @@ class CountingStore:
 class CatalogStore(CountingStore):
     """The tables of ``schema/``; answers what this tick has written."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._watchers: list[Callable[[], None]] = []
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Call *changed* after every write from now on, still within the transaction."""
-        self._watchers.append(changed)
-
     # --- services ------------------------------------------------------------------------------------------------
 
     def service(self, tenant: Tenant, name: str) -> Service | None:
         """Return a service."""
         row = self._database.read(_ONE_SERVICE, (tenant.account, tenant.region, name)).fetchone()
         return _service(row) if row else None
+
+    def existing_service(self, tenant: Tenant, name: str) -> Service:
+        """Return a service.
+
+        Raises: ServiceNotFound.
+        """
+        service = self.service(tenant, name)
+        if service is None:
+            raise FcError("ServiceNotFound", service=name)
+        return service
 
     def services(self, tenant: Tenant, part: Slice) -> list[Service]:
         """Return some services."""
@@ -359,16 +369,9 @@ class CatalogStore(CountingStore):
         for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags", "fc_attachments"):
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
-    def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
-        super()._write(sql, values)
-        self._tell_watchers()
-
     def _write_many(self, sql: str, rows: Sequence[tuple[str, ...]]) -> None:
         self._changed()
         self._database.write_many(sql, rows)
-        self._tell_watchers()
-
-    def _tell_watchers(self) -> None:
         for changed in self._watchers:
             changed()
 

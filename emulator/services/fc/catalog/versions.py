@@ -146,7 +146,7 @@ class Publishing:
 
     def _owner(self, tenant: Tenant, scope: Scope) -> Service | Function:
         if scope.service:
-            return self._resolver.service(tenant, scope.service)
+            return self._store.existing_service(tenant, scope.service)
         function = self._store.function(tenant, "", scope.function)
         if function is None:
             raise function_not_found(scope.function)

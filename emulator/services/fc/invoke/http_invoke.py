@@ -10,7 +10,6 @@ assumed.
 
 import asyncio
 import json
-from base64 import b64encode
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, In
 from emulator.services.fc.invoke.http_access import allowed_fields, claims_of, fields_of_claims, preflight, with_fields
 from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker
+from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
 from emulator.wire.dates import iso_seconds
 
@@ -242,7 +242,7 @@ def _own_headers(invoked: Invoked, request: Request) -> list[tuple[str, str]]:
         ("X-Fc-Instance-Id", result.instance_id),
     ]
     if request.headers.get("x-fc-log-type").lower() == "tail":
-        own.append(("X-Fc-Log-Result", b64encode(result.log[-limits.LOG_TAIL_BYTES :]).decode("ascii")))
+        own.append(("X-Fc-Log-Result", logs.tail(result.log)))
     return own
 
 

@@ -24,7 +24,16 @@ from emulator.services.fc.runtime.model import (
     Invocation,
     ProgramMissing,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending, Program
+from emulator.services.fc.runtime.process import (
+    Answer,
+    CallKind,
+    Exit,
+    Forker,
+    InstanceProcess,
+    Listener,
+    Pending,
+    Program,
+)
 from emulator.services.fc.runtime.settings import (
     FunctionTime,
     RuntimeSettings,
@@ -170,6 +179,20 @@ class ProgramProcess(InstanceProcess):
                 b"libfaketime is not installed.\n",
                 None,
             )
+
+    async def start(
+        self, forker: Forker, program: Program, instance_id: str, ready: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Run *program* and wait until it is *ready*; what was started is abandoned when it never is.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed; what *ready* raises.
+        """
+        try:
+            self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
+            await ready()
+        except BaseException:
+            self.abandon()
+            raise
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Have *action* called when the process has ended, or was never started."""

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from emulator.kernel.frozen import field, frozen
+from emulator.services.fc import limits
 from emulator.services.fc.runtime.model import Credentials, FunctionImage
-
-MEBIBYTE = 1024 * 1024
-
 
 _FAKETIME = (
     "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -86,7 +84,7 @@ class RuntimeSettings:
     start_timeout_s: float = 30.0
     listen_timeout_s: float = 120.0
     log_limit: int = 64 * 1024
-    response_limit: int = 32 * MEBIBYTE
+    response_limit: int = limits.RESPONSE_BYTES
     isolation: Literal["auto", "none"] = "auto"
     scratch: Path | None = None
     confined: tuple[Path, ...] = ()

@@ -18,7 +18,6 @@ from emulator.services.workflow.engine.decide import decide, react
 from emulator.services.workflow.engine.events import Event, canonical
 from emulator.services.workflow.engine.language import (
     CallService,
-    DefinitionError,
     Events,
     Facts,
     Park,
@@ -35,6 +34,7 @@ from emulator.services.workflow.engine.model import ROOT, Phase, Scope, StepList
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.tasks import TaskCaller, target_of
 from emulator.services.workflow.errors import invalid
+from emulator.services.workflow.flows.flows import read_definition
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 
@@ -280,10 +280,7 @@ class LoneSteps:
 
         Raises: InvalidArgument for a definition, step or mock that is none.
         """
-        try:
-            program = await self._programs.read(definition)
-        except DefinitionError as error:
-            raise invalid(f"Definition: {error}") from error
+        program = await read_definition(self._programs, definition)
         answers = StepMocks(mocks)
         mocked: dict[int, dict[str, Any]] = {}
         secret, name = self._ids.secret(32), self._ids.uuid()

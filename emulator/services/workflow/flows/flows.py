@@ -108,13 +108,21 @@ class Flows:
         return (await self._read(definition)).needs_description
 
     async def _read(self, definition: str) -> Program:
-        try:
-            program = await self._programs.read(definition)
-        except DefinitionError as error:
-            raise invalid(f"Definition: {error}") from error
+        program = await read_definition(self._programs, definition)
         for warning in program.warnings:
             _log.warning("flow definition: %s", warning)
         return program
+
+
+async def read_definition(programs: Programs, text: str) -> Program:
+    """Return the program of the definition *text*, which a caller has sent.
+
+    Raises: InvalidArgument.
+    """
+    try:
+        return await programs.read(text)
+    except DefinitionError as error:
+        raise invalid(f"Definition: {error}") from error
 
 
 def _check_mode(program: Program, settings: FlowSettings) -> None:

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 from emulator.http.client_connection import ClientError
-from emulator.services.fc.runtime.model import FailedMidway, HttpCall
+from emulator.services.fc.runtime.model import HttpCall
+from emulator.services.fc.runtime.streaming import FailedMidway
 
 SOURCE = Path(__file__).with_name("java") / "Handlers.java"
 REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"

@@ -10,10 +10,12 @@ from typing import Any
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.decide import (
+    FAULTS,
     RUNTIME_ERROR,
     SURELY_FITS,
-    TooMuchData,
+    after_fault,
     after_scheduled,
+    after_trouble,
     attempt,
     catch_for,
     check_bytes,
@@ -21,7 +23,6 @@ from emulator.services.workflow.engine.decide import (
     failed,
     final_event,
     open_strands,
-    retry_at,
     strand_exited,
     while_called,
 )
@@ -60,7 +61,7 @@ class FlowProgram(Flow, Program):
             if scope.position < len(scope.steps.steps):
                 return _enter(facts, state, strand, scope)
             return _end_of_strand(self, facts, state, strand, scope)
-        except (EvaluationError, ValueError, RecursionError) as fault:
+        except FAULTS as fault:
             return _fault(facts, state, strand, str(fault))
 
     def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
@@ -73,7 +74,7 @@ class FlowProgram(Flow, Program):
                 return _succeeded(facts, state, strand, entry, {}, {})
             if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
                 return _next_attempt(facts, state, strand, entry)
-        except (EvaluationError, ValueError, RecursionError) as fault:
+        except FAULTS as fault:
             return (failed(state, strand, entry, RUNTIME_ERROR, str(fault)),)
         return ()
 
@@ -230,22 +231,13 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entr
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     assert isinstance(step, TaskStep)
-    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if due is None:
-        return (_caught(facts, state, strand, entry) or failed(state, strand, entry, entry.error, entry.cause),)
-    if due > entry.at:
-        return Park((WakeAt(entry.id, "retry", due),))
-    return _next_attempt(facts, state, strand, entry)
+    return after_trouble(facts, state, strand, entry, step.retry, _next_attempt, _caught)
 
 
-def _caught(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fault: str | None = None
-) -> Event | None:
+def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
     step = entry.step
-    assert isinstance(step, TaskStep)
-    error, cause = (entry.error, entry.cause) if fault is None else (RUNTIME_ERROR, fault)
-    policy = catch_for(step.catch, error)
-    if policy is None:
+    policy = catch_for(step.catch, error) if isinstance(step, TaskStep) else None
+    if policy is None or not isinstance(step, TaskStep):
         return None
     output: dict[str, Any] = {}
     if step.error_mappings is not None:
@@ -298,14 +290,7 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
     entry = scope.entry
     if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
         return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
-    if isinstance(entry.step, TaskStep):
-        try:
-            caught = _caught(facts, state, strand, entry, fault=cause)
-        except (EvaluationError, ValueError, RecursionError, TooMuchData):
-            caught = None
-        if caught is not None:
-            return (caught,)
-    return (failed(state, strand, entry, RUNTIME_ERROR, cause),)
+    return after_fault(facts, state, strand, entry, cause, _caught)
 
 
 # --- events that several phases record --------------------------------------------------------------------------------

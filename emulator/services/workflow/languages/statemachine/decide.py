@@ -16,9 +16,10 @@ from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import (
-    RUNTIME_ERROR,
-    TooMuchData,
+    FAULTS,
+    after_fault,
     after_scheduled,
+    after_trouble,
     attempt,
     catch_for,
     check_size,
@@ -32,7 +33,6 @@ from emulator.services.workflow.engine.events import Event, canonical, quoted
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.evaluating import (
     Data,
     built,
@@ -63,8 +63,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     as_input,
 )
 
-_FAULTS = (EvaluationError, ValueError, RecursionError)
-
 
 @frozen
 class MachineProgram(Machine, Program):
@@ -77,8 +75,8 @@ class MachineProgram(Machine, Program):
         if entry is not None:
             try:
                 return _BY_PHASE[entry.phase](facts, state, strand, entry)
-            except _FAULTS as fault:
-                return _fault(facts, state, strand, entry, str(fault))
+            except FAULTS as fault:
+                return after_fault(facts, state, strand, entry, str(fault), _caught)
         if scope.position < len(scope.steps.steps):
             return _enter(facts, state, strand, scope)
         return _end_of_strand(state, strand, scope)
@@ -92,8 +90,8 @@ class MachineProgram(Machine, Program):
                 due = retry_at(entry.step.retry, entry.error, entry.retries, entry.at)
                 if entry.phase in {Phase.TROUBLED, Phase.FAILING} and due is not None and due <= fired.now:
                     return _again(facts, state, strand, entry)
-        except _FAULTS as fault:
-            return _fault(facts, state, strand, entry, str(fault))
+        except FAULTS as fault:
+            return after_fault(facts, state, strand, entry, str(fault), _caught)
         return ()
 
     def processor(self, step: int) -> "MachineProgram":
@@ -107,7 +105,7 @@ class MachineProgram(Machine, Program):
         """Return the events that open one more attempt."""
         try:
             return _again(facts, state, strand, entry)
-        except _FAULTS as fault:
+        except FAULTS as fault:
             raise ValueError(str(fault)) from fault
 
     def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> Event:
@@ -142,7 +140,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     if isinstance(step, PassState | SucceedState):
         try:
             return _at_once(facts, state, strand, step, entered)
-        except _FAULTS:
+        except FAULTS:
             return (entered,)  # it fails once it has been entered
     return (entered,)
 
@@ -295,16 +293,9 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entr
 
 
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    """Try a task, a parallel or a map again, or catch its error, or let it fail."""
     step = entry.step
     assert isinstance(step, Guarded)
-    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if due is None:
-        caught = _caught(facts, state, strand, entry, entry.error, entry.cause)
-        return (caught or failed(state, strand, entry, entry.error, entry.cause),)
-    if due > entry.at:
-        return Park((WakeAt(entry.id, "retry", due),))
-    return _again(facts, state, strand, entry)
+    return after_trouble(facts, state, strand, entry, step.retry, _again, _caught)
 
 
 def _again(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -347,15 +338,6 @@ def _left_with_error(
     )
     number, name = state.last + 1, entry.step.name
     return Event(number, events.STEP_EXITED, strand.id, strand.last, name, detail, None, (*left, None))
-
-
-def _fault(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str) -> Events:
-    """Answer something that cannot be evaluated: Catch may catch it, else the state fails."""
-    try:
-        caught = _caught(facts, state, strand, entry, RUNTIME_ERROR, cause)
-    except (*_FAULTS, TooMuchData):
-        caught = None
-    return (caught or failed(state, strand, entry, RUNTIME_ERROR, cause),)
 
 
 _BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (

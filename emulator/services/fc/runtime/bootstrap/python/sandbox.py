@@ -104,12 +104,11 @@ def confine(home: str, masked: Iterable[str]) -> None:
     global _confined  # of this process and what it forks
     _confined = True
     home = os.path.realpath(home)
-    if home == "/":
-        raise OSError("the home folder is the whole machine")
-    _mount(home, home, None, _BIND | _REC)
-    for place in _mounted_below(home):
-        locked = os.statvfs(place).f_flag & (_NOSUID | _NODEV | _NOEXEC)
-        _mount(None, place, None, _REMOUNT | _BIND | _RDONLY | locked)
+    if os.path.isdir(home):  # noqa: PTH112 - users of servers may have none
+        _mount(home, home, None, _BIND | _REC)
+        for place in _mounted_below(home):
+            locked = os.statvfs(place).f_flag & (_NOSUID | _NODEV | _NOEXEC)
+            _mount(None, place, None, _REMOUNT | _BIND | _RDONLY | locked)
     for place in (*masked, *_DOORS):
         if os.path.isdir(place):  # noqa: PTH112
             _mount(_EMPTY, place, None, _BIND)
