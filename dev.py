@@ -5,7 +5,7 @@
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
-    python3 dev.py coverage [--all] [arguments of pytest]         measure branches that unit or all tests run, hold gates
+    python3 dev.py coverage [--all] [arguments of pytest]         measure branches that the tests run, hold the gates
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all

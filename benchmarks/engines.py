@@ -64,7 +64,11 @@ class ElasticMq:
         configuration.write_text(CONFIGURATION.format(port=self._port), encoding="ascii")
         command = ["java", f"-Dconfig.file={configuration}", "-cp", f"{jars}/*", "org.elasticmq.server.Main"]
         self._child = child(command, folder, dict(os.environ))
-        answered(self._port, lambda: ask(self._port, sqs("CreateQueue", QueueName="q")), seconds=120)
+        try:
+            answered(self._port, lambda: ask(self._port, sqs("CreateQueue", QueueName="q")), seconds=120)
+        except BaseException:
+            self.close()
+            raise
 
     def sends_per_s(self, calls: int) -> float:
         """Return how many messages a second it takes from 16 connections."""

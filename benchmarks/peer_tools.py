@@ -107,7 +107,7 @@ def start_ms(start: "Callable[[], subprocess.Popen[bytes]]", port: int, ask: Cal
     began = time.perf_counter()
     started = start()
     try:
-        answered(port, ask)
+        answered(port, ask, 120)
         return (time.perf_counter() - began) * 1000
     finally:
         end(started)

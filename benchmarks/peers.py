@@ -16,6 +16,8 @@ import time
 import venv
 import zipfile
 from base64 import b64encode
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from io import BytesIO
 from pathlib import Path
 
@@ -45,6 +47,8 @@ SERVERLESS = ("serverless@3.40.0", "serverless-offline@13.9.0")
 
 SENDS = 1500
 FLOWS = 10
+STARTS_IN_S = 120
+"""How long a peer may take to start on a busy machine."""
 STEPS = 10
 
 NODE_FUNCTION = "exports.handler = async () => ({ statusCode: 200, body: 'ok' });\n"
@@ -81,41 +85,45 @@ class Peers:
     """The rows, around one emulator and one ministack; serverless-offline needs Node.js and is left out without it."""
 
     def __init__(self) -> None:
+        self._closing = ExitStack()
+        try:
+            self._start_all()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the children, each by its own id, and remove the folder."""
+        self._closing.close()
+
+    def _start_all(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="localyun-bench-peers-"))
+        self._closing.callback(shutil.rmtree, self._folder)
         self._functions = self._folder / "functions"
         self._write_functions()
-        self._ministack = _installed_ministack()
-        self._offline = _installed_offline()
         self._server = Server(self._functions)
-        self._port = free_port()
-        self._children = [self._start_ministack(self._port)]
-        answered(self._port, self._prepare_ministack)
+        self._closing.callback(self._server.stop)
+        self._ministack = _installed_ministack()
+        self._port = self._serve(self._start_ministack, self._prepare_ministack)
+        self._moto_port = self._serve(self._start_moto, lambda port: ask(port, sqs("CreateQueue", QueueName="q")))
+        self._offline = _installed_offline()
         if self._offline is not None:
-            self._web = free_port()
-            self._children.append(self._start_offline(self._web))
-            answered(self._web, lambda: get(self._web, "/web"))
-        self._moto_port = free_port()
-        moto = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self._moto_port)]
-        self._children.append(child(moto, self._folder, ordinary_environment()))
-        answered(self._moto_port, lambda: ask(self._moto_port, sqs("CreateQueue", QueueName="q")), seconds=120)
+            self._web = self._serve(self._start_offline, lambda port: get(port, "/web"))
         jars = installed_elasticmq()
-        self._elasticmq = ElasticMq(jars, self._folder) if jars is not None else None
-        self._steps = DurableSteps(installed_dbos(), self._folder)
+        self._elasticmq = self._closing.enter_context(closing(ElasticMq(jars, self._folder))) if jars else None
+        self._steps = self._closing.enter_context(closing(DurableSteps(installed_dbos(), self._folder)))
         self._flows = 0
         with Connection(self._server.port) as connection:
             checked(connection.ask(self._server.mns("PUT", "/queues/peers")), 201)
             request = self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
             checked(connection.ask(request), 200)
 
-    def close(self) -> None:
-        """End the children, each by its own id, and remove the folder."""
-        self._server.stop()
-        self._steps.close()
-        if self._elasticmq is not None:
-            self._elasticmq.close()
-        for each in self._children:
-            end(each)
-        shutil.rmtree(self._folder)
+    def _serve(self, start: "Callable[[int], subprocess.Popen[bytes]]", ask: Callable[[int], object]) -> int:
+        """Start a server, to be ended at the end, and return its port once *ask* gets an answer there."""
+        port = free_port()
+        self._closing.callback(end, start(port))
+        answered(port, lambda: ask(port), STARTS_IN_S)
+        return port
 
     def rows(self) -> list[Row]:
         """Return the rows in the order they are taken; the reference is the peer."""
@@ -245,7 +253,7 @@ class Peers:
         environment = ordinary_environment() | {"GATEWAY_PORT": str(port), "MINISTACK_HOST": "127.0.0.1"}
         return child([str(self._ministack)], self._folder, environment)
 
-    def _prepare_ministack(self) -> None:
+    def _prepare_ministack(self, port: int) -> None:
         package = BytesIO()
         with zipfile.ZipFile(package, "w") as archive:
             archive.writestr("index.py", ECHO)
@@ -257,7 +265,7 @@ class Peers:
             "Code": {"ZipFile": b64encode(package.getvalue()).decode("ascii")},
         }
         machine = {"name": "ten", "definition": json.dumps(MACHINE), "roleArn": ROLE}
-        with Connection(self._port) as connection:
+        with Connection(port) as connection:
             checked(connection.ask(sqs("CreateQueue", QueueName="q")), 200)
             checked(connection.ask(aws("lambda", "/2015-03-31/functions", json.dumps(function))), 201)
             self._machine = json.loads(checked(connection.ask(states("CreateStateMachine", machine)), 200))
@@ -287,6 +295,12 @@ class Peers:
     def _ministack_start_ms(self) -> float:
         port = free_port()
         return start_ms(lambda: self._start_ministack(port), port, lambda: ask(port, sqs("ListQueues")))
+
+    # --- moto ----------------------------------------------------------------------------------------------------
+
+    def _start_moto(self, port: int) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        return child(command, self._folder, ordinary_environment())
 
     # --- serverless-offline --------------------------------------------------------------------------------------
 

@@ -177,9 +177,9 @@ class Emulator:
         admin.add(parts)
         loaded.set_result(None)
         self._is_loaded = True
-        await services.seeds.deploy(self._surroundings())
+        await services.declared.deploy(self._surroundings())
         services.arm_faults()
-        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
+        self._background.spawn(services.declared.ready(self._surroundings()), "hooks")
         renew()
 
     def _surroundings(self) -> dict[str, str]:
@@ -424,7 +424,7 @@ class Emulator:
             await self._lab.reset_clock()
         done = await self.services.reset(scope)
         if not any(scope.values()):
-            await self.services.seeds.deploy(self._surroundings())
+            await self.services.declared.deploy(self._surroundings())
             self.services.arm_faults()
         return done
 

@@ -19,10 +19,8 @@ from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
-from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.declared import Declared
 from emulator.deploy.records import Deployments, DeploymentsFront
-from emulator.deploy.seeds import Seeds
-from emulator.deploy.shapes import Part as FilePart
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -70,6 +68,7 @@ from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.console.view import Perform, View
+    from emulator.deploy.shapes import Part as FilePart
 
 _log = logging.getLogger(__name__)
 
@@ -107,9 +106,8 @@ class Composition:
         self._tenant = tenant
         self._journal = journal
         self._ids = ids
-        self._declared = Declarations(config, tenant)
-        self.seeds = Seeds(config, tenant, clock)
-        self._faults = [_fault(part) for part in self.seeds.faults]
+        self.declared = Declared(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.declared.faults]
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -201,7 +199,7 @@ class Composition:
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
         self._messages.start()
-        self._declared.apply(self._messages)
+        self.declared.apply_messaging(self._messages)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -218,7 +216,7 @@ class Composition:
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
-        await self.seeds.apply(self._access, self._objects, self._workflow)
+        await self.declared.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -283,7 +281,7 @@ class Composition:
                 await self._seed()
             case "mns":
                 self._messages.reset()
-                self._declared.apply(self._messages)
+                self.declared.apply_messaging(self._messages)
             case "ram":
                 self._access.reset()
                 await self._seed()
@@ -302,7 +300,7 @@ class Composition:
         self._bench.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
-        self._declared.apply(self._messages)
+        self.declared.apply_messaging(self._messages)
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
@@ -363,7 +361,7 @@ class Composition:
         from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
 
         return View(
-            self._tenant,
+            tenant=self._tenant,
             functions=self._functions,
             function_admin=self._function_admin,
             messages=self._messages,
@@ -371,8 +369,8 @@ class Composition:
             objects=self._objects,
             lab=lab,
             journal=self._journal,
-            clock=self._clock,
-            about=about,
+            time=self._clock,
+            describe=about,
             perform=perform,
             bridge=bridge,
         )
@@ -392,7 +390,7 @@ class Composition:
         yield from workflow_admin.metrics(self._workflow)
 
 
-def _fault(part: FilePart) -> Rule:
+def _fault(part: "FilePart") -> Rule:
     """Read a fault of the configuration.
 
     Raises: ConfigError.

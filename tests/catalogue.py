@@ -119,7 +119,7 @@ def _marked(tree):
 
 
 def _headings(tree):
-    """Yield headings: of tuples given to ``say_table``, and keys of the tables given to ``show_table``."""
+    """Yield headings: of tuples for ``say_table`` and ``show_rows``, and keys of the tables for ``show_table``."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -128,7 +128,7 @@ def _headings(tree):
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table"}:
+        if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table", "show_rows"}:
             continue
         for argument in node.args[:2]:
             value = constants.get(argument.id, argument) if isinstance(argument, ast.Name) else argument

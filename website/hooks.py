@@ -21,6 +21,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
+CHINESE = "zh-CN/"
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -60,6 +61,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
     return _LINK.sub(moved, markdown)
+
+
+def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
+    """Have the words around a page in its language, and the choice of languages lead to the same page in the other."""
+    del nav
+    name = page.file.src_uri
+    own = name.removeprefix(CHINESE)
+    config.theme["language"] = "zh" if name.startswith(CHINESE) else "en"
+    there = {each.src_uri: each.url for each in context["pages"]}
+    for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
+        choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]
+    return context
 
 
 def target(page: Path, link: str) -> Path:

@@ -202,10 +202,7 @@ class Client:
         Raises: NoEmulator, CallRefused.
         """
         body = json.dumps(content or {}).encode() if method == "POST" else b""
-        reply = self._send(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body, CALL_TIMEOUT_S)
-        if reply.status != 200:
-            raise self.explained(_refusal(reply))
-        return reply.json()
+        return self._admin(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body)
 
     def admin_bytes(self, page: str, **query: str) -> bytes:
         """Return what an admin page answers, whole.
@@ -220,7 +217,10 @@ class Client:
         Raises: NoEmulator, CallRefused.
         """
         headers = {**self._admin_headers(), "Content-Type": "application/octet-stream"}
-        reply = self._send("PUT", _target(f"/_localyun/{page}", query), headers, content, CALL_TIMEOUT_S)
+        return self._admin("PUT", _target(f"/_localyun/{page}", query), headers, content)
+
+    def _admin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        reply = self._send(method, target, headers, body, CALL_TIMEOUT_S)
         if reply.status != 200:
             raise self.explained(_refusal(reply))
         return reply.json()
@@ -308,12 +308,9 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
-        from emulator.auth import fc  # as above
+        from emulator.auth import fc  # a scheme is loaded by the call that signs with it
 
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, path, Headers(complete.items()), body)
-        complete["Authorization"] = fc.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        reply = self._send(method, path, complete, body, timeout_s)
+        reply = self._signed(fc.authorization, method, path, body, headers, timeout_s)
         if reply.status >= 300:
             raise self.explained(_refusal(reply))
         return reply
@@ -327,12 +324,9 @@ class Client:
 
         Raises: NoEmulator.
         """
-        from emulator.auth import mns  # as above
+        from emulator.auth import mns  # a scheme is loaded by the call that signs with it
 
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, target, Headers(complete.items()), body)
-        complete["Authorization"] = mns.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        return self._send(method, target, complete, body, timeout_s)
+        return self._signed(mns.authorization, method, target, body, headers, timeout_s)
 
     def objects(
         self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
@@ -343,12 +337,23 @@ class Client:
         """
         from emulator.auth import oss  # for files with buckets only
 
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
-        request = Request(method, target, Headers(complete.items()), body)
-        complete["Authorization"] = oss.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        return self._send(method, target, complete, body, timeout_s)
+        return self._signed(oss.authorization, method, target, body, headers, timeout_s)
 
     # --- the wire ------------------------------------------------------------------------------------------------
+
+    def _signed(
+        self,
+        authorization: Callable[[Request, str, str], str],
+        method: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout_s: float | None,
+    ) -> Reply:
+        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, target, Headers(complete.items()), body)
+        complete["Authorization"] = authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
+        return self._send(method, target, complete, body, timeout_s)
 
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None

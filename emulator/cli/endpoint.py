@@ -97,12 +97,8 @@ def write(state: Path, http: str, https: str | None, keys: InstallationKeys | No
     """
     content: dict[str, Any] = {"pid": os.getpid(), "http": http, "https": https}
     if keys is not None:
-        content["keys"] = {
-            "access_key_id": keys.access_key_id,
-            "access_key_secret": keys.access_key_secret,
-            "account_id": keys.account_id,
-            "region": keys.region,
-        }
+        names = ("access_key_id", "access_key_secret", "account_id", "region")
+        content["keys"] = {name: getattr(keys, name) for name in names}
     write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n")
 
 
@@ -134,15 +130,8 @@ def registry(environ: Mapping[str, str] = os.environ) -> Path:
 
 def register(status: Mapping[str, Any], state: Path) -> None:
     """Add this process to the registry; a registry that cannot be written is done without."""
-    entry = {
-        "http": status["http"],
-        "https": status["https"],
-        "pid": status["pid"],
-        "state": str(state.absolute()),
-        "account": status["account"],
-        "installation": status["installation"],
-        "version": status["version"],
-    }
+    names = ("http", "https", "pid", "account", "installation", "version")
+    entry = {**{name: status[name] for name in names}, "state": str(state.absolute())}
     with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
         folder = registry()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -219,6 +219,15 @@ def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[
     return DONE
 
 
+def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequence[object]], value: object) -> int:
+    """Print *rows* under *headings*, or *value* as JSON."""
+    if wants_json(arguments):
+        say_json(value)
+    else:
+        say_table(headings, rows)
+    return DONE
+
+
 def _cell(value: object) -> object:
     return short(value, _CELL_WIDTH) if isinstance(value, str) else value
 

@@ -13,7 +13,9 @@ from emulator.console.front import Bridge
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
+from emulator.lab.bench import Bench
 from emulator.lab.service import Lab
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.admin import FunctionAdmin
@@ -37,61 +39,50 @@ Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 """Performs an operation of the admin API: method, path below the prefix, arguments, for whom, when."""
 
 
+@frozen
 class View:
-    """The services, reached by *bridge*.
+    """The services, reached by ``bridge``.
 
-    *about* returns version, addresses and the like, and ``commits``: how many changes there have been.
+    ``describe`` returns version, addresses and the like, and ``commits``: how many changes there have been.
     """
 
-    def __init__(
-        self,
-        tenant: Tenant,
-        *,
-        functions: FunctionCompute,
-        function_admin: FunctionAdmin,
-        messages: MessageService,
-        workflow: Workflow,
-        objects: LazyStorage,
-        lab: Lab,
-        journal: Journal,
-        clock: Clock,
-        about: Callable[[], Row],
-        perform: Perform,
-        bridge: Bridge,
-    ) -> None:
-        self.tenant = tenant
-        self.functions = functions
-        self.function_admin = function_admin
-        self.messages = messages
-        self.workflow = workflow
-        self.objects = objects
-        self.lab = lab
-        self.bench = lab.bench
-        self.journal = journal
-        self._clock = clock
-        self._about = about
-        self._perform = perform
-        self._bridge = bridge
-        self.folds = Folds()
+    tenant: Tenant
+    functions: FunctionCompute
+    function_admin: FunctionAdmin
+    messages: MessageService
+    workflow: Workflow
+    objects: LazyStorage
+    lab: Lab
+    journal: Journal
+    time: Clock
+    describe: Callable[[], Row]
+    perform: Perform
+    bridge: Bridge
+    folds: Folds = field(default_factory=Folds)
+
+    @property
+    def bench(self) -> Bench:
+        """Faults, mocks, sinks and recorded calls."""
+        return self.lab.bench
 
     def call(self, function: Any, *arguments: Any, **named: Any) -> Any:
         """Call a public method of a service on the loop and return its result."""
-        return self._bridge.call(function, *arguments, **named)
+        return self.bridge.call(function, *arguments, **named)
 
     def admin(self, method: str, path: str, **arguments: Any) -> Any:
         """Perform an operation of the admin API and return what it answers.
 
         Raises: ServiceError.
         """
-        return self._bridge.call(self._perform, method, path, arguments, self.tenant, self.now())
+        return self.bridge.call(self.perform, method, path, arguments, self.tenant, self.now())
 
     def about(self) -> Row:
         """Return version, addresses, account and region."""
-        return dict(self.call(self._about))
+        return dict(self.call(self.describe))
 
     def now(self) -> Millis:
         """Return the emulator's time."""
-        return self._clock.now()
+        return self.time.now()
 
     def clock(self) -> Row:
         """Return the emulator's time and what comes next."""

@@ -127,6 +127,11 @@ _ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """By kind: the names of the parts of an identity, and the attributes that exist only once the resource does."""
 
 
+def identity_names(kind: str) -> tuple[str, ...]:
+    """Return what templates call the parts of an identity."""
+    return _ATTRIBUTES[kind][0]
+
+
 def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
     """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
     identity, kind = resource.identity, resource.kind

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from emulator.deploy.fc_providers import path_of
 from emulator.deploy.model import Refused, Resource
 from emulator.deploy.planner import PROVIDERS
-from emulator.deploy.provider import ApiClient, Attributes, Identity
+from emulator.deploy.provider import ApiClient, Attributes, Identity, Reply
 from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen
 from emulator.wire.xml import parse
@@ -184,12 +184,22 @@ def _domains(api: ApiClient) -> Iterator[Place]:
 def _rest(api: ApiClient, path: str, member: str) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of every page of a list."""
     path += f"{'&' if '?' in path else '?'}limit={_PAGE}"
-    token = ""
-    while True:
-        page = api.functions("GET", path + (f"&nextToken={quote(token, safe='')}" if token else ""))
+
+    def ask(token: str) -> Reply:
+        return api.functions("GET", path + (f"&nextToken={quote(token, safe='')}" if token else ""))
+
+    for page in _pages(ask, "nextToken"):
         yield from page.get(member) or []
-        token = str(page.get("nextToken") or "")
-        if not token:
+
+
+def _pages(ask: Callable[[str], Reply], marker: str) -> Iterator[Reply]:
+    """Yield what *ask* answers, first to an empty text, then to the *marker* of each answer, until there is none."""
+    begin = ""
+    while True:
+        page = ask(begin)
+        yield page
+        begin = str(page.get(marker) or "")
+        if not begin:
             return
 
 
@@ -205,14 +215,12 @@ def _flows(api: ApiClient) -> Iterator[Place]:
 
 
 def _by_token(api: ApiClient, action: str, member: str, parameters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    token = ""
-    while True:
+    def ask(token: str) -> Reply:
         more = {"NextToken": token} if token else {}
-        page = api.rpc(FNF, action, {**parameters, "Limit": str(_PAGE), **more})
+        return api.rpc(FNF, action, {**parameters, "Limit": str(_PAGE), **more})
+
+    for page in _pages(ask, "NextToken"):
         yield from page.get(member) or []
-        token = str(page.get("NextToken") or "")
-        if not token:
-            return
 
 
 def _messages(api: ApiClient) -> Iterator[Place]:
@@ -271,10 +279,9 @@ def _buckets(api: ApiClient) -> Iterator[Place]:
 def _by_marker(
     api: ApiClient, action: str, members: tuple[str, str], parameters: Mapping[str, str]
 ) -> Iterable[Mapping[str, Any]]:
-    marker = ""
-    while True:
+    def ask(marker: str) -> Reply:
         page = api.rpc(RAM, action, {**parameters, **({"Marker": marker} if marker else {})})
+        return page if page.get("IsTruncated") else {**page, "Marker": ""}
+
+    for page in _pages(ask, "Marker"):
         yield from (page.get(members[0]) or {}).get(members[1]) or []
-        marker = str(page.get("Marker") or "")
-        if not (page.get("IsTruncated") and marker):
-            return

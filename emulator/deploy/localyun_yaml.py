@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.config import Config, ConfigError, placed
 from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
@@ -71,9 +72,7 @@ class Declarations:
         topics = _entries(root.member("topics"), "a mapping of topic names")
         self._queues = [_read_queue(part) for part in queues]
         self._topics = [_read_topic(part, tenant) for part in topics]
-        if findings.problems:
-            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
-            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+        check(findings)
 
     def apply(self, service: MessageService) -> None:
         """Make what is missing and change what differs.
@@ -81,13 +80,13 @@ class Declarations:
         Raises: ConfigError for what contradicts what exists.
         """
         for queue in self._queues:
-            with _raised(queue.part):
+            with raised(queue.part):
                 self._apply_queue(queue, service)
         for topic in self._topics:
-            with _raised(topic.part):
+            with raised(topic.part):
                 self._apply_topic(topic, service)
             for subscription in topic.subscriptions:
-                with _raised(subscription.part):
+                with raised(subscription.part):
                     self._apply_subscription(subscription, topic.part.name, service)
 
     def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
@@ -126,6 +125,13 @@ class Declarations:
             service.subscriptions.change(self._tenant, topic, name, change)
 
 
+def check(findings: Findings) -> None:
+    """Raises: ConfigError with every problem of the file, if there are any."""
+    if findings.problems:
+        problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+        raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+
+
 def _differing(change: Change, before: object) -> Change:
     """Return the settings that are not so yet."""
     return {field: value for field, value in change.items() if getattr(before, field) != value}
@@ -148,11 +154,11 @@ def _error(part: Part, reason: str) -> ConfigError:
 
 
 @contextmanager
-def _raised(part: Part) -> Iterator[None]:
+def raised(part: Part) -> Iterator[None]:
     """Turn what the service refuses inside into a ConfigError about *part*."""
     try:
         yield
-    except MnsError as error:
+    except ServiceError as error:
         raise _error(part, error.message) from None
 
 

@@ -12,6 +12,7 @@ puts the values in. ::
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Any
 
@@ -187,45 +188,18 @@ class Record:
 
 def to_object(record: Record) -> dict[str, Any]:
     """Return a record in JSON's terms."""
-    return {
-        "name": record.name,
-        "file": record.file,
-        "outputs": dict(record.outputs),
-        "resources": [
-            {
-                "logical": entry.logical,
-                "type": entry.type,
-                "kind": entry.kind,
-                "identity": list(entry.identity),
-                "digest": entry.digest,
-                "status": entry.status,
-                "made": entry.made,
-                "attributes": dict(entry.attributes),
-            }
-            for entry in record.entries
-        ],
-    }
+    entries = [{**asdict(entry), "identity": list(entry.identity)} for entry in record.entries]
+    return {"name": record.name, "file": record.file, "outputs": dict(record.outputs), "resources": entries}
 
 
 def from_object(content: Mapping[str, Any]) -> Record:
     """Return the record that `to_object` wrote."""
+    rows = [{each.name: row[each.name] for each in fields(Entry)} for row in content["resources"]]
     return Record(
         name=str(content["name"]),
         file=str(content.get("file") or ""),
         outputs=dict(content.get("outputs") or {}),
-        entries=tuple(
-            Entry(
-                logical=str(row["logical"]),
-                type=str(row["type"]),
-                kind=str(row["kind"]),
-                identity=tuple(str(part) for part in row["identity"]),
-                digest=str(row["digest"]),
-                status=str(row["status"]),
-                made=bool(row["made"]),
-                attributes={str(name): str(value) for name, value in row["attributes"].items()},
-            )
-            for row in content["resources"]
-        ),
+        entries=tuple(Entry(**{**row, "identity": tuple(row["identity"])}) for row in rows),
     )
 
 

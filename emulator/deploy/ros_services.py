@@ -99,11 +99,17 @@ def schedule(build: Build, part: Part, kind: str) -> None:
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-def fields_of(resource: Resource[Any]) -> tuple[Field, ...]:
-    """Return the fields for the attributes of a queue, topic or subscription, from the service's table."""
-    return tuple(
-        Field(_lowered(each.name), _reader(each), also=tuple(each.names.values())) for each in resource.of_form("file")
-    )
+def fields_of(resource: Resource[Any], *, capital: bool = True) -> tuple[Field, ...]:
+    """Return the fields for the attributes of a queue, topic or subscription, from the service's table.
+
+    Without *capital* the other names of an attribute may begin with a small letter too.
+    """
+    table = []
+    for each in resource.of_form("file"):
+        others = tuple(each.names.values())
+        also = others if capital else (*others, *map(_lowered, others))
+        table.append(Field(_lowered(each.name), _reader(each), also=also))
+    return tuple(table)
 
 
 def _lowered(name: str) -> str:

@@ -20,7 +20,6 @@ from emulator.deploy.shapes import (
     map_of,
     members,
     noted,
-    number,
     text,
 )
 from emulator.services.mns.queues.model import QUEUE
@@ -307,17 +306,20 @@ def flow(build: Build, part: Part, props: Part) -> None:
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
-_QUEUE = (_REGION, Field("queueName", text, required=True, also=("name",)), *ros_services.fields_of(QUEUE))
+_QUEUE = (
+    _REGION,
+    Field("queueName", text, required=True, also=("name",)),
+    *ros_services.fields_of(QUEUE, capital=False),
+)
 _TOPIC = (
     _REGION,
     Field("topicName", text, required=True, also=("name",)),
-    *ros_services.fields_of(TOPIC),
-    Field("maximumMessageSize", number, also=("maxMessageSize",)),
+    *ros_services.fields_of(TOPIC, capital=False),
     Field("subscriptions", anything),
 )
 _SUBSCRIPTION = (
     Field("subscriptionName", text, required=True, also=("name",)),
-    *ros_services.fields_of(SUBSCRIPTION),
+    *ros_services.fields_of(SUBSCRIPTION, capital=False),
     Field("endpoint", text, required=True),
 )
 

@@ -9,16 +9,15 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import emulator
 from emulator.config import Config, ConfigError, placed
+from emulator.deploy.localyun_yaml import check, raised
 from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import kill
@@ -111,9 +110,7 @@ class Seeds:
         self.deployments = [Command(part, _existing(part, self._folder)) for part in root.member("deploy").items()]
         self.hooks = _hooks(root.member("hooks"))
         self.faults = root.member("faults").items()
-        if findings.problems:
-            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
-            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+        check(findings)
 
     async def apply(self, access: AccessManagement, objects: LazyStorage, workflow: Workflow) -> None:
         """Make what is missing and change what differs.
@@ -121,16 +118,16 @@ class Seeds:
         Raises: ConfigError for what a service refuses.
         """
         for role in self._seeds["roles"]:
-            with _raised(role.part):
+            with raised(role.part):
                 self._apply_role(role, access)
         for bucket in self._seeds["buckets"]:
-            with _raised(bucket.part):
+            with raised(bucket.part):
                 await self._apply_bucket(bucket, objects)
         for flow in self._seeds["flows"]:
-            with _raised(flow.part):
+            with raised(flow.part):
                 await self._apply_flow(flow, workflow)
         for schedule in self._seeds["schedules"]:
-            with _raised(schedule.part):
+            with raised(schedule.part):
                 await self._apply_schedule(schedule, workflow)
 
     # --- each kind -----------------------------------------------------------------------------------------------
@@ -177,16 +174,13 @@ class Seeds:
 
     async def _apply_flow(self, seed: Seed, workflow: Workflow) -> None:
         name, definition = seed.part.name, seed.values["Definition"]
-        chosen = {
-            field: seed.values[key]
-            for key, field in (
-                ("Description", "description"),
-                ("Type", "type"),
-                ("RoleArn", "role_arn"),
-                ("ExecutionMode", "execution_mode"),
-            )
-            if key in seed.values
+        names = {
+            "Description": "description",
+            "Type": "type",
+            "RoleArn": "role_arn",
+            "ExecutionMode": "execution_mode",
         }
+        chosen = {field: seed.values[key] for key, field in names.items() if key in seed.values}
         try:
             before = workflow.flows.get(self._tenant, name)
         except WorkflowError:
@@ -273,15 +267,6 @@ class Seeds:
             kill(process)
             raise
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
-
-
-@contextmanager
-def _raised(part: Part) -> Iterator[None]:
-    """Turn what a service refuses inside into a ConfigError about *part*."""
-    try:
-        yield
-    except ServiceError as error:
-        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None
 
 
 # --- reading the file --------------------------------------------------------------------------------------------

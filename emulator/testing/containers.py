@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from emulator.testing.api import NotInstalled, TestingError
-from emulator.testing.kit import Localyun
+from emulator.testing.kit import Localyun, kit_of
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -56,15 +56,8 @@ class LocalyunContainer(DockerContainer):
             raise TestingError(f"the container has no {KEYS}: is {self.image} an image of localyun?")
         keys = json.loads(shown.output)
         host = self.get_container_host_ip()
-        self._kit = Localyun(
-            f"http://{host}:{self.get_exposed_port(HTTP_PORT)}",
-            access_key_id=keys["accessKeyId"],
-            access_key_secret=keys["accessKeySecret"],
-            account_id=keys["accountId"],
-            region=keys["region"],
-            token=keys["adminToken"],
-            https_endpoint=f"https://{host}:{self.get_exposed_port(HTTPS_PORT)}",
-        )
+        address = f"http://{host}:{self.get_exposed_port(HTTP_PORT)}"
+        self._kit = kit_of(keys, address, https_endpoint=f"https://{host}:{self.get_exposed_port(HTTPS_PORT)}")
         return self
 
     def stop(self, *words: Any, **how: Any) -> None:

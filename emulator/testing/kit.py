@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -327,6 +327,19 @@ class Localyun:
             protocol="http",
             region_id=self.region,
         )
+
+
+def kit_of(keys: Mapping[str, str], endpoint: str, **more: str) -> Localyun:
+    """Return the kit for the emulator of a key file's content; *more* are further arguments of `Localyun`."""
+    return Localyun(
+        endpoint,
+        access_key_id=keys["accessKeyId"],
+        access_key_secret=keys["accessKeySecret"],
+        account_id=keys["accountId"],
+        region=keys["region"],
+        token=keys["adminToken"],
+        **more,
+    )
 
 
 class _Closing:

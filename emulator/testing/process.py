@@ -76,7 +76,7 @@ class Emulator:
 
         Raises: TestingError with the emulator's own words when it does not start.
         """
-        from emulator.testing.kit import Localyun  # needs `requests`, and says so itself
+        from emulator.testing.kit import kit_of  # needs `requests`, and says so itself
 
         if self._kit is not None:
             return self
@@ -91,16 +91,7 @@ class Emulator:
         except BaseException:
             self._closing.close()
             raise
-        self._kit = Localyun(
-            endpoint["http"],
-            access_key_id=keys["accessKeyId"],
-            access_key_secret=keys["accessKeySecret"],
-            account_id=keys["accountId"],
-            region=keys["region"],
-            token=keys["adminToken"],
-            https_endpoint=endpoint.get("https") or "",
-            state=str(state),
-        )
+        self._kit = kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
         self._closing.callback(self._kit.close)
         return self
 

@@ -24,22 +24,37 @@ def page(name):
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-def parsers(parser):
-    """Yield the parser and those of all its commands."""
-    yield parser
+def commands(parser, words=()):
+    """Yield each command of the grammar with its own options."""
+    yield words, {text for action in parser._actions for text in action.option_strings}
     for action in parser._actions:
         if isinstance(action.choices, dict):
-            for child in action.choices.values():
-                yield from parsers(child)
+            for name, child in action.choices.items():
+                yield from commands(child, (*words, name))
 
 
-def test_every_option_of_the_command_line_is_documented():
-    """docs/commands.md names each flag of each command."""
-    flags = {text for parser in parsers(build()) for action in parser._actions for text in action.option_strings}
+COMMANDS = {" ".join(words): options for words, options in commands(build())}
+OF_EVERY_COMMAND = {"-h", "--help", "--json", "--state", "--version"}
+"""Options that are described once, above the first section."""
 
-    missing = {flag for flag in flags if not re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", page("commands.md"))}
 
-    assert not missing
+@pytest.mark.parametrize("name", ["docs/commands.md", "docs/zh-CN/commands.md"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_documented_with_its_options(name, command):
+    """Each has a name in the section of its group, and each of its options stands there."""
+    head, *sections = re.split(r"^## ", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    group = {"": "", "deployments": "deploy"}.get(command, command.partition(" ")[0])
+    section = (
+        next((text for text in sections if re.search(rf"\b{group}\b", text.partition("\n")[0])), "") if group else head
+    )
+
+    missing = {
+        text
+        for text in {command} | COMMANDS[command] - (OF_EVERY_COMMAND if group else set())
+        if not re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", section)
+    }
+
+    assert missing == set()
 
 
 def test_every_setting_is_documented_with_its_flag():
@@ -226,7 +241,7 @@ def test_pictures_of_tutorials_are_drawn_from_their_flows():
 
 
 def test_site_builds_without_a_warning(tmp_path):
-    """Every link leads somewhere and every page has its place; nothing is loaded from elsewhere."""
+    """Every link leads somewhere, to the other language too; nothing is loaded from elsewhere."""
     pytest.importorskip("material")
 
     config = ROOT / "website" / "mkdocs.yml"
@@ -236,6 +251,10 @@ def test_site_builds_without_a_warning(tmp_path):
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
+    chinese = (tmp_path / "zh-CN" / "sdks" / "python.html").read_text("utf-8")
+    assert '<html lang="zh"' in chinese
+    assert 'href="../../sdks/python.html" hreflang="en"' in chinese
+    assert 'href="zh-CN/exec.html" hreflang="zh"' in (tmp_path / "exec.html").read_text("utf-8")
     foreign = {
         address
         for path in tmp_path.rglob("*.html")

@@ -15,13 +15,13 @@ from emulator.http.connections import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.services.fc.invoke.http_envelope import read_result
+from emulator.services.fc.invoke.http_invoke import read_result
 from emulator.services.mns import codec as wire
 from emulator.services.mns.queues import codec as message_wire
 from emulator.services.mns.topics import codec as topic_wire
 from emulator.services.mns.topics.model import read_endpoint
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import parse_source
+from emulator.services.workflow.languages.fdl.mappings import parse_source
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
 from emulator.wire.xml import parse as parse_xml

@@ -11,7 +11,19 @@ from typing import Any
 
 from emulator.cli.client import Client, connect
 from emulator.cli.deploy_client import DeployClient
-from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, progress, say, say_json, say_table, wants_json
+from emulator.cli.output import (
+    DONE,
+    CommandFailed,
+    WrongUsage,
+    _,
+    note,
+    progress,
+    say,
+    say_json,
+    say_table,
+    show_rows,
+    wants_json,
+)
 from emulator.config import Settings
 from emulator.deploy.model import (
     Blueprint,
@@ -220,11 +232,9 @@ def list_all(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     client.health()
     records = DeployClient(client).records()
-    if wants_json(arguments):
-        say_json([{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records])
-    else:
-        say_table(("name", "resources", "file"), [(each.name, len(each.entries), each.file) for each in records])
-    return DONE
+    value = [{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records]
+    rows = [(each.name, len(each.entries), each.file) for each in records]
+    return show_rows(arguments, ("name", "resources", "file"), rows, value)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from emulator.cli.output import (
     say_pairs,
     say_table,
     short,
+    show_rows,
     tell,
     wants_json,
 )
@@ -179,11 +180,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
         flows = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
         headings = ("execution", "status", "started")
         rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
-    if wants_json(arguments):
-        say_json(flows)
-    else:
-        say_table(headings, rows)
-    return 0
+    return show_rows(arguments, headings, rows, flows)
 
 
 def describe(arguments: Namespace, settings: Settings) -> int:
@@ -249,20 +246,12 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 def schedules(arguments: Namespace, settings: Settings) -> int:
     """List the schedules of a flow."""
     listed = list(connect(settings).workflow_pages("ListSchedules", "Schedules", FlowName=arguments.flow))
-    if wants_json(arguments):
-        say_json(listed)
-    else:
-        rows = [
-            (
-                each["ScheduleName"],
-                each["CronExpression"],
-                _("yes") if each["Enable"] else _("no"),
-                short(each["Payload"], 60),
-            )
-            for each in listed
-        ]
-        say_table(("schedule", "expression", "enabled", "payload"), rows)
-    return 0
+    enabled = {True: _("yes"), False: _("no")}
+    rows = [
+        (each["ScheduleName"], each["CronExpression"], enabled[bool(each["Enable"])], short(each["Payload"], 60))
+        for each in listed
+    ]
+    return show_rows(arguments, ("schedule", "expression", "enabled", "payload"), rows, listed)
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:

@@ -21,8 +21,8 @@ from emulator.cli.output import (
     complain,
     note,
     say_json,
-    say_table,
     short,
+    show_rows,
     wants_json,
 )
 from emulator.config import Settings
@@ -187,15 +187,12 @@ _LONGEST_SETTING = 60
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
     triggers = connect(settings).admin("GET", "triggers")["triggers"]
-    if wants_json(arguments):
-        say_json(triggers)
-        return DONE
     rows = [
         (row["function"], row["trigger"], row["type"], row["qualifier"], "on" if row["enabled"] else "off", _about(row))
         for row in triggers
     ]
-    say_table(("function", "trigger", "type", "qualifier", "state", "what it listens to"), rows)
-    return DONE
+    headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
+    return show_rows(arguments, headings, rows, triggers)
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:

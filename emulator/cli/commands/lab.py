@@ -21,6 +21,7 @@ from emulator.cli.output import (
     say,
     say_json,
     say_table,
+    show_rows,
     show_table,
     tell,
     wants_json,
@@ -236,11 +237,8 @@ def add_sink(arguments: Namespace, settings: Settings) -> int:
 def list_sinks(arguments: Namespace, settings: Settings) -> int:
     """List the sinks."""
     sinks = connect(settings).admin("GET", "sinks")["sinks"]
-    if wants_json(arguments):
-        say_json(sinks)
-    else:
-        say_table(list(_SINKS), [[sink[name] for name in _SINKS.values()] for sink in sinks])  # addresses uncut
-    return 0
+    rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses uncut
+    return show_rows(arguments, list(_SINKS), rows, sinks)
 
 
 def show_sink(arguments: Namespace, settings: Settings) -> int:

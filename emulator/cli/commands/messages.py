@@ -69,10 +69,14 @@ def send(arguments: Namespace, settings: Settings) -> int:
         "Priority": arguments.priority,
         "MessageGroupId": arguments.group,
     }
-    service = Mns(connect(settings))
-    root = service.call("POST", path_of("queues", arguments.queue, "messages"), element("Message", message))
-    sent = {} if root is None else fields(root)
+    sent = _post(settings, path_of("queues", arguments.queue, "messages"), message)
     return tell(arguments, _("sent {id}", id=sent.get("MessageId")), sent)
+
+
+def _post(settings: Settings, path: str, message: Fields) -> Fields:
+    """Send or publish a message and return what the service says of it."""
+    root = Mns(connect(settings)).call("POST", path, element("Message", message))
+    return {} if root is None else fields(root)
 
 
 def receive(arguments: Namespace, settings: Settings) -> int:
@@ -173,9 +177,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
         "MessageTag": arguments.tag,
         "MessageGroupId": arguments.group,
     }
-    service = Mns(connect(settings))
-    root = service.call("POST", path_of("topics", arguments.topic, "messages"), element("Message", message))
-    sent = {} if root is None else fields(root)
+    sent = _post(settings, path_of("topics", arguments.topic, "messages"), message)
     return tell(arguments, _("published {id}", id=sent.get("MessageId")), sent)
 
 

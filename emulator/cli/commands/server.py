@@ -15,7 +15,6 @@ from emulator import __version__
 from emulator.cli.client import Client, connect, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
-    DONE,
     CommandFailed,
     NoEmulator,
     _,
@@ -23,8 +22,8 @@ from emulator.cli.output import (
     say,
     say_json,
     say_pairs,
-    say_table,
     show,
+    show_rows,
     show_table,
     tell,
     wants_json,
@@ -70,19 +69,16 @@ def _has_ended(client: Client) -> bool:
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the emulators of this user that answer; the one of this folder's settings is marked."""
     rows = [each for each in running() if _answers(each)]
-    if wants_json(arguments):
-        say_json([{name: getattr(each, name) for name in _LISTED} for each in rows])
-        return DONE
     own = str(settings.config.state.absolute())
-    marks = ["*" if each.state == own else "" for each in rows]
-    say_table(
+    return show_rows(
+        arguments,
         ("", "http", "https", "process", "account", "state folder"),
         [
-            (mark, each.http, each.https, each.pid, each.account, each.state)
-            for mark, each in zip(marks, rows, strict=True)
+            ("*" if each.state == own else "", each.http, each.https, each.pid, each.account, each.state)
+            for each in rows
         ],
+        [{name: getattr(each, name) for name in _LISTED} for each in rows],
     )
-    return DONE
 
 
 def _answers(entry: Running) -> bool:
@@ -163,11 +159,9 @@ def version(arguments: Namespace, settings: Settings) -> int:
 def config(arguments: Namespace, settings: Settings) -> int:
     """Print every setting, its value and the value's source."""
     rows = shown_settings(settings)
-    if wants_json(arguments):
-        say_json({name: {"value": value, "source": source} for name, value, source in rows})
-    else:
-        say_table(("setting", "value", "source"), [(name, _shown(name, value), source) for name, value, source in rows])
-    return 0
+    settings_by_name = {name: {"value": value, "source": source} for name, value, source in rows}
+    shown = [(name, _shown(name, value), source) for name, value, source in rows]
+    return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:

@@ -28,7 +28,7 @@ from emulator.cli.output import (
     note,
     say,
     say_json,
-    say_table,
+    show_rows,
     wants_json,
 )
 from emulator.cli.tree_view import Follower, Style
@@ -55,13 +55,9 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the tutorials."""
     del settings
-    if wants_json(arguments):
-        say_json([{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS])
-    else:
-        say_table(
-            ("name", "short name", "what it does"), [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
-        )
-    return 0
+    value = [{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS]
+    rows = [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
+    return show_rows(arguments, ("name", "short name", "what it does"), rows, value)
 
 
 def run(arguments: Namespace, settings: Settings) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_fc, ros_services
+from emulator.deploy.build import identity_names
 from emulator.deploy.export.layout import Job, Names, Written, needs, plain, yaml_text
 from emulator.deploy.export.portable import (
     ACCOUNT,
@@ -33,35 +34,35 @@ LARGEST_INLINE = 200 * 1024
 LARGEST_TEMPLATE = 524_288
 CODE_BUCKET = "CodeBucket"
 
-_TYPES: Mapping[str, tuple[str, tuple[str, ...], tuple[Field, ...]]] = {
-    "fc.service": ("ALIYUN::FC::Service", ("ServiceName",), fields.SERVICE),
-    "fc.function": ("ALIYUN::FC::Function", ("ServiceName", "FunctionName"), fields.FUNCTION_2),
-    "fc.trigger": ("ALIYUN::FC::Trigger", ("ServiceName", "FunctionName", "TriggerName"), ros_fc.TRIGGER),
-    "fc.version": ("ALIYUN::FC::Version", ("ServiceName",), fields.VERSION),
-    "fc.alias": ("ALIYUN::FC::Alias", ("ServiceName", "AliasName"), fields.ALIAS),
-    "fc.provision": ("ALIYUN::FC::ProvisionConfig", ("ServiceName", "Qualifier", "FunctionName"), fields.PROVISION),
-    "fc.domain": ("ALIYUN::FC::CustomDomain", ("DomainName",), (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
-    "fc3.function": ("ALIYUN::FC3::Function", ("FunctionName",), fields.FUNCTION_3),
-    "fc3.trigger": ("ALIYUN::FC3::Trigger", ("FunctionName", "TriggerName"), ros_fc.TRIGGER),
-    "fc3.version": ("ALIYUN::FC3::Version", ("FunctionName",), fields.VERSION),
-    "fc3.alias": ("ALIYUN::FC3::Alias", ("FunctionName", "AliasName"), fields.ALIAS),
-    "fc3.provision": ("ALIYUN::FC3::ProvisionConfig", ("FunctionName", "Qualifier"), fields.PROVISION),
-    "fc3.scaling": ("ALIYUN::FC3::ScalingConfig", ("FunctionName", "Qualifier"), fields.SCALING),
-    "fc3.concurrency": ("ALIYUN::FC3::ConcurrencyConfig", ("FunctionName",), fields.CONCURRENCY),
-    "fc3.async": ("ALIYUN::FC3::AsyncInvokeConfig", ("FunctionName", "Qualifier"), fields.ASYNC_3[:-1]),
-    "fc3.domain": ("ALIYUN::FC3::CustomDomain", ("DomainName",), (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
-    "fc3.layer": ("ALIYUN::FC3::LayerVersion", ("LayerName",), fields.LAYER),
-    "fnf.flow": ("ALIYUN::FNF::Flow", ("Name",), ros_services.FLOW),
-    "fnf.schedule": ("ALIYUN::FNF::Schedule", ("FlowName", "ScheduleName"), ros_services.SCHEDULE),
-    "mns.queue": ("ALIYUN::MNS::Queue", ("QueueName",), ()),
-    "mns.topic": ("ALIYUN::MNS::Topic", ("TopicName",), ()),
-    "mns.subscription": ("ALIYUN::MNS::Subscription", ("TopicName", "SubscriptionName"), ()),
-    "oss.bucket": ("ALIYUN::OSS::Bucket", ("BucketName",), ()),
-    "ram.role": ("ALIYUN::RAM::Role", ("RoleName",), ()),
-    "ram.policy": ("ALIYUN::RAM::ManagedPolicy", ("PolicyName",), ()),
-    "ram.attachment": ("ALIYUN::RAM::AttachPolicyToRole", ("PolicyType", "PolicyName", "RoleName"), ()),
+_TYPES: Mapping[str, tuple[str, tuple[Field, ...]]] = {
+    "fc.service": ("ALIYUN::FC::Service", fields.SERVICE),
+    "fc.function": ("ALIYUN::FC::Function", fields.FUNCTION_2),
+    "fc.trigger": ("ALIYUN::FC::Trigger", ros_fc.TRIGGER),
+    "fc.version": ("ALIYUN::FC::Version", fields.VERSION),
+    "fc.alias": ("ALIYUN::FC::Alias", fields.ALIAS),
+    "fc.provision": ("ALIYUN::FC::ProvisionConfig", fields.PROVISION),
+    "fc.domain": ("ALIYUN::FC::CustomDomain", (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
+    "fc3.function": ("ALIYUN::FC3::Function", fields.FUNCTION_3),
+    "fc3.trigger": ("ALIYUN::FC3::Trigger", ros_fc.TRIGGER),
+    "fc3.version": ("ALIYUN::FC3::Version", fields.VERSION),
+    "fc3.alias": ("ALIYUN::FC3::Alias", fields.ALIAS),
+    "fc3.provision": ("ALIYUN::FC3::ProvisionConfig", fields.PROVISION),
+    "fc3.scaling": ("ALIYUN::FC3::ScalingConfig", fields.SCALING),
+    "fc3.concurrency": ("ALIYUN::FC3::ConcurrencyConfig", fields.CONCURRENCY),
+    "fc3.async": ("ALIYUN::FC3::AsyncInvokeConfig", fields.ASYNC_3[:-1]),
+    "fc3.domain": ("ALIYUN::FC3::CustomDomain", (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
+    "fc3.layer": ("ALIYUN::FC3::LayerVersion", fields.LAYER),
+    "fnf.flow": ("ALIYUN::FNF::Flow", ros_services.FLOW),
+    "fnf.schedule": ("ALIYUN::FNF::Schedule", ros_services.SCHEDULE),
+    "mns.queue": ("ALIYUN::MNS::Queue", ()),
+    "mns.topic": ("ALIYUN::MNS::Topic", ()),
+    "mns.subscription": ("ALIYUN::MNS::Subscription", ()),
+    "oss.bucket": ("ALIYUN::OSS::Bucket", ()),
+    "ram.role": ("ALIYUN::RAM::Role", ()),
+    "ram.policy": ("ALIYUN::RAM::ManagedPolicy", ()),
+    "ram.attachment": ("ALIYUN::RAM::AttachPolicyToRole", ()),
 }
-"""By kind: the type, the properties that its identity is written in, and the table that it is read by."""
+"""By kind: the type, and the table that it is read by."""
 
 BUCKET = ("AccessControl", "StorageClass")
 """What files say of a bucket."""
@@ -120,7 +121,8 @@ class _Template:
         return Written(file=FILE, text=text, resources=tuple(done), notes=tuple(self._notes))
 
     def _resource(self, each: Resource) -> dict[str, Any]:
-        kind, names, table = _TYPES[each.kind]
+        kind, table = _TYPES[each.kind]
+        names = ("BucketName",) if each.kind == "oss.bucket" else identity_names(each.kind)
         properties = dict(zip(names, each.identity, strict=False))
         properties |= self._own(each, table)
         entry: dict[str, Any] = {"Type": kind}

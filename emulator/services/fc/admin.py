@@ -58,8 +58,8 @@ class FunctionAdmin:
         *containing* is part of their names, in whatever case. The marker is where the next page begins.
         """
         service, _, name = start.rpartition("/")
-        found = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)
-        return cut(found, limit, lambda each: display_name(*each))
+        names = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)
+        return cut(names, limit, lambda each: display_name(*each))
 
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""
@@ -80,7 +80,7 @@ class FunctionAdmin:
         text = "Calls that have ended; refused ones did not reach the function."
         yield Family("localyun_fc_invocations_total", "counter", text, ended)
         text = "Asynchronous calls that have not ended, by status."
-        open_calls = self._functions.async_queue.open_numbers()
+        open_calls = self._functions.async_store.open_numbers()
         yield labelled("localyun_fc_async_calls", "gauge", text, "status", open_calls)
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:

@@ -36,9 +36,9 @@ ERRORS: dict[str, ErrorRow] = {
     "LimitExceeded": ErrorRow(400, ""),
     # The caller may not do this
     "AccessDenied": ErrorRow(403, "access denied"),
-    # Someone has switched off the function's invocation; queued calls are tried again. Source: assumed
+    # The function's invocation is switched off; queued calls are tried again. Source: assumed
     "InvocationDisabled": ErrorRow(403, "invocation of function '{function}' is disabled: {reason}", "AccessDenied"),
-    # The call was running when someone switched off the function's invocation. Source: assumed
+    # The call was running when the function's invocation was switched off. Source: assumed
     "InvocationAborted": ErrorRow(403, "invocation of function '{function}' was aborted: {reason}", "AccessDenied"),
     # The signature is not the one the key gives
     "SignatureNotMatch": ErrorRow(
@@ -203,7 +203,7 @@ def _place(service: str) -> str:
 def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorization: str = "") -> FcError:
     """Turn an authentication reason into this service's code and text.
 
-    *date_given* tells whether the request has any date header: a missing date is reported before everything else.
+    *date_given* is whether the request has any date header: a missing date is reported before everything else.
     *now* is the server's time as an HTTP date. *authorization* is the header, which the caller gets to see again when
     it cannot be read.
 

@@ -33,7 +33,7 @@ from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import Function, family
+from emulator.services.fc.model import family
 from emulator.services.fc.ports import Instances, Ports, StartShell
 from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.runtime.model import ShellCommand
@@ -90,7 +90,9 @@ class FunctionCompute:
         self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
-        self.layers = layers = Layers(LayerStore(database), codes, packages, effects)
+        self.layer_store = layer_store = LayerStore(database)
+        layers = Layers(layer_store, codes)
+        self.layers = layers
         self.resolver = resolver = Resolver(store, codes, layers)
         self.functions = Functions(
             store=store,
@@ -116,8 +118,8 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, admission, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
+        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(
@@ -209,7 +211,7 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
-        self.layers.clear()
+        self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
         self._take(self._snapshot)
@@ -343,18 +345,16 @@ class FunctionCompute:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
 
         The wait itself ends with the emulator. After a restart: `invoke_async` with the same key gives the same
-        request id, and this waits anew or returns what is known.
+        request id, and this waits anew or returns what is known: the result of such a call is kept for a day,
+        shortened to 1 MB.
 
         Raises: LookupError for a call that is not known (any more).
         """
-        return await self.async_queue.completion(tenant, request_id)
+        return await self.async_queue.completions.wait(tenant, request_id)
 
-    def find(self, tenant: Tenant, service: str | None, function: str, qualifier: str | None = None) -> Function:
-        """Return a function as *qualifier* has it.
-
-        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
-        """
-        return self.resolver.function(tenant, service or "", function, qualifier)
+    def code_dropped(self) -> None:
+        """Remove unused packages when calls that still run their code have had time to end."""
+        self._effects.code_dropped()
 
     def retire(self, families: Iterable[str]) -> None:
         """End the warm instances of *families*, whose configuration has changed, after the commit."""

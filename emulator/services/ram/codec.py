@@ -11,11 +11,6 @@ from emulator.kernel.paging import Range, cut
 from emulator.services.ram import limits
 from emulator.services.ram.errors import (
     RamError,
-    beyond_length,
-    invalid_chars,
-    invalid_format,
-    invalid_value,
-    mandatory,
 )
 from emulator.services.ram.model import (
     Group,
@@ -47,7 +42,7 @@ def required(parameters: Parameters, name: str) -> str:
     """
     value = parameters.get(name, "")
     if not value:
-        raise mandatory(name)
+        raise RamError("Missing", name=name)
     return value
 
 
@@ -77,7 +72,7 @@ def check_policy(document: str, parameter: str) -> None:
 
 def _check_document(document: str, parameter: str, most: int, parse: Callable[[str], object]) -> None:
     if len(document.encode("utf-8", "surrogateescape")) > most:
-        raise beyond_length(parameter)
+        raise RamError("Length", name=parameter)
     try:
         parse(document)
     except MalformedPolicy as error:
@@ -95,9 +90,9 @@ def policy_name(parameters: Parameters) -> str:
 
 def _checked_name(name: str, parameter: str, form: re.Pattern[str], most: int) -> str:
     if form.fullmatch(name) is None:
-        raise invalid_chars(parameter)
+        raise RamError("InvalidChars", name=parameter)
     if len(name) > most:
-        raise beyond_length(parameter)
+        raise RamError("Length", name=parameter)
     return name
 
 
@@ -109,7 +104,7 @@ def policy_type(parameters: Parameters) -> PolicyType:
     try:
         return PolicyType(required(parameters, "PolicyType"))
     except ValueError:
-        raise invalid_value("PolicyType") from None
+        raise RamError("InvalidParameter", name="PolicyType") from None
 
 
 def version_number(parameters: Parameters) -> int:
@@ -119,7 +114,7 @@ def version_number(parameters: Parameters) -> int:
     """
     match = _VERSION_ID.fullmatch(required(parameters, "VersionId"))
     if match is None:
-        raise invalid_format("VersionId")
+        raise RamError("Format", name="VersionId")
     return int(match[1])
 
 
@@ -130,7 +125,7 @@ def text(parameters: Parameters, parameter: str, most: int) -> str:
     """
     value = parameters.get(parameter, "")
     if len(value) > most:
-        raise beyond_length(parameter)
+        raise RamError("Length", name=parameter)
     return value
 
 
@@ -141,7 +136,7 @@ def email(parameters: Parameters, parameter: str) -> str:
     """
     value = text(parameters, parameter, limits.CONTACT_LENGTH)
     if value and _EMAIL.fullmatch(value) is None:
-        raise invalid_format(parameter)
+        raise RamError("Format", name=parameter)
     return value
 
 
@@ -152,7 +147,7 @@ def flag(parameters: Parameters, parameter: str) -> bool:
     """
     value = parameters.get(parameter, "").lower()
     if value not in {"", "true", "false"}:
-        raise invalid_value(parameter)
+        raise RamError("InvalidParameter", name=parameter)
     return value == "true"
 
 
@@ -165,7 +160,7 @@ def number(parameters: Parameters, parameter: str, allowed: Range) -> int | None
     if not value:
         return None
     if not (value.isascii() and value.isdigit()) or len(value) > 9 or not allowed.contains(int(value)):
-        raise invalid_value(parameter)
+        raise RamError("InvalidParameter", name=parameter)
     return int(value)
 
 
@@ -178,7 +173,7 @@ def names(parameters: Parameters, parameter: str) -> list[str]:
     if listed is None:
         listed = [parameters[name] for name in _numbered(parameters, parameter, "")]
     if len(listed) > limits.TAGGED_AT_ONCE or not all(isinstance(each, str) and each for each in listed):
-        raise invalid_value(parameter)
+        raise RamError("InvalidParameter", name=parameter)
     return listed
 
 
@@ -197,12 +192,12 @@ def tags(parameters: Parameters) -> dict[str, str]:
     for each in listed:
         key, value = (each.get("Key"), each.get("Value") or "") if isinstance(each, dict) else (None, "")
         if not isinstance(key, str) or not isinstance(value, str):
-            raise invalid_value("Tag")
+            raise RamError("InvalidParameter", name="Tag")
         if not 0 < len(key) <= limits.TAG_KEY_LENGTH or len(value) > limits.TAG_VALUE_LENGTH or key in read:
-            raise invalid_value("Tag")
+            raise RamError("InvalidParameter", name="Tag")
         read[key] = value
     if len(read) > limits.TAGS:
-        raise invalid_value("Tag")
+        raise RamError("InvalidParameter", name="Tag")
     return read
 
 
@@ -215,7 +210,7 @@ def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
     except (ValueError, RecursionError):
         listed = None
     if not isinstance(listed, list):
-        raise invalid_value(parameter)
+        raise RamError("InvalidParameter", name=parameter)
     return listed
 
 

@@ -1,22 +1,24 @@
 """Errors of resource access management, answered in the RPC gateway's form: one table.
 
-Many codes name a parameter or a kind of thing; the functions below make them from one row each. Source: RAM "Error
-messages"; the texts are the service's. "assumed" marks the rest.
+Many codes name a parameter or a kind of thing, which are fields of the row's code. Source: RAM "Error messages"; the
+texts are the service's. "assumed" marks the rest.
 """
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from emulator.kernel.errors import ErrorRow
 from emulator.wire.rpc import PopError
 
 ERRORS: Mapping[str, ErrorRow] = {
     # parameters; field: ``name``
-    "Missing": ErrorRow(400, "{name} is mandatory for this action."),  # the gateway's pattern
-    "InvalidChars": ErrorRow(400, 'The parameter - "{name}" contains invalid chars.'),
-    "Length": ErrorRow(400, 'The parameter - "{name}" beyond the length limit.'),
-    "Format": ErrorRow(400, 'The format of the parameter - "{name}" is incorrect.'),
-    "InvalidParameter": ErrorRow(400, 'The parameter - "{name}" is incorrect.'),
+    "Missing": ErrorRow(400, "{name} is mandatory for this action.", "Missing{name}"),  # the gateway's pattern
+    "InvalidChars": ErrorRow(
+        400, 'The parameter - "{name}" contains invalid chars.', "InvalidParameter.{name}.InvalidChars"
+    ),
+    "Length": ErrorRow(400, 'The parameter - "{name}" beyond the length limit.', "InvalidParameter.{name}.Length"),
+    "Format": ErrorRow(400, 'The format of the parameter - "{name}" is incorrect.', "InvalidParameter.{name}.Format"),
+    "InvalidParameter": ErrorRow(400, 'The parameter - "{name}" is incorrect.', "InvalidParameter.{name}"),
     "MalformedPolicyDocument": ErrorRow(400, "{reason}"),  # the texts are ours
     # what does not exist; field: ``name``
     "EntityNotExist.Role": ErrorRow(404, "The role not exists: {name}."),
@@ -26,19 +28,25 @@ ERRORS: Mapping[str, ErrorRow] = {
     "EntityNotExist.Policy.Version": ErrorRow(404, "The policy version does not exist: {name}."),
     "EntityNotExist.User.AccessKey": ErrorRow(404, "The user access key does not exist: {name}."),
     "EntityNotExist.User.Group": ErrorRow(404, "The user has not joined the group."),
-    "NotAttached": ErrorRow(404, "The indicate policy of the {kind} does not exist: {name}."),
+    "NotAttached": ErrorRow(
+        404, "The indicate policy of the {holder} does not exist: {name}.", "EntityNotExist.{kind}.Policy"
+    ),
     # what exists already; field: ``name``
     "EntityAlreadyExists.Role": ErrorRow(409, "The role does already EXIST: {name}."),
     "EntityAlreadyExists.User": ErrorRow(409, "The user does already EXIST: {name}."),
     "EntityAlreadyExists.Group": ErrorRow(409, "The group does already EXIST: {name}."),
     "EntityAlreadyExists.Policy": ErrorRow(409, "The policy does already EXIST: {name}."),
     "EntityAlreadyExists.User.Group": ErrorRow(409, "The user has already joined the group."),
-    "AlreadyAttached": ErrorRow(409, "The {kind} has already been attached this policy."),
+    "AlreadyAttached": ErrorRow(
+        409, "The {holder} has already been attached this policy.", "EntityAlreadyExists.{kind}.Policy"
+    ),
     # deletion and limits
-    "DeleteConflict": ErrorRow(409, "The {owner} CAN NOT has any {part} while deleting the {owner}."),
+    "DeleteConflict": ErrorRow(
+        409, "The {holder} CAN NOT has any {part} while deleting the {holder}.", "DeleteConflict.{kind}.{suffix}"
+    ),
     "DeleteConflict.Policy.Version.Default": ErrorRow(409, "The default policy version CAN NOT been deleted directly."),
     "NoPermission.SystemPolicy": ErrorRow(403, "The system policy {name} cannot be changed."),  # assumed
-    "LimitExceeded": ErrorRow(409, "The count of {kind} beyond the current limits."),
+    "LimitExceeded": ErrorRow(409, "The count of {counted} beyond the current limits.", "LimitExceeded.{suffix}"),
     # accounts of this installation: ours, answered by the admin API
     "InvalidAccountId": ErrorRow(400, "An account's id has 1 to {most} digits."),
     "AccountAlreadyExists": ErrorRow(409, "The account {account} is this installation's own."),
@@ -52,54 +60,28 @@ Entity = TypeVar("Entity")
 
 
 class RamError(PopError):
-    """An error of resource access management."""
+    """An error of resource access management; the codes of some rows have fields, too."""
 
     table = ERRORS
 
-
-def mandatory(name: str) -> RamError:
-    """Return the error for a parameter that is missing."""
-    return _coded("Missing", f"Missing{name}", name=name)
-
-
-def invalid_chars(name: str) -> RamError:
-    """Return the error for a parameter with characters it must not have."""
-    return _coded("InvalidChars", f"InvalidParameter.{name}.InvalidChars", name=name)
+    def __init__(self, name: str, message: str | None = None, /, **fields: Any) -> None:
+        super().__init__(name, message, **fields)
+        self.code = self.code.format_map(fields)
 
 
-def beyond_length(name: str) -> RamError:
-    """Return the error for a parameter that is too long or empty."""
-    return _coded("Length", f"InvalidParameter.{name}.Length", name=name)
-
-
-def invalid_format(name: str) -> RamError:
-    """Return the error for a parameter that has not the documented form."""
-    return _coded("Format", f"InvalidParameter.{name}.Format", name=name)
-
-
-def invalid_value(name: str) -> RamError:
-    """Return the error for a parameter with a value that is not documented."""
-    return _coded("InvalidParameter", f"InvalidParameter.{name}", name=name)
-
-
-def not_attached(kind: str, policy: str) -> RamError:
-    """Return the error for a policy that a user, group or role does not have."""
-    return _coded("NotAttached", f"EntityNotExist.{kind}.Policy", kind=kind.lower(), name=policy)
-
-
-def already_attached(kind: str) -> RamError:
-    """Return the error for a policy that a user, group or role already has."""
-    return _coded("AlreadyAttached", f"EntityAlreadyExists.{kind}.Policy", kind=kind.lower())
+def about_attachment(row: str, kind: str, policy: str = "") -> RamError:
+    """Return the error ``NotAttached`` or ``AlreadyAttached`` of a user, group or role, which is *kind*."""
+    return RamError(row, kind=kind, holder=kind.lower(), name=policy)
 
 
 def delete_conflict(owner: str, part: str, text: str) -> RamError:
     """Return the error for something that still belongs to what is to be deleted; *text* is *part* in words."""
-    return _coded("DeleteConflict", f"DeleteConflict.{owner}.{part}", owner=owner.lower(), part=text)
+    return RamError("DeleteConflict", kind=owner, holder=owner.lower(), suffix=part, part=text)
 
 
 def limit_exceeded(suffix: str, kind: str) -> RamError:
     """Return the error for one thing too many."""
-    return _coded("LimitExceeded", f"LimitExceeded.{suffix}", kind=kind)
+    return RamError("LimitExceeded", suffix=suffix, counted=kind)
 
 
 def existing(entity: Entity | None, kind: str, name: str) -> Entity:
@@ -121,9 +103,3 @@ def check_new(entity: object | None, kind: str, name: str, count: int, most: int
         raise RamError(f"EntityAlreadyExists.{kind}", name=name)
     if count >= most:
         raise limit_exceeded(kind, _COUNTED[kind])
-
-
-def _coded(row: str, code: str, **fields: str) -> RamError:
-    error = RamError(row, **fields)
-    error.code = code
-    return error

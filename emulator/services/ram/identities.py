@@ -14,9 +14,7 @@ from emulator.services.ram.errors import (
     check_new,
     delete_conflict,
     existing,
-    invalid_value,
     limit_exceeded,
-    mandatory,
 )
 from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, Role, User, UserKey
 from emulator.services.ram.service import AccessManagement
@@ -180,7 +178,7 @@ def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     key_id = codec.required(call.parameters, "UserAccessKeyId")
     status = codec.required(call.parameters, "Status")
     if status not in {"Active", "Inactive"}:
-        raise invalid_value("Status")
+        raise RamError("InvalidParameter", name="Status")
     key = _existing_key(access.store, call, key_id)
     access.store.put_key(call.tenant.account, replace(key, active=status == "Active"))
     return {}
@@ -214,7 +212,7 @@ def _owner_of_keys(call: OperationRequest) -> str:
         return codec.entity_name(call.parameters, "UserName")
     arn = call.principal.arn if call.principal else ""
     if _USER not in arn:
-        raise mandatory("UserName")
+        raise RamError("Missing", name="UserName")
     return arn.partition(_USER)[2]
 
 

@@ -8,12 +8,11 @@ from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
     RamError,
-    already_attached,
+    about_attachment,
     check_new,
     delete_conflict,
     existing,
     limit_exceeded,
-    not_attached,
 )
 from emulator.services.ram.model import (
     Attachment,
@@ -244,7 +243,7 @@ def attach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     name = access.policy(holder.account, kind, name).name
     present = [each for each in access.store.attachments(holder) if each.type is kind]
     if any(each.policy == name for each in present):
-        raise already_attached(holder.kind)
+        raise about_attachment("AlreadyAttached", holder.kind)
     most = limits.ATTACHED_SYSTEM if kind is PolicyType.SYSTEM else limits.ATTACHED_CUSTOM
     if len(present) >= most:
         raise limit_exceeded(f"{holder.kind}.Policy", f"policies attached to the {holder.kind.lower()}")
@@ -265,7 +264,7 @@ def detach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     holder = _existing_holder(access.store, call)
     system = system_policy(name) if kind is PolicyType.SYSTEM else None
     if not access.store.detach(holder, kind, system.info.name if system else name):
-        raise not_attached(holder.kind, name)
+        raise about_attachment("NotAttached", holder.kind, name)
     return {}
 
 

@@ -5,7 +5,7 @@ Lists come as JSON (``ResourceNames=["a"]``), as the newer SDKs write them, or n
 
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
-from emulator.services.ram.errors import existing, invalid_value, limit_exceeded, mandatory
+from emulator.services.ram.errors import RamError, existing, limit_exceeded
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.operation import operation
@@ -23,7 +23,7 @@ def tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
     account, kind, names = _named_resources(access.store, call)
     tags = codec.tags(call.parameters)
     if not names or not tags:
-        raise mandatory("Tag" if names else "ResourceNames")
+        raise RamError("Missing", name="Tag" if names else "ResourceNames")
     for name in names:
         present = {key for _, key, _ in access.store.tags(account, kind, name)}
         if len(present | tags.keys()) > limits.TAGS:
@@ -43,7 +43,7 @@ def untag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
     keys = codec.names(call.parameters, "TagKeys")
     everything = codec.flag(call.parameters, "All")
     if not names or not (keys or everything):
-        raise mandatory("TagKeys" if names else "ResourceNames")
+        raise RamError("Missing", name="TagKeys" if names else "ResourceNames")
     for name in names:
         access.store.delete_tags(account, kind, name, None if everything else keys)
     return {}
@@ -86,7 +86,7 @@ def _named_resources(store: RamStore, call: OperationRequest) -> tuple[AccountId
     account = call.tenant.account
     kind, names = codec.required(call.parameters, "ResourceType"), codec.names(call.parameters, "ResourceNames")
     if kind not in {"role", "policy"}:
-        raise invalid_value("ResourceType")
+        raise RamError("InvalidParameter", name="ResourceType")
     for name in names:
         entity = store.role(account, name) if kind == "role" else store.policy(account, name)
         existing(entity, kind.capitalize(), name)

@@ -5,8 +5,8 @@ import json
 
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import parse_error_source, parse_parameter, parse_source, resolve
 from emulator.services.workflow.expression.paths import EvaluationError, ExpressionError, Path
+from emulator.services.workflow.languages.fdl.mappings import parse_error_source, parse_parameter, parse_source, resolve
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.services.workflow.languages.fields import read_document
 from emulator.wire.yaml import UnreadableYaml, plain_value

@@ -3,7 +3,7 @@
 import contextlib
 
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.http_envelope import read_result
+from emulator.services.fc.invoke.http_invoke import read_result
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer
 
 

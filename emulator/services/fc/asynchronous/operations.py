@@ -63,19 +63,19 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
     lane, times = stored.lane, times_of(stored.created_at, stored.modified_at)
-    said = write(_CONFIG_FIELDS[generation], stored.config)
+    settings = write(_CONFIG_FIELDS[generation], stored.config)
     if generation == "3.0":
         return {
             "functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier),
             **times,
-            **said,
+            **settings,
         }
     return {
         "service": lane.service,
         "function": lane.function,
         "qualifier": lane.qualifier,
         **times,
-        **said,
+        **settings,
     }
 
 
@@ -224,7 +224,7 @@ _NAMES: dict[str, dict[str, str]] = {
 
 
 def _error_message(call: AsyncCall) -> str:
-    """Return what a failed function or the platform said, the plain text where there is no message in it."""
+    """Return the message of a failed function or of the platform, the plain text where there is no message in it."""
     if not call.error:
         return ""
     text = call.result.decode("utf-8", "replace")

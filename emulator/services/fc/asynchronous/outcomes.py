@@ -123,7 +123,7 @@ def message(call: AsyncCall, now: Millis) -> str:
 
 
 class Completions:
-    """Waiters by the request id of their call; they do not survive the emulator."""
+    """Waiters by the request id of their call; they end with the emulator."""
 
     def __init__(self, store: AsyncStore, database: Database) -> None:
         self._store = store

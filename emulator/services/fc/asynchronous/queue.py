@@ -24,7 +24,6 @@ from emulator.services.fc.asynchronous.model import (
     Accepted,
     AsyncCall,
     AsyncConfig,
-    AsyncOutcome,
     Attempt,
     Policy,
     Status,
@@ -87,7 +86,7 @@ class AsyncQueue:
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
         self._woken: set[FunctionRef] = set()
-        self._completions = Completions(store, database)
+        self.completions = Completions(store, database)
         self._open = False
         database.on_rollback(self._woken.clear)
         timers.on_step_back(self._clock_set_back)
@@ -115,17 +114,13 @@ class AsyncQueue:
         await self._tasks.close()
         self._running.clear()
         self._stopping.clear()
-        self._completions.close()
+        self.completions.close()
 
     async def reset(self) -> None:
         """Forget every call and configuration."""
         await self.close()
         self._store.clear()
         self.start()
-
-    def open_numbers(self) -> dict[str, int]:
-        """Return how many calls have not ended, by status."""
-        return self._store.open_numbers()
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
         """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
@@ -215,17 +210,6 @@ class AsyncQueue:
 
     # --- calls out -----------------------------------------------------------------------------------------------
 
-    async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
-        """Wait until a call has ended and return how.
-
-        Does not survive a restart by itself: whoever queued the call with a key queues it again with the same one, is
-        given the same request id, and waits anew. The result of such a call is remembered for a day, shortened to
-        1 MB.
-
-        Raises: LookupError for a call that is not known (any more).
-        """
-        return await self._completions.wait(tenant, request_id)
-
     def stop(self, call: AsyncCall) -> None:
         """End a call that has not ended: one that waits now, one that runs by killing its instance."""
         if call.status in FINAL or call.seq in self._stopping:
@@ -269,7 +253,7 @@ class AsyncQueue:
         for call in self._store.open_calls(tenant, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        self._completions.tell_removed(tenant, service, function)
+        self.completions.tell_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Forget a deleted alias or version; calls through it fail when their turn comes."""
@@ -429,7 +413,7 @@ class AsyncQueue:
             self._store.update(call)
         else:
             self._store.delete(call)
-        self._completions.tell(call, call.result if body is None else body)
+        self.completions.tell(call, call.result if body is None else body)
 
     def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)

@@ -67,15 +67,8 @@ class AsyncStore:
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
-        said = config.config
-        text = json.dumps(
-            {
-                "destinations": said.destinations,
-                "max_age_s": said.max_age_s,
-                "max_retries": said.max_retries,
-                "task_mode": said.task_mode,
-            }
-        )
+        names = ("destinations", "max_age_s", "max_retries", "task_mode")
+        text = json.dumps({name: getattr(config.config, name) for name in names})
         self._database.write(
             "INSERT OR REPLACE INTO fc_async_configs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*_place(config.lane), text, config.created_at, config.modified_at),
@@ -292,8 +285,8 @@ def _http_text(http: HttpCall | None) -> str:
 def _http(text: str) -> HttpCall | None:
     if not text:
         return None
-    said = json.loads(text)
-    return HttpCall(**said | {"headers": tuple((name, value) for name, value in said["headers"])})
+    fields = json.loads(text)
+    return HttpCall(**fields | {"headers": tuple((name, value) for name, value in fields["headers"])})
 
 
 def _call(row: Any) -> AsyncCall:

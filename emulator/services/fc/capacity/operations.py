@@ -6,12 +6,13 @@ ready, and 3.0 has a second form of that (scaling configuration).
 Source: API reference and models of the three versions; aliyun-fc2 client.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.capacity.model import Kind, Setting, default_target, read_config, resource_of
+from emulator.services.fc.capacity.model import Kind, Setting, default_target, place_of, read_config, resource_of
 from emulator.services.fc.codec import (
     OF_SERVICE,
     V2023,
@@ -31,8 +32,8 @@ from emulator.services.fc.codec import (
     truth,
     whole_number,
 )
-from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import LATEST, function_arn
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import LATEST, FunctionRef, check_if_match, function_arn
 from emulator.services.fc.runtime.model import InstanceInfo
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
@@ -121,8 +122,10 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     kind = _kind(call)
     config = read_config(kind, json_body(call))
-    change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
-    setting = change(kind, ref_of(call), config, call.now, if_match(call))
+    if kind in {Kind.PROVISION, Kind.SCALING}:
+        setting = fc.capacity.provision(kind, ref_of(call), config, call.now, if_match(call))
+    else:
+        setting = fc.capacity.put(kind, _place(fc, call, kind), config, call.now, if_match(call))
     if kind is Kind.PROVISION and setting.place.service:
         # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
         return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
@@ -141,7 +144,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     ProvisionConfigNotFound, ScalingConfigNotFound.
     Source: API reference, GetProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    return _shown(fc, fc.capacity.get(_kind(call), ref_of(call)))
+    return _shown(fc, _setting(fc, call))
 
 
 @operation("DeleteFunctionOnDemandConfig", f"DELETE {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
@@ -154,12 +157,42 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: as `get_config`; PreconditionFailed.
     Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
     """
-    fc.capacity.delete(_kind(call), ref_of(call), if_match(call))
+    setting = _setting(fc, call)
+    check_if_match(if_match(call), setting.etag)
+    fc.capacity.delete(setting)
     return no_content()
 
 
 def _kind(call: OperationRequest) -> Kind:
     return _KINDS[call.http.path.rstrip("/").rpartition("/")[2]]
+
+
+def _place(fc: FunctionCompute, call: OperationRequest, kind: Kind) -> FunctionRef:
+    """Return what the call configures, which must exist; a limit of instances may be for what is not there yet.
+
+    Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
+    """
+    if kind is not Kind.ON_DEMAND:
+        fc.resolver.function(*ref_of(call))
+    return place_of(kind, ref_of(call))
+
+
+def _setting(fc: FunctionCompute, call: OperationRequest) -> Setting:
+    """Return the configuration of exactly the qualifier in the call, or of the function where there is one for all."""
+    kind = _kind(call)
+    place = _place(fc, call, kind)
+    setting = fc.capacity.store.get(kind, place)
+    if setting is None:
+        raise FcError(_MISSING[kind], resource=resource_of(place))
+    return setting
+
+
+_MISSING: Mapping[Kind, str] = {
+    Kind.ON_DEMAND: "OnDemandConfigNotFound",
+    Kind.CONCURRENCY: "OnDemandConfigNotFound",  # observed: 3.0 answers the older code here
+    Kind.PROVISION: "ProvisionConfigNotFound",
+    Kind.SCALING: "ScalingConfigNotFound",
+}
 
 
 def _shown(fc: FunctionCompute, setting: Setting) -> Response:
@@ -178,17 +211,31 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
     Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
     """
     prefix = query(call, "prefix")
-    page = fc.capacity.page(
+    page = _page(
+        fc,
+        call,
         Kind.ON_DEMAND,
-        call.tenant,
         lambda setting: resource_of(setting.place).startswith(prefix),
         lambda setting: resource_of(setting.place),
-        max(page_marker(call), query(call, "startKey")),
-        page_size(call),
+        query(call, "startKey"),
     )
     rows = [render_on_demand(fc, setting) for setting in page.items]
     # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
     return page_answer("configs", rows or None, page.next_marker)
+
+
+def _page(
+    fc: FunctionCompute,
+    call: OperationRequest,
+    kind: Kind,
+    wanted: Callable[[Setting], bool],
+    key: Callable[[Setting], str],
+    start: str = "",
+) -> Page[Setting]:
+    """Return the configurations that are *wanted*, ordered by *key*, from the token or from *start* on."""
+    start, limit = max(page_marker(call), start), page_size(call)
+    rows = sorted(filter(wanted, fc.capacity.store.list(kind, call.tenant)), key=key)
+    return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
@@ -243,9 +290,7 @@ _LISTS = {
 def _list(
     fc: FunctionCompute, call: OperationRequest, kind: Kind, name: str, wanted: Callable[[Setting], bool]
 ) -> Response:
-    page = fc.capacity.page(
-        kind, call.tenant, wanted, lambda setting: "/".join(setting.place[1:]), page_marker(call), page_size(call)
-    )
+    page = _page(fc, call, kind, wanted, lambda setting: "/".join(setting.place[1:]))
     rows = [(_RENDER_2 if setting.place.service else _RENDER_3)[kind](fc, setting) for setting in page.items]
     return page_answer(name, rows, page.next_marker)
 
@@ -324,18 +369,15 @@ def _named(instances: list[InstanceInfo], wanted: list[str]) -> list[InstanceInf
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Let no call of a function begin any more.
+    """Let no call of a function begin any more; with ``abortOngoingRequest`` those that run are ended.
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """
     body = read_config(Kind.SWITCH, json_body(call))
-    fc.capacity.disable(
-        call.tenant,
-        call.path["function"],
-        body.get("reason", ""),
-        call.now,
-        abort=body.get("abortOngoingRequest", False),
-    )
+    place, reason = _switched(fc, call), body.get("reason", "")
+    fc.capacity.put(Kind.SWITCH, place, {"disable": True, "reason": reason}, call.now)
+    if body.get("abortOngoingRequest", False):
+        fc.admission.abort(call.tenant, "", place.function, reason or "no reason given")
     return json_answer({"success": True})
 
 
@@ -345,8 +387,17 @@ def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound. Source: alibabacloud_fc20230330, EnableFunctionInvocation.
     """
-    fc.capacity.enable(call.tenant, call.path["function"], call.now)
+    place = _switched(fc, call)
+    if fc.capacity.store.get(Kind.SWITCH, place) is not None:
+        fc.capacity.put(Kind.SWITCH, place, {"disable": False, "reason": ""}, call.now)
     return json_answer({"success": True})
+
+
+def _switched(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
+    """Return the function, which must exist, as the place of its switch."""
+    function = call.path["function"]
+    fc.resolver.function(call.tenant, "", function)
+    return FunctionRef(call.tenant, "", function, "")
 
 
 # --- pieces ------------------------------------------------------------------------------------------------------

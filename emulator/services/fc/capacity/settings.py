@@ -1,4 +1,4 @@
-"""Puts, gets, deletes and lists what is configured about the instances of functions."""
+"""What is configured about the instances of functions: what may be put, and what keeps a function from going."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,21 +7,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
-from emulator.services.fc.capacity.admission import Admission
-from emulator.services.fc.capacity.model import Kind, Setting, default_target, metric_of, place_of, resource_of
+from emulator.services.fc.capacity.model import Kind, Setting, default_target, metric_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver, is_version
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import Function, FunctionRef, Scope, check_if_match
-
-_MISSING: Mapping[Kind, str] = {
-    Kind.ON_DEMAND: "OnDemandConfigNotFound",
-    Kind.CONCURRENCY: "OnDemandConfigNotFound",  # observed: 3.0 answers the older code here
-    Kind.PROVISION: "ProvisionConfigNotFound",
-    Kind.SCALING: "ScalingConfigNotFound",
-}
-
 
 _POLICIES = ("scheduledActions", "targetTrackingPolicies")
 
@@ -37,63 +27,21 @@ class Settings:
         store: CapacityStore,
         ids: Ids,
         resolver: Resolver,
-        admission: Admission,
         changed: Callable[[], None],
     ) -> None:
-        self._store = store
+        self.store = store
         self._ids = ids
         self._resolver = resolver
-        self._admission = admission
         self._changed = changed
 
-    # --- any kind ------------------------------------------------------------------------------------------------
+    def put(
+        self, kind: Kind, place: FunctionRef, config: Mapping[str, Any], now: Millis, if_match: str = ""
+    ) -> Setting:
+        """Write the configuration of exactly *place*; the next call goes by it.
 
-    def get(self, kind: Kind, ref: FunctionRef) -> Setting:
-        """Return the configuration of exactly this qualifier, or of the function where there is one for all.
-
-        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
+        Raises: PreconditionFailed.
         """
-        place = self._place(kind, ref)
-        setting = self._store.get(kind, place)
-        if setting is None:
-            raise FcError(_MISSING[kind], resource=resource_of(place))
-        return setting
-
-    def delete(self, kind: Kind, ref: FunctionRef, if_match: str = "") -> None:
-        """Remove a configuration.
-
-        Raises: as `get`; PreconditionFailed.
-        """
-        setting = self.get(kind, ref)
-        check_if_match(if_match, setting.etag)
-        self._store.delete(setting)
-        self._changed()
-
-    def page(
-        self,
-        kind: Kind,
-        tenant: Tenant,
-        wanted: Callable[[Setting], bool],
-        key: Callable[[Setting], str],
-        start: str,
-        limit: int,
-    ) -> Page[Setting]:
-        """Return the configurations that are *wanted*, ordered by *key*, from *start* on."""
-        rows = sorted(filter(wanted, self._store.list(kind, tenant)), key=key)
-        return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
-
-    def _place(self, kind: Kind, ref: FunctionRef) -> FunctionRef:
-        """Return the place of a configuration; a limit of instances may be for what is not there yet.
-
-        Raises: as `get`.
-        Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
-        """
-        if kind is not Kind.ON_DEMAND:
-            self._resolver.function(*ref)
-        return place_of(kind, ref)
-
-    def _put(self, kind: Kind, place: FunctionRef, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
-        old = self._store.get(kind, place)
+        old = self.store.get(kind, place)
         check_if_match(if_match, old.etag if old else "")
         if old is None:
             new = Setting(
@@ -101,22 +49,14 @@ class Settings:
             )
         else:
             new = replace(old, config=config, modified_at=now, revision=old.revision + 1)
-        self._store.put(new)
+        self.store.put(new)
         self._changed()
         return new
 
-    # --- limits --------------------------------------------------------------------------------------------------
-
-    def limit(
-        self, kind: Kind, ref: FunctionRef, config: Mapping[str, Any], now: Millis, if_match: str = ""
-    ) -> Setting:
-        """Set the limit of instances of a qualifier, or the reserved concurrency of a function.
-
-        The next call goes by it.
-
-        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed.
-        """
-        return self._put(kind, self._place(kind, ref), config, if_match, now)
+    def delete(self, setting: Setting) -> None:
+        """Remove a configuration."""
+        self.store.delete(setting)
+        self._changed()
 
     # --- instances kept ready ------------------------------------------------------------------------------------
 
@@ -138,12 +78,12 @@ class Settings:
             raise InvalidArgument(f"qualifier '{ref.qualifier}' is invalid: it must be an alias or LATEST")
         self._check_metrics(target, config)
         self._check_other(kind, ref)
-        old = self._store.get(kind, ref)
+        old = self.store.get(kind, ref)
         if ref.service and old is not None:
             config = {name: old.config[name] for name in _POLICIES if name in old.config} | dict(config)
-        setting = self._put(kind, ref, config, if_match, now)
+        setting = self.put(kind, ref, config, now, if_match)
         if not ref.service and _keeps_nothing(setting):
-            self._store.delete(setting)
+            self.store.delete(setting)
         return setting
 
     def _check_metrics(self, function: Function, config: Mapping[str, Any]) -> None:
@@ -153,38 +93,15 @@ class Settings:
             raise FcError("InstanceMetricsRequired", metric=metric)
 
     def _check_other(self, kind: Kind, place: FunctionRef) -> None:
-        provision = self._store.get(Kind.PROVISION, place)
+        provision = self.store.get(Kind.PROVISION, place)
         if kind is Kind.SCALING and provision is not None and not _keeps_nothing(provision):
             raise FcError("ProvisionConfigExist", resource=resource_of(place))
-        if kind is Kind.PROVISION and self._store.get(Kind.SCALING, place) is not None:
+        if kind is Kind.PROVISION and self.store.get(Kind.SCALING, place) is not None:
             raise FcError("ResidentScalingConfigExists", resource=resource_of(place))
-
-    # --- the switch ----------------------------------------------------------------------------------------------
-
-    def disable(self, tenant: Tenant, function: str, reason: str, now: Millis, *, abort: bool) -> None:
-        """Let no call of a 3.0 function begin any more; with *abort* those that run are ended.
-
-        Raises: FunctionNotFound.
-        """
-        self._resolver.function(tenant, "", function)
-        place = FunctionRef(tenant, "", function, "")
-        self._put(Kind.SWITCH, place, {"disable": True, "reason": reason}, "", now)
-        if abort:
-            self._admission.abort(tenant, "", function, reason or "no reason given")
-
-    def enable(self, tenant: Tenant, function: str, now: Millis) -> None:
-        """Let a 3.0 function be called again.
-
-        Raises: FunctionNotFound.
-        """
-        self._resolver.function(tenant, "", function)
-        place = FunctionRef(tenant, "", function, "")
-        if self._store.get(Kind.SWITCH, place) is not None:
-            self._put(Kind.SWITCH, place, {"disable": False, "reason": ""}, "", now)
 
     def switch(self, tenant: Tenant, function: str) -> Setting | None:
         """Return the switch of a 3.0 function, None when it was never used."""
-        return self._store.get(Kind.SWITCH, FunctionRef(tenant, "", function, ""))
+        return self.store.get(Kind.SWITCH, FunctionRef(tenant, "", function, ""))
 
     # --- functions and aliases that go ---------------------------------------------------------------------------
 
@@ -193,7 +110,7 @@ class Settings:
 
         Raises: ProvisionConfigExist, ResidentScalingConfigExists.
         """
-        for setting in self._store.of_function(tenant, service, function):
+        for setting in self.store.of_function(tenant, service, function):
             self._refuse(setting)
 
     def check_qualifier_deletable(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
@@ -206,21 +123,21 @@ class Settings:
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove everything configured for a function."""
-        for setting in self._store.of_function(tenant, service, function):
-            self._store.delete(setting)
+        for setting in self.store.of_function(tenant, service, function):
+            self.store.delete(setting)
         self._changed()
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Remove everything configured for an alias or version, of every function of a service."""
         for setting in self._of_qualifier(tenant, scope, qualifier):
-            self._store.delete(setting)
+            self.store.delete(setting)
         self._changed()
 
     def _of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         return [
             setting
             for kind in (Kind.PROVISION, Kind.SCALING, Kind.ON_DEMAND)
-            for setting in self._store.list(kind, tenant)
+            for setting in self.store.list(kind, tenant)
             if setting.place.service == scope.service
             and setting.place.function == (scope.function or setting.place.function)
             and setting.place.qualifier == qualifier

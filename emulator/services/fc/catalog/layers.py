@@ -3,19 +3,14 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.kernel.paging import Page, cut
-from emulator.services.fc import limits
-from emulator.services.fc.attributes import check_name, check_version_id, read
-from emulator.services.fc.catalog.effects import Effects
-from emulator.services.fc.catalog.fields import LAYER
-from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
+from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import SLICED, Code, Slice
 from emulator.storage.database import Database
@@ -162,55 +157,12 @@ _log = logging.getLogger(__name__)
 
 
 class Layers:
-    """The layers of every account."""
+    """Layers by their resource names, as functions use them."""
 
-    def __init__(self, store: LayerStore, codes: CodeStore, packages: Packages, effects: Effects) -> None:
+    def __init__(self, store: LayerStore, codes: CodeStore) -> None:
         self._store = store
         self._codes = codes
-        self._packages = packages
-        self._effects = effects
         self._warned: set[str] = set()
-
-    # --- the operations ------------------------------------------------------------------------------------------
-
-    async def publish(
-        self, tenant: Tenant, name: str, body: Mapping[str, Any], source: CodeSource | None, now: Millis
-    ) -> LayerVersion:
-        """Make the next version of a layer, and the layer itself with the first one.
-
-        Raises: InvalidArgument.
-        """
-        check_name(name, "layerName", limits.LAYER_NAME_LENGTH)
-        values = read(LAYER, body)
-        if not values.get("runtimes"):
-            raise InvalidArgument("compatibleRuntime is required")
-        if source is None:
-            raise InvalidArgument("code is required")
-        package = await self._packages.reader(tenant, source)
-        async with self._codes.adding(package, source.checksum) as code:
-            version = LayerVersion(
-                name=name,
-                number=self._store.last_number(tenant, name) + 1,
-                description=values.get("description", ""),
-                license=values.get("license", ""),
-                runtimes=tuple(values["runtimes"]),
-                code=code,
-                created_at=now,
-            )
-            self._store.add(tenant, version)
-        return version
-
-    def get(self, tenant: Tenant, name: str, number: str) -> LayerVersion:
-        """Return a version.
-
-        Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
-        """
-        version = self._store.version(tenant, name, int(check_version_id(number, "version")))
-        if version is None or version.deleted:
-            if not self._store.versions(tenant, name, 0, 1):
-                raise FcError("LayerNotFound", layer=name)
-            raise FcError("LayerVersionNotFound", layer=name, version=number)
-        return version
 
     def by_arn(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion]:
         """Return the version a resource name names, of the caller's account or a public one, and whose it is.
@@ -224,45 +176,6 @@ class Layers:
                 "LayerVersionNotFound", layer=named.name if named else arn, version=named.number if named else ""
             )
         return owner, version
-
-    def page_versions(self, tenant: Tenant, name: str, start: int, limit: int) -> Page[LayerVersion]:
-        """Return a layer's versions by number. Source: that the oldest comes first is assumed.
-
-        Raises: LayerNotFound.
-        """
-        rows = self._store.versions(tenant, name, start, limit)
-        if not rows and not self._store.versions(tenant, name, 0, 1):
-            raise FcError("LayerNotFound", layer=name)
-        return cut(rows, limit, lambda version: str(version.number))
-
-    def page(self, tenant: Tenant, part: Slice, *, public: bool) -> Page[tuple[Tenant, LayerVersion]]:
-        """Return the newest version of layers by name, with their owners."""
-        return cut(self._store.newest(tenant, part, public=public), part.limit, lambda row: row[1].name)
-
-    def delete(self, tenant: Tenant, name: str, number: str) -> None:
-        """Remove a version; functions that use it keep it.
-
-        Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
-        """
-        version = self.get(tenant, name, number)
-        used = self._store.is_used(layer_arn(tenant, name, version.number))
-        self._store.remove(tenant, version, keep_code=used)
-        self._effects.code_dropped()
-
-    def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
-        """Open a layer to other accounts, or close it.
-
-        Raises: LayerNotFound.
-        """
-        if not self._store.versions(tenant, name, 0, 1):
-            raise FcError("LayerNotFound", layer=name)
-        self._store.set_public(tenant, name, public=public)
-
-    def clear(self) -> None:
-        """Forget every layer."""
-        self._store.clear()
-
-    # --- for functions -------------------------------------------------------------------------------------------
 
     def check(self, tenant: Tenant, arns: Iterable[str]) -> None:
         """See that a function can have the layers *arns* name. Those of the cloud itself pass; they are not here.

@@ -100,7 +100,7 @@ class _Step:
                 base=file.config,
             )
         else:
-            changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else _said(old.config)
+            changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else _not_default(old.config)
             config = replace(file.config, **changed)
             new = replace(old, config=config, folder=file.folder, base=file.config, changed=changed)
         new = replace(new, last_version=max([new.last_version, *file.versions]))
@@ -234,7 +234,7 @@ def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> di
     return {name: value for name, value in changed.items() if getattr(before, name, None) == getattr(now, name)}
 
 
-def _said(config: ServiceConfig) -> dict[str, Any]:
+def _not_default(config: ServiceConfig) -> dict[str, Any]:
     """Return what differs from the defaults, for a service of the API that a folder joins."""
     return parse_values(config_json(config))
 

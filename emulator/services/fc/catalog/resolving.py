@@ -197,7 +197,7 @@ class Resolver:
         An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
         need it.
 
-        Raises: AliasNotFound. A version that does not exist is found out by whoever uses the number.
+        Raises: AliasNotFound. Whether there is such a version is not checked.
         """
         if qualifier is None or is_latest(qualifier):
             return 0

@@ -13,6 +13,10 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name, check_version_id, read
+from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
@@ -69,12 +73,30 @@ def _render(
 
 @operation("CreateLayerVersion", "POST /layers/{layer}/versions", api=EVERY_API)
 async def create_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Publish the next version of a layer.
+    """Publish the next version of a layer, and the layer itself with the first one.
 
     Raises: InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
     body = await large_body(fc.codes, call)
-    version = await fc.layers.publish(call.tenant, call.path["layer"], body, code_source(body), call.now)
+    source = code_source(body)
+    name = check_name(call.path["layer"], "layerName", limits.LAYER_NAME_LENGTH)
+    values = read(fields.LAYER, body)
+    if not values.get("runtimes"):
+        raise InvalidArgument("compatibleRuntime is required")
+    if source is None:
+        raise InvalidArgument("code is required")
+    package = await fc.packages.reader(call.tenant, source)
+    async with fc.codes.adding(package, source.checksum) as code:
+        version = LayerVersion(
+            name=name,
+            number=fc.layer_store.last_number(call.tenant, name) + 1,
+            description=values.get("description", ""),
+            license=values.get("license", ""),
+            runtimes=tuple(values["runtimes"]),
+            code=code,
+            created_at=call.now,
+        )
+        fc.layer_store.add(call.tenant, version)
     return json_answer(_render(fc, call, call.tenant, version, with_code=True))
 
 
@@ -84,8 +106,22 @@ def get_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    version = fc.layers.get(call.tenant, call.path["layer"], call.path["version"])
-    return json_answer(_render(fc, call, call.tenant, version, with_code=True))
+    return json_answer(_render(fc, call, call.tenant, _version(fc, call), with_code=True))
+
+
+def _version(fc: FunctionCompute, call: OperationRequest) -> LayerVersion:
+    """Return the version that the path names, unless it has been deleted."""
+    name, number = call.path["layer"], call.path["version"]
+    version = fc.layer_store.version(call.tenant, name, int(check_version_id(number, "version")))
+    if version is None or version.deleted:
+        _check_layer(fc, call)
+        raise FcError("LayerVersionNotFound", layer=name, version=number)
+    return version
+
+
+def _check_layer(fc: FunctionCompute, call: OperationRequest) -> None:
+    if not fc.layer_store.versions(call.tenant, call.path["layer"], 0, 1):
+        raise FcError("LayerNotFound", layer=call.path["layer"])
 
 
 @operation("GetLayerVersionByArn", "GET /layerarn/{arn}", api=EVERY_API)
@@ -100,14 +136,19 @@ def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Res
 
 @operation("ListLayerVersions", "GET /layers/{layer}/versions", api=EVERY_API)
 def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List a layer's versions.
+    """List a layer's versions by number.
 
-    Raises: LayerNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
+    Raises: LayerNotFound, InvalidArgument.
+    Source: fc-go-sdk layer.go; alibabacloud_fc20230330; that the oldest comes first is assumed.
     """
     start = query(call, "startVersion") or "0"
     if not (start.isascii() and start.isdigit() and len(start) <= 10):
         raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
-    page = fc.layers.page_versions(call.tenant, call.path["layer"], int(start), page_size(call))
+    limit = page_size(call)
+    versions = fc.layer_store.versions(call.tenant, call.path["layer"], int(start), limit)
+    if not versions:
+        _check_layer(fc, call)
+    page = cut(versions, limit, lambda version: str(version.number))
     body: dict[str, Any] = {"layers": [_render(fc, call, call.tenant, version) for version in page.items]}
     if page.next_marker is not None:
         body["nextVersion"] = int(page.next_marker)
@@ -125,18 +166,22 @@ def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
     if truth(query(call, "official")):
         return page_answer("layers", [], None)
     public = truth(query(call, "public"))
-    page = fc.layers.page(call.tenant, slice_of(call), public=public)
+    part = slice_of(call)
+    page = cut(fc.layer_store.newest(call.tenant, part, public=public), part.limit, lambda row: row[1].name)
     rows = [_render(fc, call, owner, version) for owner, version in page.items]
     return page_answer("layers", rows, page.next_marker)
 
 
 @operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)
 def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a version.
+    """Remove a version; functions that use it keep it.
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    fc.layers.delete(call.tenant, call.path["layer"], call.path["version"])
+    version = _version(fc, call)
+    used = fc.layer_store.is_used(layer_arn(call.tenant, version.name, version.number))
+    fc.layer_store.remove(call.tenant, version, keep_code=used)
+    fc.code_dropped()
     return no_content()
 
 
@@ -147,7 +192,8 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: LayerNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     public = truth(query(call, "public")) or query(call, "acl") == "1"
-    fc.layers.set_public(call.tenant, call.path["layer"], public=public)
+    _check_layer(fc, call)
+    fc.layer_store.set_public(call.tenant, call.path["layer"], public=public)
     return no_content()
 
 

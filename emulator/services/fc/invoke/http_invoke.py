@@ -1,81 +1,35 @@
 """An HTTP request to a trigger: may it, what the function gets, what the client gets.
 
-A handler of 2.0 and every custom runtime serve the request itself; a built-in runtime of 3.0 gets it as a JSON event.
+A handler of 2.0 and every custom runtime serve the request itself; a built-in runtime of 3.0 gets it as a JSON event,
+and what it returns is read as an answer.
 
-Source: Function Compute, HTTP triggers (limits, header fields left out, statuses).
+Source: Function Compute, HTTP triggers (limits, header fields left out, statuses); Function Compute 3.0, HTTP trigger
+invocation of event functions; which content types count as text, and what becomes of results that are no envelope, is
+assumed.
 """
 
 import asyncio
 import json
-from base64 import b64encode
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from emulator.http.heads import Unsendable, field_name, join_head
-from emulator.http.message import Headers, Pairs, Request, Response
+from emulator.http.message import Headers, Pairs, Request, Response, decode_pairs
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
-from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
-from emulator.services.fc.invoke.http_routing import Cors, HttpTarget
+from emulator.services.fc.invoke.http_access import allowed_fields, claims_of, fields_of_claims, preflight, with_fields
+from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker
-from emulator.services.fc.invoke.tokens import claims_of, hand_over
+from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
-
-
-def preflight(cors: Cors, request: Request) -> Pairs | None:
-    """Return the header fields that answer a preflight, None when *request* is none.
-
-    An origin or method that is not allowed gets an answer that allows nothing.
-    """
-    method = request.headers.get("access-control-request-method")
-    if request.method != "OPTIONS" or not method or "origin" not in request.headers:
-        return None
-    fields = allowed_fields(cors, request)
-    methods = _texts(cors, "allowMethods")
-    if not fields or not ("*" in methods or method.upper() in {each.upper() for each in methods}):
-        return []
-    asked = request.headers.get("access-control-request-headers")
-    headers = _texts(cors, "allowHeaders")
-    fields.append(("Access-Control-Allow-Methods", method.upper() if "*" in methods else ", ".join(methods)))
-    if headers:
-        fields.append(("Access-Control-Allow-Headers", (asked or "*") if "*" in headers else ", ".join(headers)))
-    if cors.get("maxAge") is not None:
-        fields.append(("Access-Control-Max-Age", str(cors["maxAge"])))
-    return fields
-
-
-def allowed_fields(cors: Cors, request: Request) -> Pairs:
-    """Return what an answer to the page of *request* carries, nothing when its origin is not allowed."""
-    origin = request.headers.get("origin")
-    origins = _texts(cors, "allowOrigins")
-    if not origin or not any(fnmatchcase(origin, each) for each in origins):
-        return []
-    credentials = bool(cors.get("allowCredentials"))
-    shown = "*" if "*" in origins and not credentials else origin
-    fields = [("Access-Control-Allow-Origin", shown), ("Vary", "Origin")]
-    if credentials:
-        fields.append(("Access-Control-Allow-Credentials", "true"))
-    if exposed := _texts(cors, "exposeHeaders"):
-        fields.append(("Access-Control-Expose-Headers", ", ".join(exposed)))
-    return fields
-
-
-def with_fields(headers: Pairs, own: Pairs) -> Pairs:
-    """Return *headers* of a function's answer with *own* in place of what it says of the same."""
-    names = {name.lower() for name, _ in own if name != "Vary"}
-    return [pair for pair in headers if pair[0].lower() not in names] + own
-
-
-def _texts(cors: Cors, name: str) -> Sequence[str]:
-    value = cors.get(name)
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
+from emulator.wire.dates import iso_seconds
 
 T = TypeVar("T")
 
@@ -148,7 +102,7 @@ class HttpInvoker:
     async def _as_event(self, call: FunctionCall, target: HttpTarget, host: str) -> FunctionCall:
         http = call.http
         assert http is not None
-        asked = Asked(
+        asked = EventRequest(
             method=http.method,
             target=target.target,
             headers=http.headers,
@@ -167,7 +121,7 @@ class HttpInvoker:
         if as_event:
             answered = await _beside_the_loop(len(result.body), lambda: read_result(result.body))
         else:
-            answered = Answered(result.http or HttpAnswer(status=200, headers=()), result.body)
+            answered = EnvelopeAnswer(result.http or HttpAnswer(status=200, headers=()), result.body)
         http = answered.http
         if not 200 <= http.status <= 599:
             raise BadResponse(reason=f"{http.status} is not a status")
@@ -186,21 +140,21 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
     for rules in target.token_rules:
         if not rules.concern(request.decoded_path):
             continue
-        handed = hand_over(await claims_of(request, rules, now), rules)
-        names = {name.lower() for name, _ in handed.headers if name != "Cookie"}  # nobody else may set these
+        added = fields_of_claims(await claims_of(request, rules, now), rules)
+        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # nobody else may set these
         pairs = [pair for pair in request.headers.pairs if pair[0].lower() not in names]
         body = request.body
-        if handed.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():
-            body += (b"&" if body else b"") + handed.form.encode("ascii")
+        if added.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():
+            body += (b"&" if body else b"") + added.form.encode("ascii")
             pairs = [pair for pair in pairs if pair[0].lower() != "content-length"]
             pairs.append(("Content-Length", str(len(body))))
-        if handed.query:
-            query = f"{'&' if '?' in target.target else '?'}{handed.query}"
+        if added.query:
+            query = f"{'&' if '?' in target.target else '?'}{added.query}"
             target = replace(target, target=target.target + query, request_uri=target.request_uri + query)
         request = Request(
             request.method,
             request.target,
-            Headers([*pairs, *handed.headers]),
+            Headers([*pairs, *added.headers]),
             body,
             scheme=request.scheme,
             remote=request.remote,
@@ -288,7 +242,7 @@ def _own_headers(invoked: Invoked, request: Request) -> list[tuple[str, str]]:
         ("X-Fc-Instance-Id", result.instance_id),
     ]
     if request.headers.get("x-fc-log-type").lower() == "tail":
-        own.append(("X-Fc-Log-Result", b64encode(result.log[-limits.LOG_TAIL_BYTES :]).decode("ascii")))
+        own.append(("X-Fc-Log-Result", logs.tail(result.log)))
     return own
 
 
@@ -314,3 +268,156 @@ def _size(headers: list[tuple[str, str]]) -> int:
 
 async def _beside_the_loop(size: int, job: Callable[[], T]) -> T:
     return job() if size < _LARGE_BODY else await asyncio.to_thread(job)
+
+
+# --- requests as events of built-in runtimes ---------------------------------------------------------------------
+
+_TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")
+
+
+class EventRequest(NamedTuple):
+    """What the event of a built-in runtime says about a request. ``target`` is path and query, undecoded."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+    account: str
+    host: str
+    client_ip: str
+    request_id: str
+    now: Millis
+
+
+class EnvelopeAnswer(NamedTuple):
+    """An HTTP answer out of a function's result."""
+
+    http: HttpAnswer
+    body: bytes
+
+
+def render_event(request: EventRequest) -> bytes:
+    """Return the event for a request."""
+    path, _, query = request.target.partition("?")
+    headers = _joined([(canonical(name), value) for name, value in request.headers])
+    body, encoded = _body_of(request.body, headers.get("Content-Type", ""))
+    event = {
+        "version": "v1",
+        "rawPath": path,
+        "body": body,
+        "isBase64Encoded": encoded,
+        "headers": headers,
+        "queryParameters": _joined(decode_pairs(query)),
+        "requestContext": {
+            "accountId": request.account,
+            "domainName": request.host,
+            "domainPrefix": request.host.partition(".")[0],
+            "http": {
+                "method": request.method,
+                "path": unquote(path),
+                "protocol": "HTTP/1.1",
+                "sourceIp": request.client_ip,
+                "userAgent": headers.get("User-Agent", ""),
+            },
+            "requestId": request.request_id,
+            "time": iso_seconds(request.now),
+            "timeEpoch": str(request.now),
+        },
+    }
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def read_result(result: bytes) -> EnvelopeAnswer:
+    """Return the answer that a function's result stands for.
+
+    Raises: BadResponse when it is an envelope with parts that make no answer.
+    """
+    try:
+        value = json.loads(result)
+    except (ValueError, RecursionError):
+        return _raw(result)
+    if not isinstance(value, dict) or "statusCode" not in value:
+        return EnvelopeAnswer(HttpAnswer(status=200, headers=(("Content-Type", "application/json"),)), result)
+    headers = _header_pairs(value.get("headers") or {})
+    body = _envelope_body(value)
+    if not any(name.lower() == "content-type" for name, _ in headers):
+        headers.append(("Content-Type", "application/json" if isinstance(value.get("body"), dict | list) else _TEXT))
+    return EnvelopeAnswer(HttpAnswer(status=_status(value["statusCode"]), headers=tuple(headers)), body)
+
+
+def canonical(name: str) -> str:
+    """Return a header name as the platform spells it: ``Content-Type``."""
+    return "-".join(part.capitalize() for part in name.split("-"))
+
+
+def is_text(content_type: str) -> bool:
+    """Whether a body of this type goes into the envelope as it is."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind.startswith("text/") or kind.endswith(_TEXT_ENDINGS)
+
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+def _joined(pairs: Pairs) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _body_of(body: bytes, content_type: str) -> tuple[str, bool]:
+    """Return the body as text, or in base64 when its type or its bytes are no text."""
+    if not content_type or is_text(content_type):
+        try:
+            return body.decode("utf-8"), False
+        except UnicodeDecodeError:
+            pass  # called text and is none: base64 keeps every byte
+    return b2a_base64(body, newline=False).decode("ascii"), True
+
+
+def _raw(result: bytes) -> EnvelopeAnswer:
+    try:
+        result.decode("utf-8")
+    except UnicodeDecodeError:
+        kind = "application/octet-stream"
+    else:
+        kind = _TEXT
+    return EnvelopeAnswer(HttpAnswer(status=200, headers=(("Content-Type", kind),)), result)
+
+
+def _status(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadResponse(reason="statusCode is not a number")
+    return value
+
+
+def _header_pairs(headers: Any) -> list[tuple[str, str]]:
+    """Return header fields; a list stands for a field that comes several times, as cookies do."""
+    if not isinstance(headers, dict):
+        raise BadResponse(reason="headers is not an object")
+    pairs = []
+    for name, value in headers.items():
+        values = value if isinstance(value, list) else [value]
+        for item in values:
+            text = item if isinstance(item, str) else json.dumps(item)
+            pairs.append((name, text))
+    return pairs
+
+
+def _envelope_body(value: dict[str, Any]) -> bytes:
+    body = value.get("body")
+    if body is None:
+        return b""
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    octets = text.encode("utf-8", "replace")
+    if value.get("isBase64Encoded") is not True:
+        return octets
+    try:
+        return a2b_base64(octets, strict_mode=True)
+    except Base64Error:
+        raise BadResponse(reason="body is not valid base64") from None

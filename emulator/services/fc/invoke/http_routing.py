@@ -14,9 +14,9 @@ import logging
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from emulator.http.message import Request
@@ -26,7 +26,7 @@ from emulator.kernel.identity import Tenant
 from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.tokens import TokenRules, read_rules
+from emulator.services.fc.invoke.http_access import Cors, TokenRules, read_rules
 from emulator.services.fc.model import LATEST, Struct
 from emulator.services.fc.triggers.domains import Domain, DomainStore
 from emulator.services.fc.triggers.model import AuthKind, Trigger
@@ -156,9 +156,6 @@ def _expanded(replacement: str, match: re.Match[str]) -> str:
 PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
 TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net")
 _LOCAL_SUFFIX = ".localhost"
-
-Cors = Mapping[str, Any]
-"""A ``corsConfig``, of a domain or a trigger."""
 
 
 @frozen

@@ -283,7 +283,7 @@ def _called(call: FunctionCall) -> Called:
 
 
 def refusal(failure: RuntimeFailure) -> FcError:
-    """Return what a caller is told when the platform could not run a call.
+    """Return the error for a call that the platform could not run.
 
     Source: 412 and 429 from the error table; that a runtime missing on this machine looks like a program that cannot
     be found, and a container that cannot be run like one that has exited, is the emulator's choice.

@@ -12,7 +12,6 @@ a size (``{"Width", "Height"}``) is assumed.
 import asyncio
 import json
 import shlex
-from base64 import b64encode
 from collections.abc import Sequence
 
 from emulator.http.message import Response
@@ -30,8 +29,8 @@ from emulator.services.fc.codec import (
 )
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoked
-from emulator.services.fc.limits import LOG_TAIL_BYTES
 from emulator.services.fc.ports import Shell, StartShell
+from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import RuntimeFailure, ShellCommand
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
@@ -122,7 +121,7 @@ def _answer(invoked: Invoked, *, tail: bool) -> Response:
     if result.error_type:
         headers.append(("X-Fc-Error-Type", result.error_type))
     if tail:
-        headers.append(("X-Fc-Log-Result", b64encode(result.log[-LOG_TAIL_BYTES:]).decode("ascii")))
+        headers.append(("X-Fc-Log-Result", logs.tail(result.log)))
     return Response(200, result.body, headers)
 
 

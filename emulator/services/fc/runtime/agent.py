@@ -17,16 +17,14 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
 from emulator.services.fc.runtime.model import (
-    FailedMidway,
     FunctionImage,
     HttpAnswer,
     HttpCall,
     Invocation,
-    StreamedBody,
 )
-from emulator.services.fc.runtime.pieces import SentPieces
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
+from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody
 
 _log = logging.getLogger(__name__)
 

@@ -8,13 +8,12 @@ import asyncio
 import logging
 import os
 import shutil
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
-from emulator.services.fc.runtime.process import Forker, InstanceProcess, Listener, Program
+from emulator.services.fc.runtime.process import Forker, InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served, key_variables
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 
@@ -24,7 +23,7 @@ RUNTIME = "custom-container"
 _COMMAND_S = 10.0
 
 
-class ContainerLauncher:
+class ContainerLauncher(Launcher):
     """A `Launcher` for custom containers."""
 
     def __init__(self, settings: RuntimeSettings, forker: Forker) -> None:
@@ -33,9 +32,6 @@ class ContainerLauncher:
         self._client = HttpClient(idle_s=IDLE_S, idle_per_host=200, idle_total=1000)
         self._removals: set[asyncio.Task[None]] = set()
         self._answered = False
-
-    def warm_up(self) -> None:
-        """Do nothing: the first call finds out whether there is an engine."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
@@ -49,13 +45,9 @@ class ContainerLauncher:
         port = free_port(())
         program = run_command(docker, name, port, image, instance_id, credentials)
         process = CustomProcess(image, listener, self._settings, self._client, measured=False)
-        async with AsyncExitStack() as undo:
-            undo.callback(process.abandon)
-            process.at_end(lambda: self._remove_later(docker, name))
-            control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
-            process.attach(control, source)
-            await process.until_ready([port], self._settings.listen_timeout_s, is_served)
-            undo.pop_all()
+        process.at_end(lambda: self._remove_later(docker, name))
+        limit_s = self._settings.listen_timeout_s
+        await process.start(self._forker, program, instance_id, lambda: process.until_ready([port], limit_s, is_served))
         return process
 
     async def close(self) -> None:
@@ -73,9 +65,9 @@ class ContainerLauncher:
         if docker is None:
             raise RuntimeUnavailable(RUNTIME, "it needs a Docker engine, and there is no docker on the PATH")
         if not self._answered:
-            status, said = await _run(docker, "version", "--format", "{{.Server.Version}}")
+            status, output_line = await _run(docker, "version", "--format", "{{.Server.Version}}")
             if status != 0:
-                raise RuntimeUnavailable(RUNTIME, f"it needs a Docker engine, and none answers: {said}")
+                raise RuntimeUnavailable(RUNTIME, f"it needs a Docker engine, and none answers: {output_line}")
             self._answered = True
         return docker
 
@@ -84,9 +76,9 @@ class ContainerLauncher:
         task.add_done_callback(self._removals.discard)
 
     async def _remove(self, docker: str, name: str) -> None:
-        status, said = await _run(docker, "rm", "--force", name)
-        if status != 0 and "No such container" not in said:
-            _log.warning("the container %s is not removed: %s", name, said)
+        status, output_line = await _run(docker, "rm", "--force", name)
+        if status != 0 and "No such container" not in output_line:
+            _log.warning("the container %s is not removed: %s", name, output_line)
 
 
 def run_command(

@@ -8,7 +8,6 @@ but only one instance on that port at a time; the next one waits, or takes the p
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
@@ -22,9 +21,17 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
     PortBusy,
-    StreamedBody,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, Forker, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.process import (
+    Answer,
+    CallKind,
+    Exit,
+    Forker,
+    InstanceProcess,
+    Launcher,
+    Listener,
+    Pending,
+)
 from emulator.services.fc.runtime.program import (
     PORT_VARIABLES,
     ProgramProcess,
@@ -36,6 +43,7 @@ from emulator.services.fc.runtime.program import (
     wait_until_well,
 )
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 STATUS_FIELD = "x-fc-status"
 """The answer's field for whether an event was handled; the HTTP status does not count."""
@@ -179,7 +187,7 @@ class CustomProcess(ProgramProcess):
         message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."
         if self._image.container is None:
             message += f" It did not listen on {own_port}, the value of FC_SERVER_PORT, either."
-        return f"{message}\nLogs:\n{self.said()}"
+        return f"{message}\nLogs:\n{self.written()}"
 
     def look_after(self) -> None:
         """End the process when its health check fails too often."""
@@ -282,7 +290,7 @@ IDLE_S = 4.0
 """How long a connection is kept for the next call: less than the five seconds after which Node.js servers close one."""
 
 
-class CustomLauncher:
+class CustomLauncher(Launcher):
     """A `Launcher` for programs that listen."""
 
     def __init__(self, settings: RuntimeSettings, forker: Forker) -> None:
@@ -294,9 +302,6 @@ class CustomLauncher:
         self._insisting: set[str] = set()
         self._following: set[str] = set()
         self._learning: dict[int, asyncio.Lock] = {}
-
-    def warm_up(self) -> None:
-        """Do nothing: there is nothing to prepare."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
@@ -343,12 +348,8 @@ class CustomLauncher:
         process = CustomProcess(image, listener, self._settings, self._client)
         self._given.add(own)
         process.at_end(lambda: self._given.discard(own))
-        async with AsyncExitStack() as undo:
-            undo.callback(process.abandon)
-            control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
-            process.attach(control, source)
-            await process.until_ready([own, *also], self._settings.listen_timeout_s)
-            undo.pop_all()
+        limit_s = self._settings.listen_timeout_s
+        await process.start(self._forker, program, instance_id, lambda: process.until_ready([own, *also], limit_s))
         return process
 
     def _learn(self, image: FunctionImage, instance_id: str, process: CustomProcess) -> None:

@@ -102,8 +102,8 @@ class DebugSession:
         self._clock = DeadlineClock()
         self._server: asyncio.Server | None = None
         self._target: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._visits: set[_Visit] = set()
-        self._visited = False
+        self._connections: set[_DebuggerConnection] = set()
+        self._was_attached = False
 
     async def listen(self, port: int) -> int:
         """Listen on *port* of the loopback interface, any free one when it is 0; return which it is.
@@ -111,7 +111,7 @@ class DebugSession:
         Raises: OSError when the port is taken.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Visit(self), _LOOPBACK, port)
+        self._server = await loop.create_server(lambda: _DebuggerConnection(self), _LOOPBACK, port)
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
@@ -126,26 +126,26 @@ class DebugSession:
         self._target.cancel()
         if self._server is not None:
             self._server.close()
-        for visit in list(self._visits):
-            visit.end()
+        for connection in list(self._connections):
+            connection.end()
 
-    async def connect(self, visit: "_Visit") -> None:
-        """Connect a debugger to the instance once that listens."""
+    async def connect(self, connection: "_DebuggerConnection") -> None:
+        """Connect a debugger to the instance once the instance is listening."""
         try:
             port = await asyncio.shield(self._target)
-            await asyncio.get_running_loop().create_connection(lambda: visit.other, _LOOPBACK, port)
+            await asyncio.get_running_loop().create_connection(lambda: connection.other, _LOOPBACK, port)
         except (OSError, asyncio.CancelledError):
-            visit.end()
+            connection.end()
 
-    def came(self, visit: "_Visit") -> None:
+    def attached(self, connection: "_DebuggerConnection") -> None:
         """Count a debugger in."""
-        self._visits.add(visit)
-        self._visited = True
+        self._connections.add(connection)
+        self._was_attached = True
         self._update()
 
-    def went(self, visit: "_Visit") -> None:
+    def detached(self, connection: "_DebuggerConnection") -> None:
         """Count a debugger out."""
-        self._visits.discard(visit)
+        self._connections.discard(connection)
         self._update()
 
     def _reached(self, listening: "asyncio.Future[int]") -> None:
@@ -155,7 +155,7 @@ class DebugSession:
             self._target.set_result(listening.result())
 
     def _update(self) -> None:
-        self._clock.pause(bool(self._visits) or (self.waits and not self._visited))
+        self._clock.pause(bool(self._connections) or (self.waits and not self._was_attached))
 
 
 class _End(asyncio.Protocol):
@@ -207,7 +207,7 @@ class _End(asyncio.Protocol):
             self._transport.close()
 
 
-class _Visit(_End):
+class _DebuggerConnection(_End):
     """A debugger's connection, and in ``other`` the one to the instance."""
 
     def __init__(self, session: DebugSession) -> None:
@@ -220,7 +220,7 @@ class _Visit(_End):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Look for the instance."""
         super().connection_made(transport)
-        self._session.came(self)
+        self._session.attached(self)
         self._work = asyncio.get_running_loop().create_task(self._session.connect(self), name="debugger")
 
     def end(self) -> None:
@@ -229,4 +229,4 @@ class _Visit(_End):
         self.other.close()
         if self._work is not None:
             self._work.cancel()
-        self._session.went(self)
+        self._session.detached(self)

@@ -16,7 +16,6 @@ from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,
-    FailedMidway,
     FunctionImage,
     HttpAnswer,
     InstanceInfo,
@@ -25,10 +24,10 @@ from emulator.services.fc.runtime.model import (
     InvocationResult,
     ResponseTooLarge,
     RuntimeFailure,
-    StreamedBody,
 )
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import FailedMidway, StreamedBody
 
 OnLog = Callable[[FunctionImage, str, bytes], None]
 

@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable
 from typing import Literal
 
+from emulator.services.fc.limits import LOG_TAIL_BYTES
+
 Marker = Literal["Invoke", "Initialize", "PreFreeze", "PreStop"]
 
-TAIL_SIZE = 4096
 UNHANDLED = "Unhandled function error"
 HANDLED = "Handled function error"
 
@@ -24,7 +25,7 @@ _BURST = 1024 * 1024
 
 def tail(log: bytes) -> str:
     """Return the last 4096 bytes as base64 text, which is the value of ``X-Fc-Log-Result``."""
-    return base64.b64encode(log[-TAIL_SIZE:]).decode("ascii")
+    return base64.b64encode(log[-LOG_TAIL_BYTES:]).decode("ascii")
 
 
 def start_marker(marker: Marker, request_id: str) -> bytes:

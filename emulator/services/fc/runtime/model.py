@@ -4,75 +4,13 @@ Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionIm
 `InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Literal, NamedTuple
 
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.interfering import FunctionFault
-
-OnEnd = Callable[[BaseException | None], object]
-
-
-class Abandoned(Exception):
-    """The reader closed the body before its end."""
-
-
-class FailedMidway(Exception):
-    """The handler failed when a part of its answer had been sent."""
-
-
-class Pieces(Protocol):
-    """What a body is read from."""
-
-    async def __anext__(self) -> bytes:
-        """Return the next piece; at the end StopAsyncIteration, ClientError or FailedMidway."""
-        ...
-
-    async def aclose(self) -> None:
-        """Read no further."""
-        ...
-
-
-class StreamedBody:
-    """The pieces of a body. Only when it has been read to its end, or closed, the call is over."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
-        self._on_end: list[OnEnd] | None = []
-
-    def at_end(self, action: OnEnd) -> None:
-        """Have *action* called at the end, with what cut the body short or None; the first one registered is first."""
-        assert self._on_end is not None
-        self._on_end.append(action)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Return the next piece.
-
-        Raises: ClientError, FailedMidway when the function has not written it to its end.
-        """
-        try:
-            return await anext(self._pieces)
-        except StopAsyncIteration:
-            self._end(None)
-            raise
-        except BaseException as error:
-            self._end(error)
-            raise
-
-    async def aclose(self) -> None:
-        """Read no further."""
-        await self._pieces.aclose()
-        self._end(Abandoned())
-
-    def _end(self, error: BaseException | None) -> None:
-        actions, self._on_end = self._on_end or (), None
-        for action in actions:
-            action(error)
-
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
 """What ``X-Fc-Error-Type`` says about a failed function."""

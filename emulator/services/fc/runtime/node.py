@@ -26,7 +26,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeFailure,
     RuntimeUnavailable,
 )
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, Prepared, Preparer, Program
+from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Prepared, Preparer, Program
 from emulator.services.fc.runtime.settings import (
     LOG_LEVEL,
     RuntimeSettings,
@@ -53,7 +53,7 @@ PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 """Where the modules are, below the user's home, that the platform brings and users install once."""
 
 
-class NodeLauncher:
+class NodeLauncher(Launcher):
     """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Preparer | None) -> None:

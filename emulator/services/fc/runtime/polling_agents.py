@@ -52,14 +52,14 @@ async def polling_program(image: FunctionImage, interpreters: Mapping[str, str])
 
 
 def _php(runtime: str, interpreters: Mapping[str, str]) -> PollingProgram:
-    found = interpreters.get(runtime) or shutil.which("php")
-    if found is None:
+    php = interpreters.get(runtime) or shutil.which("php")
+    if php is None:
         reason = (
             "there is no php on the PATH; install it (Debian: php-cli), or name one under runtimes: in localyun.yaml"
         )
         raise RuntimeUnavailable(runtime, reason)
     options = ("-d", "display_errors=stderr", "-d", "html_errors=0", "-d", "implicit_flush=1")
-    return PollingProgram(command=(found, *options, str(_BOOTSTRAP / "php" / "agent.php")), variables={})
+    return PollingProgram(command=(php, *options, str(_BOOTSTRAP / "php" / "agent.php")), variables={})
 
 
 def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgram:
@@ -85,8 +85,8 @@ def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgr
 
 def _interfaces() -> list[str]:
     """Return the newest ``fc-java-core`` that Maven has brought to this machine, for packages that leave it out."""
-    found = list((Path.home() / ".m2" / "repository" / _INTERFACES).glob("*/*.jar"))
-    return [str(max(found, key=_version_of))] if found else []
+    jars = list((Path.home() / ".m2" / "repository" / _INTERFACES).glob("*/*.jar"))
+    return [str(max(jars, key=_version_of))] if jars else []
 
 
 def _version_of(jar: Path) -> list[int]:

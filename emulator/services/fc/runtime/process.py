@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation, StreamedBody
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
 """``load`` makes an agent import the handler's code and do nothing else; the first call reports what goes wrong."""
@@ -213,7 +214,7 @@ class InstanceProcess(ABC):
 
     @property
     def outdated(self) -> bool:
-        """Whether it sees another time than a process that starts now, and cannot be told."""
+        """Whether it sees another time than a process that starts now, and cannot be changed."""
         return False
 
     @abstractmethod
@@ -268,13 +269,13 @@ class InstanceProcess(ABC):
         self._lost = True
 
 
-class Launcher(Protocol):
+class Launcher(ABC):
     """Starts the processes of one family of runtimes."""
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Prepare in the background, so that the first launch is quick."""
-        ...
 
+    @abstractmethod
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
     ) -> InstanceProcess:
@@ -282,11 +283,10 @@ class Launcher(Protocol):
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
         """
-        ...
 
+    @abstractmethod
     async def close(self) -> None:
-        """End every process that was launched and release what `warm_up` prepared."""
-        ...
+        """End every process that was launched, unless its forker does, and release what `warm_up` prepared."""
 
 
 @frozen

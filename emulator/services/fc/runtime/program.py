@@ -24,7 +24,16 @@ from emulator.services.fc.runtime.model import (
     Invocation,
     ProgramMissing,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending, Program
+from emulator.services.fc.runtime.process import (
+    Answer,
+    CallKind,
+    Exit,
+    Forker,
+    InstanceProcess,
+    Listener,
+    Pending,
+    Program,
+)
 from emulator.services.fc.runtime.settings import (
     FunctionTime,
     RuntimeSettings,
@@ -171,11 +180,25 @@ class ProgramProcess(InstanceProcess):
                 None,
             )
 
+    async def start(
+        self, forker: Forker, program: Program, instance_id: str, ready: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Run *program* and wait until it is *ready*; what was started is abandoned when it never is.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed; what *ready* raises.
+        """
+        try:
+            self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
+            await ready()
+        except BaseException:
+            self.abandon()
+            raise
+
     def at_end(self, action: Callable[[], object]) -> None:
         """Have *action* called when the process has ended, or was never started."""
         self._at_end.append(action)
 
-    def said(self) -> str:
+    def written(self) -> str:
         """Return the end of what the program has written so far."""
         return self._tail.decode("utf-8", "replace").strip()
 
@@ -183,7 +206,7 @@ class ProgramProcess(InstanceProcess):
         """Say why the process ended before it was ready."""
         if self._fatal:
             return f"Failed to start function instance. Error: {self._fatal}"
-        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.said()}"
+        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.written()}"
 
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""

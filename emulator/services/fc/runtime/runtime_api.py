@@ -28,19 +28,17 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
 from emulator.services.fc.runtime.model import (
     Credentials,
-    FailedMidway,
     FunctionImage,
     HttpAnswer,
     HttpCall,
     InstanceStartFailed,
     Invocation,
-    StreamedBody,
 )
-from emulator.services.fc.runtime.pieces import Gate, SentPieces
 from emulator.services.fc.runtime.polling_agents import polling_program
-from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Launcher, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import FailedMidway, Gate, SentPieces, StreamedBody
 
 _PREFIX = "2020-11-11/runtime/invocation/"
 _SECRET_DIGITS = 32
@@ -162,16 +160,13 @@ _HTTP_FIELD = "x-fc-http-params"
 _STREAM_FIELD = "x-localyun-stream"
 
 
-class PollingLauncher:
+class PollingLauncher(Launcher):
     """A `Launcher` for programs that poll."""
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Forker) -> None:
         self._settings = settings
         self._forker = forker
         self._api = RuntimeApi(ids, settings.response_limit)
-
-    def warm_up(self) -> None:
-        """Do nothing: there is nothing to prepare."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
@@ -202,7 +197,7 @@ class PollingLauncher:
             if not process.polled.done():
                 raise InstanceStartFailed(
                     f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds.\nLogs:\n"
-                    + process.said()
+                    + process.written()
                 )
             undo.pop_all()
         return process

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from emulator.kernel.frozen import field, frozen
+from emulator.services.fc import limits
 from emulator.services.fc.runtime.model import Credentials, FunctionImage
-
-MEBIBYTE = 1024 * 1024
-
 
 _FAKETIME = (
     "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -41,7 +39,7 @@ class FunctionTime:
         self.shift: tuple[int, int | None] | None = None
 
     def frame(self) -> tuple[int, int | None, dict[str, str]]:
-        """Return offset, standing time and `variables`, as an instance of an interpreter is told them."""
+        """Return offset, standing time and `variables`, for the frames of an instance with an agent."""
         return (*(self.shift or (0, None)), self.variables())
 
     def variables(self) -> dict[str, str]:
@@ -86,7 +84,7 @@ class RuntimeSettings:
     start_timeout_s: float = 30.0
     listen_timeout_s: float = 120.0
     log_limit: int = 64 * 1024
-    response_limit: int = 32 * MEBIBYTE
+    response_limit: int = limits.RESPONSE_BYTES
     isolation: Literal["auto", "none"] = "auto"
     scratch: Path | None = None
     confined: tuple[Path, ...] = ()

@@ -18,7 +18,7 @@ from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl, Program
+from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, LogSource, ProcessControl, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ Agents = Callable[[FunctionImage, str], tuple[Program, Mapping[str, Any]]]
 """From an image and an instance's id to the program its agent is, and more fields of its boot frame."""
 
 
-class SpawnLauncher:
+class SpawnLauncher(Launcher):
     """A `Launcher` that works everywhere and is slower than forking; for Python unless *agents* says otherwise."""
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, agents: Agents | None = None) -> None:
@@ -43,9 +43,6 @@ class SpawnLauncher:
         self._server: asyncio.Server | None = None
         self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
         self._running: set[SpawnedAgent] = set()
-
-    def warm_up(self) -> None:
-        """Do nothing: there is nothing to prepare."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None

@@ -16,7 +16,6 @@ from emulator.services.fc.runtime.model import FunctionImage, InstanceStartFaile
 from emulator.services.fc.runtime.process import (
     InstanceProcess,
 )
-from emulator.services.fc.runtime.scratch import root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -324,3 +323,20 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
+
+
+def root_folder(settings: RuntimeSettings) -> str:
+    """Return an empty folder for ``sandbox.enter``, empty when there are to be no namespaces."""
+    if settings.isolation == "none" or settings.scratch is None:
+        return ""
+    folder = settings.scratch / "root"
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def why_shared(root: str) -> str:
+    """Return why instances have no namespaces, as the zygote has left it beside its root folder."""
+    try:
+        return Path(root + ".reason").read_text(encoding="utf-8")
+    except OSError:
+        return "the reason is not known"

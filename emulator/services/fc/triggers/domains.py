@@ -15,7 +15,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
 from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.invoke.tokens import read_rules
+from emulator.services.fc.invoke.http_access import read_rules
 from emulator.services.fc.model import SLICED, Slice, Struct, check_if_match, etag
 from emulator.services.fc.ports import HostNames
 from emulator.storage.database import CommitFailed, Database

@@ -16,7 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.invoke.tokens import read_rules
+from emulator.services.fc.invoke.http_access import read_rules
 from emulator.services.fc.model import LATEST, Struct, etag
 from emulator.wire.dates import iso_seconds
 

@@ -189,16 +189,16 @@ def event_matches(pattern: str, event: Mapping[str, Any]) -> bool:
     return _fits(wanted, event)
 
 
-def _fits(wanted: Any, found: Any) -> bool:
-    if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(_fits(each, found.get(name)) for name, each in wanted.items())
-    return isinstance(wanted, list) and any(_is(each, found) for each in wanted)
+def _fits(pattern: Any, value: Any) -> bool:
+    if isinstance(pattern, Mapping):
+        return isinstance(value, Mapping) and all(_fits(each, value.get(name)) for name, each in pattern.items())
+    return isinstance(pattern, list) and any(_is(each, value) for each in pattern)
 
 
-def _is(choice: Any, found: Any) -> bool:
+def _is(choice: Any, value: Any) -> bool:
     if not isinstance(choice, Mapping):
-        return bool(choice == found)
-    text = found if isinstance(found, str) else ""
+        return bool(choice == value)
+    text = value if isinstance(value, str) else ""
     return ("prefix" in choice and text.startswith(str(choice["prefix"]))) or (
         "suffix" in choice and text.endswith(str(choice["suffix"]))
     )

@@ -108,7 +108,7 @@ class Triggers:
         old = self.get(tenant, service, function, name)
         check_if_match(if_match, old.etag)
         _check_own(old)
-        values = _given(body)
+        values = _lower_case(body)
         changes: dict[str, Any] = {
             attribute: values[wire]
             for wire, attribute in (("invocationrole", "role"), ("description", "description"))
@@ -165,7 +165,7 @@ class Triggers:
         """Make the triggers of the folder's functions be what their files say.
 
         *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
-        Triggers of functions that have left are removed, whoever made them.
+        Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
             (trigger.service, trigger.function, trigger.name): trigger
@@ -219,7 +219,7 @@ class Triggers:
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
-        values = _given(body)
+        values = _lower_case(body)
         kind = kind_of(values.get("triggertype"))
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
@@ -285,7 +285,7 @@ class Triggers:
         self._database.after_commit(committed)
 
 
-def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what *body* says under lower-case names; null counts as absent."""
     return {key.lower(): value for key, value in body.items() if value is not None}
 

@@ -18,7 +18,6 @@ from emulator.services.workflow.engine.decide import decide, react
 from emulator.services.workflow.engine.events import Event, canonical
 from emulator.services.workflow.engine.language import (
     CallService,
-    DefinitionError,
     Events,
     Facts,
     Park,
@@ -35,6 +34,7 @@ from emulator.services.workflow.engine.model import ROOT, Phase, Scope, StepList
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.tasks import TaskCaller, target_of
 from emulator.services.workflow.errors import invalid
+from emulator.services.workflow.flows.flows import read_definition
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 
@@ -43,10 +43,10 @@ Perform = Callable[[CallService, Callable[[Result], None]], Awaitable[Result]]
 
 
 class StepRun:
-    """A run of one step. *given* is what the step before it would hand on, *variables* the variables so far."""
+    """A run of one step. *step_input* is what the step before it would hand on, *variables* the variables so far."""
 
     def __init__(
-        self, facts: Facts, step_name: str, given: dict[str, Any], variables: dict[str, Any], now: Millis
+        self, facts: Facts, step_name: str, step_input: dict[str, Any], variables: dict[str, Any], now: Millis
     ) -> None:
         self._facts = facts
         self._steps, position = _place(facts.program, step_name)
@@ -55,8 +55,8 @@ class StepRun:
         self._calls: list[CallService] = []
         self.history: list[Event] = []
         self.state = ExecutionState()
-        self._apply((Event(1, events.EXECUTION_STARTED, ROOT, 0, "", "{}", None, (given, canonical(given))),))
-        scope = Scope(self._steps, given)
+        self._apply((Event(1, events.EXECUTION_STARTED, ROOT, 0, "", "{}", None, (step_input, canonical(step_input))),))
+        scope = Scope(self._steps, step_input)
         scope.position = position
         self.state.strands[ROOT] = strand = Strand(ROOT, ROOT, 0, scope)
         self.state.variables = variables
@@ -199,8 +199,8 @@ class StepMocks:
         for name in names:
             answers = self._answers.get(name)
             if answers:
-                found: dict[str, Any] = answers.pop(0) if len(answers) > 1 else answers[0]
-                return found
+                answer: dict[str, Any] = answers.pop(0) if len(answers) > 1 else answers[0]
+                return answer
         return None
 
 
@@ -213,10 +213,10 @@ def mock_result(answer: dict[str, Any]) -> Result:
 
 
 def _error(answer: dict[str, Any]) -> dict[str, str]:
-    given = answer["error"]
-    if not isinstance(given, dict):
-        return {"errorType": str(given), "errorMessage": ""}
-    return {name: str(given.get(name, default)) for name, default in (("errorType", "Error"), ("errorMessage", ""))}
+    error = answer["error"]
+    if not isinstance(error, dict):
+        return {"errorType": str(error), "errorMessage": ""}
+    return {name: str(error.get(name, default)) for name, default in (("errorType", "Error"), ("errorMessage", ""))}
 
 
 class _MockedFunction:
@@ -272,18 +272,15 @@ class LoneSteps:
         tenant: Tenant,
         definition: str,
         step: str,
-        given: dict[str, Any],
+        step_input: dict[str, Any],
         mocks: Mapping[str, Any],
         variables: dict[str, Any],
     ) -> dict[str, Any]:
-        """Run *step* of a definition on the input *given*, and return what came of it.
+        """Run *step* of a definition on the input *step_input*, and return what came of it.
 
         Raises: InvalidArgument for a definition, step or mock that is none.
         """
-        try:
-            program = await self._programs.read(definition)
-        except DefinitionError as error:
-            raise invalid(f"Definition: {error}") from error
+        program = await read_definition(self._programs, definition)
         answers = StepMocks(mocks)
         mocked: dict[int, dict[str, Any]] = {}
         secret, name = self._ids.secret(32), self._ids.uuid()
@@ -304,8 +301,8 @@ class LoneSteps:
             program=program,
             flow_name=program.name or "alone",
             execution_name=name,
-            input=given,
+            input=step_input,
             token=lambda entry, attempt: f"alone-{name}-{entry}-{attempt}",
             chance=lambda number: hashlib.sha256(secret + number.to_bytes(8, "big")).digest(),
         )
-        return await StepRun(facts, step, given, variables, self._clock.now()).run(perform, reports)
+        return await StepRun(facts, step, step_input, variables, self._clock.now()).run(perform, reports)

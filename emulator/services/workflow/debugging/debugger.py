@@ -2,7 +2,7 @@
 
 All of it goes through `engine.breakpoints`: what is watched is stored with the execution, so that one that has stopped
 still stands there after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches
-keep their instants.
+keep their times.
 """
 
 from collections.abc import Iterable, Mapping
@@ -129,20 +129,20 @@ class Debugger:
             raise WorkflowError("ExecutionAlreadyCompleted", execution=record.name, flow=record.flow_name)
 
 
-def read_breakpoints(given: Iterable[Any]) -> tuple[Breakpoint, ...]:
+def read_breakpoints(documents: Iterable[Any]) -> tuple[Breakpoint, ...]:
     """Read breakpoints as the admin API has them: ``{"when": "before", "step": "NAME"}``.
 
     Raises: InvalidArgument.
     """
-    found = []
-    for each in given:
+    breakpoints = []
+    for each in documents:
         if not isinstance(each, Mapping) or not each.keys() <= {"when", "step"}:
             raise invalid('a breakpoint is an object such as {"when": "before", "step": "NAME"}')
         when, step = each.get("when", "before"), each.get("step", "")
         if when not in MOMENTS or not isinstance(step, str):
             raise invalid(f"when of a breakpoint is one of {', '.join(MOMENTS)}, and step is a text")
-        found.append(Breakpoint(when, step))
-    return tuple(found)
+        breakpoints.append(Breakpoint(when, step))
+    return tuple(breakpoints)
 
 
 # --- at a stop ------------------------------------------------------------------------------------------------------

@@ -12,14 +12,14 @@ from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.breakpoints import Watch
 from emulator.services.workflow.engine.events import Event
-from emulator.services.workflow.engine.language import DefinitionError, Program
+from emulator.services.workflow.engine.language import Program
 from emulator.services.workflow.engine.run import read_event
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.executions.executions import Executions
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.flows.flows import Flows
+from emulator.services.workflow.flows.flows import Flows, read_definition
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.model import Origin
@@ -65,10 +65,7 @@ class Forks:
         source = self._executions.get(tenant, flow_name, source_name)
         flow = self._flows.get(tenant, flow_name)
         text = definition or source.definition
-        try:
-            program = await self._programs.read(text)
-        except DefinitionError as error:
-            raise invalid(f"Definition: {error}") from error
+        program = await read_definition(self._programs, text)
         at = event or self._store.entered(source.id, before)
         if not at or at < 2:
             raise invalid(f"the execution has not entered a step {before!r}" if before else "name a step or an event")

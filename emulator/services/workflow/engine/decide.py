@@ -37,6 +37,7 @@ from emulator.services.workflow.engine.language import (
 )
 from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 
 RUNTIME_ERROR: Final = "FnF.RuntimeError"
@@ -51,6 +52,10 @@ ANY_ERROR: Final = "FnF.ALL"
 
 SURELY_FITS: Final = STEP_DATA_BYTES // 4
 """So many characters are within the limit whatever they are; most steps need no closer look."""
+
+
+FAULTS: Final = (EvaluationError, ValueError, RecursionError)
+"""What evaluating an expression may raise."""
 
 
 class TooMuchData(Exception):
@@ -378,3 +383,40 @@ def retry_at(policies: Sequence[RetryPolicy], error: str, retries: int, failed_a
 def catch_for(policies: Sequence[CatchPolicy], error: str) -> CatchPolicy | None:
     """Return the first policy that matches *error*."""
     return next((policy for policy in policies if matches(policy.errors, error)), None)
+
+
+Caught = Callable[[Facts, ExecutionState, Strand, Entry, str, str], Event | None]
+"""Makes the event by which an error with its cause is caught, None when it is not; may raise `FAULTS`, TooMuchData."""
+
+
+def after_trouble(
+    facts: Facts,
+    state: ExecutionState,
+    strand: Strand,
+    entry: Entry,
+    policies: Sequence[RetryPolicy],
+    again: Callable[[Facts, ExecutionState, Strand, Entry], Events],
+    caught: Caught,
+) -> Events | Park:
+    """Try a step again by *policies*, at once or after a pause, or catch its error, or let it fail.
+
+    Raises: what *again* and *caught* raise.
+    """
+    due = retry_at(policies, entry.error, entry.retries, entry.at)
+    if due is None:
+        handled = caught(facts, state, strand, entry, entry.error, entry.cause)
+        return (handled or failed(state, strand, entry, entry.error, entry.cause),)
+    if due > entry.at:
+        return Park((WakeAt(entry.id, "retry", due),))
+    return again(facts, state, strand, entry)
+
+
+def after_fault(
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str, caught: Caught
+) -> Events:
+    """Answer something of a step that cannot be evaluated: it is caught, else the step fails."""
+    try:
+        handled = caught(facts, state, strand, entry, RUNTIME_ERROR, cause)
+    except (*FAULTS, TooMuchData):
+        handled = None
+    return (handled or failed(state, strand, entry, RUNTIME_ERROR, cause),)

@@ -61,25 +61,22 @@ def render_described_execution(execution: ExecutionRecord) -> Reply:
 def render_listed_execution(execution: ExecutionRecord, *, metadata_only: bool) -> Reply:
     """Return a member of ListExecutions; *metadata_only* leaves out what can be long."""
     reply = render_described_execution(execution)
-    if metadata_only:
-        for name in ("Input", "Output", "FlowDefinition"):
-            del reply[name]
-    return reply
+    return _without(reply, "Input", "Output", "FlowDefinition") if metadata_only else reply
 
 
 def render_finished_execution(execution: ExecutionRecord) -> Reply:
     """Return the members of StartSyncExecution."""
-    reply = render_described_execution(execution)
-    for name in ("FlowDefinition", "Input"):
-        del reply[name]
+    reply = _without(render_described_execution(execution), "FlowDefinition", "Input")
     return {**reply, "ErrorCode": execution.error, "ErrorMessage": execution.cause}
 
 
 def render_child(execution: ExecutionRecord) -> Reply:
     """Return what a task gets for the execution it has started: no definition, which may be long."""
-    reply = render_execution(execution)
-    del reply["FlowDefinition"]
-    return reply
+    return _without(render_execution(execution), "FlowDefinition")
+
+
+def _without(reply: Reply, *names: str) -> Reply:
+    return {name: value for name, value in reply.items() if name not in names}
 
 
 def render_event(event: HistoryEvent) -> Reply:

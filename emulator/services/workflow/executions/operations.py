@@ -206,11 +206,11 @@ def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
     if not 0 <= percentage <= 100:
         raise invalid("ToleratedFailedPercentage must be a number from 0 to 100.")
     run, _counts = _map_run(service, call)
-    given = {name for name in ("Concurrency", "ToleratedFailedCount") if optional(call, name)}
+    named = {name for name in ("Concurrency", "ToleratedFailedCount") if optional(call, name)}
     service.maps.change(
         run,
-        at_once if "Concurrency" in given else run.at_once,
-        count if "ToleratedFailedCount" in given else run.tolerated_count,
+        at_once if "Concurrency" in named else run.at_once,
+        count if "ToleratedFailedCount" in named else run.tolerated_count,
         percentage if text else run.tolerated_percentage,
     )
     run, _counts = _map_run(service, call)
@@ -220,10 +220,10 @@ def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
 
 def _map_run(service: Workflow, call: OperationRequest) -> tuple[MapRun, dict[str, int]]:
     flow, execution, name = (required(call, each) for each in ("FlowName", "ExecutionName", "MapRunName"))
-    found = service.maps.describe(service.executions.get(call.tenant, flow, execution).id, name)
-    if found is None:
+    described = service.maps.describe(service.executions.get(call.tenant, flow, execution).id, name)
+    if described is None:
         raise WorkflowError("MapRunNotExists", map_run=name, execution=execution, flow=flow)
-    return found
+    return described
 
 
 def _bounds(run: MapRun) -> Reply:

@@ -1,7 +1,7 @@
 """The tables of executions as the operations see them; `engine.store` has what the driver sees."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -190,11 +190,9 @@ class ExecutionStore:
                 "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?",
                 (flow, rows),
             ).fetchall()
-            for execution, last_event in ended:
-                self._clear(execution)
-                rows -= last_event + 1
-                if rows <= 0:
-                    return True
+            rows = self._clear_some(ended, rows)
+            if rows <= 0:
+                return True
             left = self._database.read("SELECT 1 FROM workflow_executions WHERE flow = ? LIMIT 1", (flow,)).fetchone()
             if left is None:
                 self._database.write("DELETE FROM workflow_definitions WHERE flow = ?", (flow,))
@@ -211,12 +209,7 @@ class ExecutionStore:
             " AND id NOT IN (SELECT execution FROM workflow_callbacks) ORDER BY stopped_at LIMIT ?",
             (before, rows),
         ).fetchall()
-        for execution, last_event in ended:
-            self._clear(execution)
-            rows -= last_event + 1
-            if rows <= 0:
-                return True
-        return False
+        return self._clear_some(ended, rows) <= 0
 
     def first_end(self) -> Millis | None:
         """Return when the first of the ended executions ended; None when there are none."""
@@ -241,10 +234,18 @@ class ExecutionStore:
             self._clear(execution)
         return len(rows)
 
+    def _clear_some(self, ended: Iterable[tuple[int, int]], rows: int) -> int:
+        """Remove executions, each with the id of its last event, until *rows* rows have gone; return what is left."""
+        for execution, last_event in ended:
+            if rows <= 0:
+                break
+            self._clear(execution)
+            rows -= last_event + 1
+        return rows
+
     def _clear(self, execution: int) -> None:
-        self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
-        self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
-        self._database.write("DELETE FROM workflow_map_runs WHERE execution = ?", (execution,))
+        for table in ("events", "callbacks", "map_runs"):
+            self._database.write(f"DELETE FROM workflow_{table} WHERE execution = ?", (execution,))  # noqa: S608 - names from the tuple above
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
     def clear(self) -> None:

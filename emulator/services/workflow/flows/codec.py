@@ -65,13 +65,13 @@ def _check_environment(text: str) -> None:
         variables = parse_object(text).get("Variables", [])
     except NotAnObject as error:
         raise invalid(f"Environment must be a JSON object: {error}") from error
-    fine = isinstance(variables, list) and all(
+    is_list_of_variables = isinstance(variables, list) and all(
         isinstance(variable, dict)
         and isinstance(variable.get("Name"), str)
         and isinstance(variable.get("Value", ""), str)
         for variable in variables
     )
-    if not fine:
+    if not is_list_of_variables:
         raise invalid("Environment must hold Variables, a list of objects with Name and Value.")
 
 

@@ -66,7 +66,7 @@ class Flows:
     async def update(
         self, tenant: Tenant, name: str, definition: str | None, changed: Callable[[FlowSettings], FlowSettings]
     ) -> FlowRecord:
-        """Replace what is given; executions that run keep what they started with.
+        """Change a flow; executions that run keep what they started with.
 
         *changed* turns the present settings into the new ones.
 
@@ -108,13 +108,21 @@ class Flows:
         return (await self._read(definition)).needs_description
 
     async def _read(self, definition: str) -> Program:
-        try:
-            program = await self._programs.read(definition)
-        except DefinitionError as error:
-            raise invalid(f"Definition: {error}") from error
+        program = await read_definition(self._programs, definition)
         for warning in program.warnings:
             _log.warning("flow definition: %s", warning)
         return program
+
+
+async def read_definition(programs: Programs, text: str) -> Program:
+    """Return the program of the definition *text*, which a caller has sent.
+
+    Raises: InvalidArgument.
+    """
+    try:
+        return await programs.read(text)
+    except DefinitionError as error:
+        raise invalid(f"Definition: {error}") from error
 
 
 def _check_mode(program: Program, settings: FlowSettings) -> None:
@@ -232,7 +240,7 @@ class Versions:
     def update_alias(
         self, tenant: Tenant, flow_name: str, name: str, changed: Callable[[AliasRecord], AliasRecord]
     ) -> AliasRecord:
-        """Replace what is given: *changed* turns the present alias into the new one.
+        """Change an alias: *changed* turns the present alias into the new one.
 
         Raises: FlowNotExists, FlowAliasNotExists, FlowVersionNotExists.
         """
@@ -278,5 +286,5 @@ class Versions:
 
 def _number(text: str) -> int | None:
     """Return the number of a version as the API writes it, None for any other text."""
-    fine = text.isascii() and text.isdecimal() and len(text) <= _DIGITS and text[0] != "0"
-    return int(text) if fine else None
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS and text[0] != "0"
+    return int(text) if is_number else None

@@ -55,7 +55,7 @@ def describe_flow(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateFlow")
 async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
-    """Change what is given of a flow; returns it without its execution mode and resource group.
+    """Change the named attributes of a flow; returns it without its execution mode and resource group.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
     Source: UpdateFlow, Serverless Workflow API reference.
@@ -167,7 +167,7 @@ def create_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateFlowAlias")
 def update_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
-    """Change what is given of an alias; returns it as ``Alias``.
+    """Change the named attributes of an alias; returns it as ``Alias``.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowAliasNotExists,
         FlowVersionNotExists.

@@ -43,7 +43,7 @@ def describe_schedule(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateSchedule")
 async def update_schedule(service: Workflow, call: OperationRequest) -> Reply:
-    """Change what is given of a schedule; returns it.
+    """Change the named attributes of a schedule; returns it.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ScheduleNotExists.
     Source: UpdateSchedule, Serverless Workflow API reference.

@@ -245,7 +245,7 @@ class Schedules:
     async def update(
         self, tenant: Tenant, flow_name: str, name: str, changed: Callable[[ScheduleSettings], ScheduleSettings]
     ) -> ScheduleRecord:
-        """Replace what is given, and count runs from now.
+        """Change a schedule, and count runs from now.
 
         *changed* turns the present settings into the new ones.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.http.message import Headers, Request
-from emulator.services.fc.invoke.http_invoke import allowed_fields, preflight, with_fields
+from emulator.services.fc.invoke.http_access import allowed_fields, preflight, with_fields
 
 PAGE = "https://app.example"
 CORS = {

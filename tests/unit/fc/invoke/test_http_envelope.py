@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.fc.errors import BadResponse
-from emulator.services.fc.invoke.http_envelope import Asked, canonical, is_text, read_result, render_event
+from emulator.services.fc.invoke.http_invoke import EventRequest, canonical, is_text, read_result, render_event
 
 
 def asked(**changes):
@@ -24,7 +24,7 @@ def asked(**changes):
         "request_id": "1-64f6cd87-x",
         "now": 1693896071895,
     }
-    return Asked(**(parts | changes))
+    return EventRequest(**(parts | changes))
 
 
 def test_event_is_the_one_of_the_reference():

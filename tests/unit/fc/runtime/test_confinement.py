@@ -73,12 +73,12 @@ def function(functions, runtime):
 
 
 @pytest.mark.parametrize("runtime", ["python3", "nodejs20"])
-def test_home_and_code_are_read_only_and_secrets_are_empty(functions, home, runtime):
+async def test_home_and_code_are_read_only_and_secrets_are_empty(functions, home, runtime):
     """For a forked process and for one that was started ahead; ``/tmp`` is the instance's own as ever."""
     image = function(functions, runtime)
     event = json.dumps([str(home), str(home / "secret")]).encode()
 
-    first, second = functions.calls(image, event, event, confined=(home, home / "secret"))
+    first, second = await functions.calls(image, event, event, confined=(home, home / "secret"))
 
     assert (first.error_type, second.error_type) == (None, None), first.body
     assert json.loads(first.body) == {
@@ -95,31 +95,31 @@ def test_home_and_code_are_read_only_and_secrets_are_empty(functions, home, runt
     assert sorted(path.name for path in image.code_dir.iterdir())[0].startswith("index.")
 
 
-def test_without_confinement_the_user_s_files_are_the_function_s(functions, home):
+async def test_without_confinement_the_user_s_files_are_the_function_s(functions, home):
     """As is documented."""
     event = json.dumps([str(home), str(home / "secret")]).encode()
 
-    found = json.loads(functions.calls(function(functions, "python3"), event)[0].body)
+    found = json.loads((await functions.calls(function(functions, "python3"), event))[0].body)
 
     assert (found["home"], found["code"], found["read"]) == ("done", "done", ["kept", "secret"])
 
 
 @pytest.mark.parametrize("start_method", ["fork", "exec"])
-def test_log_says_when_instances_cannot_be_confined(functions, home, caplog, start_method):
+async def test_log_says_when_instances_cannot_be_confined(functions, home, caplog, start_method):
     """Where there are no namespaces; calls are served all the same."""
     image = functions.image("def handler(event, context): return 'fine'")
 
-    result = functions.calls(image, b"", confined=(home,), isolation="none", start_method=start_method)[0]
+    results = await functions.calls(image, b"", confined=(home,), isolation="none", start_method=start_method)
 
-    assert result.body == b"fine"
+    assert [result.body for result in results] == [b"fine"]
     assert "isolate: no effect here, instances can change what you can" in caplog.text
 
 
-def test_log_says_what_cannot_be_changed(functions, home, caplog):
+async def test_log_says_what_cannot_be_changed(functions, home, caplog):
     """Where there are namespaces."""
     needs_namespaces()
     caplog.set_level("INFO")
 
-    functions.calls(functions.image("def handler(event, context): return 'fine'"), b"", confined=(home,))
+    await functions.calls(functions.image("def handler(event, context): return 'fine'"), b"", confined=(home,))
 
     assert f"isolate: instances can change nothing in {home}" in caplog.text

@@ -74,7 +74,7 @@ def test_nothing_outlives_an_emulator_that_was_killed(tmp_path):
 def test_zygote_ends_quietly_when_its_server_died_before_reading():
     """News nobody has read makes the socket end with an error; the zygote ends its instances all the same."""
     ours, theirs = socket.socketpair()
-    command = bootstrap_command(sys.executable, "zygote", str(theirs.fileno()), "", hook=None)
+    command = bootstrap_command(sys.executable, "zygote", str(theirs.fileno()), "", "[]", hook=None)
     with subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True) as zygote:
         theirs.close()
         ours.settimeout(30)

@@ -15,7 +15,7 @@ from textwrap import dedent
 import pytest
 
 from emulator.services.fc.runtime.bootstrap.python import sandbox
-from emulator.services.fc.runtime.scratch import Scratch
+from emulator.services.fc.runtime.launcher import Scratch
 from tests.waiting import until
 
 
@@ -97,7 +97,7 @@ async def test_what_a_killed_emulator_left_is_removed_at_the_next_start(function
     (running.folder / "c-1").mkdir()
     code = (
         f"import os, tempfile; tempfile.tempdir = {str(tmp_path)!r}\n"
-        "from emulator.services.fc.runtime.scratch import Scratch\n"
+        "from emulator.services.fc.runtime.launcher import Scratch\n"
         "scratch = Scratch(); scratch.create('c-2'); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code], check=False)

@@ -1,6 +1,7 @@
 """A crash after any event changes nothing, and a snapshot is the fold of the history."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,34 +77,46 @@ REPORTS = {"called": [Result(output='{"c":1}')]}
 GIVEN = '{"n":1,"items":[1,2,3]}'
 
 
-def whole(play, **more):
-    return play(EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS, **more).run()
+MACHINE = Path(__file__).parents[1] / "languages" / "statemachine" / "everything.yml"
+MACHINE_SCRIPT = {
+    **{name: SCRIPT[name] for name in ("retried", "called", "last")},
+    "left task": [Result(error="E"), Result(output='{"l":1}')],
+}
+
+
+@pytest.fixture(params=["flow", "machine"])
+def everything(request, play):
+    """Return what plays a definition in which everything happens, in each language."""
+    if request.param == "flow":
+        return partial(play, EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS)
+    text = MACHINE.read_text(encoding="utf-8")
+    return partial(play, text, '{"n":1,"items":[1,{"a":2},3],"nap":2}', script=MACHINE_SCRIPT, reports=REPORTS)
 
 
 @pytest.mark.parametrize("with_snapshot", [False, True], ids=["from history", "from snapshot"])
-def test_a_crash_after_any_event_ends_in_the_same_history(play, with_snapshot):
-    """Recovery goes on exactly where the history ends, timers at their instants, calls made again."""
-    expected = whole(play)
+def test_a_crash_after_any_event_ends_in_the_same_history(everything, with_snapshot):
+    """Recovery goes on exactly where the history ends, timers, calls and random values as they were."""
+    expected = everything().run()
     assert expected.types[-1] == "ExecutionSucceeded"
-    assert len(expected.history) > 80
+    assert len(expected.history) > (100 if "StateMachine" in expected.definition else 80)
 
     for event_id in range(1, len(expected.history)):
-        crashed = whole(play, crash_at=frozenset({event_id}), crash_with_snapshot=with_snapshot)
+        crashed = everything(crash_at=frozenset({event_id}), crash_with_snapshot=with_snapshot).run()
 
         assert crashed.shown == expected.shown, f"after event {event_id}"
 
 
-def test_crashing_after_every_event_ends_in_the_same_history(play):
+def test_crashing_after_every_event_ends_in_the_same_history(everything):
     """A process that dies after each single append still gets through."""
-    expected = whole(play)
+    expected = everything().run()
 
-    crashed = whole(play, crash_at=frozenset(range(1, 1000)))
+    crashed = everything(crash_at=frozenset(range(1, 1000))).run()
 
     assert crashed.shown == expected.shown
 
 
-def test_a_snapshot_equals_the_fold_at_every_event(play, replay):
-    """Written and read back, the state is the one the history tells."""
+def test_a_snapshot_equals_the_fold_at_every_event(everything, replay):
+    """Written and read back, the state is that of the history, variables included."""
     compared = []
 
     def check(facts, state) -> None:
@@ -113,7 +126,7 @@ def test_a_snapshot_equals_the_fold_at_every_event(play, replay):
                 strand.parked = False  # what is parked is not part of the history
             compared.append(dump(restored) == dump(replay(played)))
 
-    played = play(EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS, check=check)
+    played = everything(check=check)
     played.run()
 
     assert len(compared) == len(played.history) - 1
@@ -124,7 +137,7 @@ def test_a_snapshot_equals_the_fold_at_every_event(play, replay):
 
 RESULTS = st.lists(
     st.one_of(
-        st.builds(lambda n: Result(output=json.dumps({"r": n})), st.integers(0, 3)),
+        st.builds(lambda n: Result(output=json.dumps({"n": n, "r": n})), st.integers(0, 3)),
         st.sampled_from([Result(error="E"), Result(error="Other", cause="c"), Result(output="[]"), Result(output="")]),
     ),
     min_size=1,
@@ -217,10 +230,8 @@ def _all_steps(steps):
                 yield from _all_steps(inner)
 
 
-@settings(max_examples=60)
-@given(case=flows(), data=st.data())
-def test_any_flow_survives_any_crash(play, case, data):
-    """Decisions are total, end within the limits, and depend on the history alone."""
+def survives_any_crash(play, case, data):
+    """Hold a definition with its replies and reports against itself, with crashes that *data* draws."""
     definition, script, reports = case
     given_text = '{"n":1,"items":[1,2]}'
     expected = play(definition, given_text, script=script, reports=reports).run()
@@ -235,6 +246,13 @@ def test_any_flow_survives_any_crash(play, case, data):
     assert len(expected.history) <= limits.EVENTS
     assert from_history.shown == expected.shown
     assert from_snapshot.shown == expected.shown
+
+
+@settings(max_examples=60)
+@given(case=flows(), data=st.data())
+def test_any_flow_survives_any_crash(play, case, data):
+    """Decisions are total, end within the limits, and depend on the history alone."""
+    survives_any_crash(play, case, data)
 
 
 # --- recorded histories ---------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from typing import Any, Final
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
 from emulator.services.workflow.expression.paths import Path
 from emulator.services.workflow.languages.conversion.sources import Expression, Source, member, quoted
-from emulator.services.workflow.languages.fdl.data import reads_context
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
+from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -105,24 +105,25 @@ class _Conversion:
         if program.timeout_s is not None:
             self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no time-out")
         source = Source(self.remark, "", step="$Input", local="")
-        given: State = {"Input.$": "$Input"}
+        beginning: State = {"Input.$": "$Input"}
         if program.input_mappings is not None:
-            given = self._member("Input", source.template(program.input_mappings))
+            beginning = self._member("Input", source.template(program.input_mappings))
         if program.output_mappings is not None:
             ended = Source(self.remark, "", step="$Input.Input", local="$Input.Local")
             output = ended.template(program.output_mappings)
         else:
             output = self._taken_off(program.steps, "")
-        return self._whole(program.steps, "Flow", given, output)
+        return self._whole(program.steps, "Flow", beginning, output)
 
     # --- scopes --------------------------------------------------------------------------------------------------
 
-    def _whole(self, steps: StepList, name: str, given: State, output: State) -> State:
-        """Return a scope of its own: states that begin with *given* and end with *output*."""
+    def _whole(self, steps: StepList, name: str, beginning: State, output: State) -> State:
+        """Return a scope of its own: states that begin with *beginning* and end with *output*."""
         begin, end = self._fresh(f"{name} begins"), self._fresh(f"{name} ends")
         scope = _Scope([], end, 0)
         first = steps.steps[0].name
-        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": {**given, "Local": {}}, "Next": first})
+        made = {**beginning, "Local": {}}
+        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": made, "Next": first})
         self._list(steps, scope)
         scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": output, "End": True})
         return {"StartAt": begin, "States": scope.states}
@@ -282,9 +283,9 @@ class _Conversion:
         end = self._fresh(f"{step.name} ends")
         inner = _Scope(scope.states, end, scope.depth + 1)
         outside = {**scope.kept(), "Local.$": "$Input.Local"}
-        given = {"Input.$": "$Input.Step", "Local": {}, "Outer": outside}
+        beginning = {"Input.$": "$Input.Step", "Local": {}, "Outer": outside}
         first = steps.steps[0].name
-        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": given, "Next": first})
+        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": beginning, "Next": first})
         self._list(steps, inner)
         source = self._outside(step)
         mappings = step.output_mappings
@@ -358,51 +359,51 @@ class _Conversion:
     def _call(self, step: TaskStep) -> tuple[str, State, str]:
         """Return the action of a task, its parameters, and where its result is in the reply."""
         source = self._source(step)
-        given = {name: source.value(value) for name, value in (step.service_params or {}).items()}
+        sources = {name: source.value(value) for name, value in (step.service_params or {}).items()}
         event = self._event(step)
         match step.resource:
             case FunctionResource():
-                kind = given.pop("InvocationType", "Sync")
+                kind = sources.pop("InvocationType", "Sync")
                 if kind == "Async" and step.pattern == "requestResponse":
                     self.remark(step.name, "the result of an asynchronous call is {Code: 202, ...} here")
-                self._dropped(step, given)
+                self._dropped(step, sources)
                 arn = {"resourceArn": step.resource_arn, **self._member("invocationType", kind)}
                 return "FC:InvokeFunction", {**arn, **self._member("body", event)}, "$Output.Body"
             case QueueResource() | TopicResource():
-                known = {_MESSAGE[name]: given.pop(name) for name in list(given) if name in _MESSAGE}
-                self._dropped(step, given)
+                known = {_MESSAGE[name]: sources.pop(name) for name in list(sources) if name in _MESSAGE}
+                self._dropped(step, sources)
                 parameters: State = {"resourceArn": step.resource_arn}
                 for name, value in known.items():
                     parameters |= self._member(name, value)
                 return "MNS:SendMessage", parameters, "$Output"
             case FlowResource():
-                return self._start(step, {"resourceArn": step.resource_arn}, given, event)
+                return self._start(step, {"resourceArn": step.resource_arn}, sources, event)
             case ActionResource(service, operation) if (service, operation) == ("fnf", "StartExecution"):
-                flow = given.pop("FlowName")
+                flow = sources.pop("FlowName")
                 if isinstance(flow, Expression):
                     arn = {"resourceArn.$": f'format("acs:fnf:::flow/{{}}", {flow.text})'}
                 else:
                     arn = {"resourceArn": f"acs:fnf:::flow/{flow}"}
-                return self._start(step, arn, given, event)
+                return self._start(step, arn, sources, event)
             case ActionResource(service, operation):
                 other: State = {}
-                for name, value in given.items():
+                for name, value in sources.items():
                     other |= self._member(name, value)
                 return f"{service}:{operation}", other, "$Output"
             case _:
                 raise NotConvertible(f"the step {step.name!r} calls what no state calls")
 
-    def _start(self, step: TaskStep, arn: State, given: State, event: Any) -> tuple[str, State, str]:
+    def _start(self, step: TaskStep, arn: State, sources: State, event: Any) -> tuple[str, State, str]:
         if step.pattern == "requestResponse":
             self.remark(step.name, "the result of a start is {FlowName, ExecutionName, RequestID} here")
-        parameters = {**arn, **self._member("input", given.pop("Input", event))}
-        if "ExecutionName" in given:
-            parameters |= self._member("executionName", given.pop("ExecutionName"))
-        self._dropped(step, given)
+        parameters = {**arn, **self._member("input", sources.pop("Input", event))}
+        if "ExecutionName" in sources:
+            parameters |= self._member("executionName", sources.pop("ExecutionName"))
+        self._dropped(step, sources)
         return "FNF:StartExecution", parameters, "$Output"
 
-    def _dropped(self, step: TaskStep, given: State) -> None:
-        for name in given:
+    def _dropped(self, step: TaskStep, sources: State) -> None:
+        for name in sources:
             self.remark(step.name, f"the parameter {name} has no counterpart and is left out")
 
     def _event(self, step: TaskStep) -> Any:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from emulator.services.workflow.expression import terms
-from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.statemachine.constructors import SUFFIX
 
 _CONTEXT: Final = {
@@ -61,8 +61,8 @@ class Source:
     def path(self, path: Path) -> str:
         """Return an expression for a path, null for one that has none."""
         if path.root == "$context":
-            found = _CONTEXT.get(".".join(str(each) for each in path.segments))
-            return found or self._without(path, "the context has no such value")
+            known = _CONTEXT.get(".".join(str(each) for each in path.segments))
+            return known or self._without(path, "the context has no such value")
         if path.collects or any(isinstance(each, int) and each < 0 for each in path.segments):
             return self._without(path, "a path has no wildcard and counts from the beginning")
         if path.root != "$local":

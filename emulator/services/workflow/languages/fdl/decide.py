@@ -10,10 +10,12 @@ from typing import Any
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.decide import (
+    FAULTS,
     RUNTIME_ERROR,
     SURELY_FITS,
-    TooMuchData,
+    after_fault,
     after_scheduled,
+    after_trouble,
     attempt,
     catch_for,
     check_bytes,
@@ -21,7 +23,6 @@ from emulator.services.workflow.engine.decide import (
     failed,
     final_event,
     open_strands,
-    retry_at,
     strand_exited,
     while_called,
 )
@@ -29,9 +30,9 @@ from emulator.services.workflow.engine.events import Event, canonical, joined, m
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.mappings import apply as apply_mappings
 from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.languages.fdl.data import Data, member, reads_context, wakes_at
+from emulator.services.workflow.languages.fdl.mappings import Data, reads_context
+from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -60,7 +61,7 @@ class FlowProgram(Flow, Program):
             if scope.position < len(scope.steps.steps):
                 return _enter(facts, state, strand, scope)
             return _end_of_strand(self, facts, state, strand, scope)
-        except (EvaluationError, ValueError, RecursionError) as fault:
+        except FAULTS as fault:
             return _fault(facts, state, strand, str(fault))
 
     def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
@@ -68,12 +69,12 @@ class FlowProgram(Flow, Program):
         step = entry.step
         try:
             if fired.kind == "wait" and isinstance(step, WaitStep) and entry.phase is Phase.STARTED:
-                if wakes_at(step, entry.input, entry.at) > fired.now:
+                if step.wakes_at(entry.input, entry.at) > fired.now:
                     return ()
                 return _succeeded(facts, state, strand, entry, {}, {})
             if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
                 return _next_attempt(facts, state, strand, entry)
-        except (EvaluationError, ValueError, RecursionError) as fault:
+        except FAULTS as fault:
             return (failed(state, strand, entry, RUNTIME_ERROR, str(fault)),)
         return ()
 
@@ -160,8 +161,8 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     if isinstance(step, ChoiceStep):
         mark = _choose(step, entry.input)
     elif isinstance(step, WaitStep):
-        wakes_at(step, entry.input, state.at)
-        extra = "," + member(step, entry.input)
+        step.wakes_at(entry.input, state.at)
+        extra = "," + step.member(entry.input)
     elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
         raise EvaluationError(f"the collection {step.collection} of the input is not an array")
     detail = f'{{"input":{entry.input_text}{extra}}}'
@@ -178,7 +179,7 @@ def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
 def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     if isinstance(step, WaitStep):
-        due = wakes_at(step, entry.input, entry.at)
+        due = step.wakes_at(entry.input, entry.at)
         if due > entry.at:
             return Park((WakeAt(entry.id, "wait", due),))
     if entry.fork is not None:
@@ -230,22 +231,13 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entr
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     step = entry.step
     assert isinstance(step, TaskStep)
-    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if due is None:
-        return (_caught(facts, state, strand, entry) or failed(state, strand, entry, entry.error, entry.cause),)
-    if due > entry.at:
-        return Park((WakeAt(entry.id, "retry", due),))
-    return _next_attempt(facts, state, strand, entry)
+    return after_trouble(facts, state, strand, entry, step.retry, _next_attempt, _caught)
 
 
-def _caught(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fault: str | None = None
-) -> Event | None:
+def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
     step = entry.step
-    assert isinstance(step, TaskStep)
-    error, cause = (entry.error, entry.cause) if fault is None else (RUNTIME_ERROR, fault)
-    policy = catch_for(step.catch, error)
-    if policy is None:
+    policy = catch_for(step.catch, error) if isinstance(step, TaskStep) else None
+    if policy is None or not isinstance(step, TaskStep):
         return None
     output: dict[str, Any] = {}
     if step.error_mappings is not None:
@@ -298,14 +290,7 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
     entry = scope.entry
     if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
         return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
-    if isinstance(entry.step, TaskStep):
-        try:
-            caught = _caught(facts, state, strand, entry, fault=cause)
-        except (EvaluationError, ValueError, RecursionError, TooMuchData):
-            caught = None
-        if caught is not None:
-            return (caught,)
-    return (failed(state, strand, entry, RUNTIME_ERROR, cause),)
+    return after_fault(facts, state, strand, entry, cause, _caught)
 
 
 # --- events that several phases record --------------------------------------------------------------------------------

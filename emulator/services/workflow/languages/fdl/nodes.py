@@ -4,13 +4,14 @@ Nodes hold what the definition says, already checked and with every path and con
 fold asks of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.fdl.decide`.
 """
 
+import re
 from collections.abc import Mapping as AbcMapping
 from typing import Any
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.engine import model
-from emulator.services.workflow.engine.events import member_bytes, member_texts
+from emulator.services.workflow.engine.events import member_bytes, member_texts, quote
 from emulator.services.workflow.engine.model import (
     Branching,
     CatchPolicy,
@@ -25,10 +26,12 @@ from emulator.services.workflow.engine.model import (
     Task,
 )
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import Mapping
-from emulator.services.workflow.expression.mappings import apply as apply_mappings
-from emulator.services.workflow.expression.paths import MISSING, Path
+from emulator.services.workflow.expression.paths import MISSING, EvaluationError, Path
+from emulator.services.workflow.languages.fdl.mappings import Mapping
+from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
+from emulator.services.workflow.limits import WAIT_S
 from emulator.services.workflow.ports import Resource
+from emulator.wire.dates import parse_iso
 
 
 @frozen
@@ -90,11 +93,71 @@ class PassStep(Step):
 
 @frozen
 class WaitStep(Step):
-    """Waits for ``duration`` seconds or until ``timestamp``; exactly one is set, each a constant or a path."""
+    """Waits for ``duration`` seconds or until ``timestamp``; exactly one is set, each a constant or a path.
+
+    Source: wait step, Serverless Workflow guide: at most two days, a time in the past ends it at once. What a dynamic
+    value outside that does is assumed.
+    """
 
     duration: int | Path | None = None
     timestamp: Millis | Path | None = None
     timestamp_text: str = ""
+
+    def wakes_at(self, value: dict[str, Any], started: Millis) -> Millis:
+        """Return when a wait that started at *started* with input *value* ends.
+
+        Raises: EvaluationError for a value that is no whole number of seconds or no date, or lies over two days ahead.
+        """
+        if self.duration is not None:
+            return Millis(started + _seconds(self.duration, value) * SECOND)
+        at = self._time(value)
+        if at - started > WAIT_S * SECOND:
+            raise EvaluationError(f"a wait may last {WAIT_S} seconds at most")
+        return at
+
+    def member(self, value: dict[str, Any]) -> str:
+        """Return the member of StepStarted's detail that says what is waited for.
+
+        Raises: EvaluationError.
+        """
+        if self.duration is not None:
+            return f'"duration":{_seconds(self.duration, value)}'
+        if isinstance(self.timestamp, Path):
+            return f'"timestamp":{quote(str(self.timestamp.find_in(value)))}'
+        return f'"timestamp":{quote(self.timestamp_text)}'
+
+    def _time(self, value: dict[str, Any]) -> Millis:
+        if isinstance(self.timestamp, int):
+            return self.timestamp
+        text = self.timestamp.find_in(value) if self.timestamp is not None else None
+        if not isinstance(text, str):
+            raise EvaluationError("the timestamp must be the text of a date and time")
+        try:
+            return parse_timestamp(text)
+        except (ValueError, OverflowError) as error:
+            raise EvaluationError("the timestamp must be a date and time such as 2024-05-01T08:00:00Z") from error
+
+
+_RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})\Z", re.ASCII)
+
+
+def parse_timestamp(text: str) -> Millis:
+    """Return the time of an RFC 3339 text such as ``2024-05-01T08:00:00.5+08:00``.
+
+    Raises: ValueError.
+    """
+    if not _RFC_3339.match(text):
+        raise ValueError(text)
+    return parse_iso(text)
+
+
+def _seconds(duration: int | Path, value: dict[str, Any]) -> int:
+    seconds = duration.find_in(value) if isinstance(duration, Path) else duration
+    if isinstance(seconds, float) and seconds.is_integer():
+        seconds = int(seconds)
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= WAIT_S:
+        raise EvaluationError(f"the duration must be a whole number of seconds from 0 to {WAIT_S}")
+    return seconds
 
 
 @frozen

@@ -12,7 +12,6 @@ from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, Path
-from emulator.services.workflow.languages.fdl.data import parse_timestamp
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
@@ -25,6 +24,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     SucceedStep,
     TaskStep,
     WaitStep,
+    parse_timestamp,
 )
 from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
 from emulator.services.workflow.languages.fields import Fields, Outline, Part, read_document, whole

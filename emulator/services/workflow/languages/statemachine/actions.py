@@ -109,11 +109,11 @@ class Action:
         return as_bytes(value.get("body", {}))
 
     def _checked(self, name: str, value: dict[str, Any]) -> Any:
-        given = value.get(name)
-        if given is None:
+        content = value.get(name)
+        if content is None:
             raise ParameterError(f"the parameter {name} is missing")
         try:
-            return self.kind.parameters[name].check(given)
+            return self.kind.parameters[name].check(content)
         except ValueError as error:
             raise ParameterError(f"the parameter {name}: {error}") from error
 
@@ -210,10 +210,10 @@ def _url(value: Any) -> str:
 
 def _headers(value: Any) -> dict[str, str]:
     headers = {}
-    for name, given in _map(value).items():
-        if isinstance(given, list | dict) or given is None:
+    for name, content in _map(value).items():
+        if isinstance(content, list | dict) or content is None:
             raise ValueError(f"the header {name[:100]!r} must be text")
-        headers[name] = given if isinstance(given, str) else canonical(given)
+        headers[name] = content if isinstance(content, str) else canonical(content)
     return headers
 
 

@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.paths import ExpressionError
 from emulator.services.workflow.languages.fields import Part
 from emulator.services.workflow.languages.statemachine.expressions import parse
-from emulator.services.workflow.languages.statemachine.tree import Evaluation, Tree, given
+from emulator.services.workflow.languages.statemachine.tree import Evaluation, Tree, value_or_null
 from emulator.wire.yaml import Scalar, Sequence, Table
 
 SUFFIX: Final = ".$"
@@ -43,7 +43,7 @@ class Expression:
 
         Raises: EvaluationError.
         """
-        value = given(self.tree, evaluation)
+        value = value_or_null(self.tree, evaluation)
         evaluation.budget.weigh(value)
         return value
 

@@ -16,9 +16,10 @@ from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import (
-    RUNTIME_ERROR,
-    TooMuchData,
+    FAULTS,
+    after_fault,
     after_scheduled,
+    after_trouble,
     attempt,
     catch_for,
     check_size,
@@ -32,7 +33,6 @@ from emulator.services.workflow.engine.events import Event, canonical, quoted
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.evaluating import (
     Data,
     built,
@@ -41,9 +41,9 @@ from emulator.services.workflow.languages.statemachine.evaluating import (
     data_of,
     elements_of,
     outcome,
-    said,
     seconds_of,
     state_of,
+    text_of,
     timeout_of,
 )
 from emulator.services.workflow.languages.statemachine.nodes import (
@@ -63,8 +63,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     as_input,
 )
 
-_FAULTS = (EvaluationError, ValueError, RecursionError)
-
 
 @frozen
 class MachineProgram(Machine, Program):
@@ -77,8 +75,8 @@ class MachineProgram(Machine, Program):
         if entry is not None:
             try:
                 return _BY_PHASE[entry.phase](facts, state, strand, entry)
-            except _FAULTS as fault:
-                return _fault(facts, state, strand, entry, str(fault))
+            except FAULTS as fault:
+                return after_fault(facts, state, strand, entry, str(fault), _caught)
         if scope.position < len(scope.steps.steps):
             return _enter(facts, state, strand, scope)
         return _end_of_strand(state, strand, scope)
@@ -92,8 +90,8 @@ class MachineProgram(Machine, Program):
                 due = retry_at(entry.step.retry, entry.error, entry.retries, entry.at)
                 if entry.phase in {Phase.TROUBLED, Phase.FAILING} and due is not None and due <= fired.now:
                     return _again(facts, state, strand, entry)
-        except _FAULTS as fault:
-            return _fault(facts, state, strand, entry, str(fault))
+        except FAULTS as fault:
+            return after_fault(facts, state, strand, entry, str(fault), _caught)
         return ()
 
     def processor(self, step: int) -> "MachineProgram":
@@ -107,7 +105,7 @@ class MachineProgram(Machine, Program):
         """Return the events that open one more attempt."""
         try:
             return _again(facts, state, strand, entry)
-        except _FAULTS as fault:
+        except FAULTS as fault:
             raise ValueError(str(fault)) from fault
 
     def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> Event:
@@ -142,7 +140,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     if isinstance(step, PassState | SucceedState):
         try:
             return _at_once(facts, state, strand, step, entered)
-        except _FAULTS:
+        except FAULTS:
             return (entered,)  # it fails once it has been entered
     return (entered,)
 
@@ -153,11 +151,11 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
     first, sid, name = entered.id + 1, strand.id, step.name
     entry.input, entry.input_text = constructed_input(facts, state, entry, first)
     output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
-    given = (entry.input, entry.input_text, None)
+    step_input = (entry.input, entry.input_text, None)
     exited = _went_well(text, None, variables)
     return (
         entered,
-        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, given),
+        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, step_input),
         Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
         Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
     )
@@ -170,25 +168,25 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     step = entry.step
     if isinstance(step, TaskState) and step.input is None:
         return _scheduled(facts, state, strand, entry, 0)
-    given = constructed_input(facts, state, entry, state.last + 1)
+    step_input = constructed_input(facts, state, entry, state.last + 1)
     if isinstance(step, FailState):
-        data = Data(facts, state, step, given[0], entry.id, 0)
-        code, detail = (said(each, data, state.last + 1) for each in (step.code, step.detail))
+        data = Data(facts, state, step, step_input[0], entry.id, 0)
+        code, detail = (text_of(each, data, state.last + 1) for each in (step.code, step.detail))
         check_size(facts, code, detail)
         return (failed(state, strand, entry, code, detail),)
-    return _started(facts, state, strand, entry, given, 0)
+    return _started(facts, state, strand, entry, step_input, 0)
 
 
 def _started(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, given: tuple[Any, str], retries: int
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step_input: tuple[Any, str], retries: int
 ) -> Events:
-    """Return the event that starts a state with its input *given*, for the first time or once more."""
+    """Return the event that starts a state with its input *step_input*, for the first time or once more."""
     step = entry.step
     number = state.last + 1
     mark: int | None = None
     seconds: int | None = None
     items: list[Any] | None = None
-    data = Data(facts, state, state_of(entry), given[0], entry.id, retries)
+    data = Data(facts, state, state_of(entry), step_input[0], entry.id, retries)
     if isinstance(step, ChoiceState):
         mark = chosen_branch(step, data, number)
     elif isinstance(step, WaitState):
@@ -196,12 +194,12 @@ def _started(
     elif isinstance(step, MapState):
         items = elements_of(step, data, number)
     detail = events.detail(
-        input=given[1],
+        input=step_input[1],
         items=None if items is None else canonical(items),
         seconds=None if seconds is None else str(seconds),
         retryCount=str(retries) if retries else None,
     )
-    value = (*given, items)
+    value = (*step_input, items)
     return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
 
 
@@ -295,16 +293,9 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entr
 
 
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    """Try a task, a parallel or a map again, or catch its error, or let it fail."""
     step = entry.step
     assert isinstance(step, Guarded)
-    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if due is None:
-        caught = _caught(facts, state, strand, entry, entry.error, entry.cause)
-        return (caught or failed(state, strand, entry, entry.error, entry.cause),)
-    if due > entry.at:
-        return Park((WakeAt(entry.id, "retry", due),))
-    return _again(facts, state, strand, entry)
+    return after_trouble(facts, state, strand, entry, step.retry, _again, _caught)
 
 
 def _again(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -347,15 +338,6 @@ def _left_with_error(
     )
     number, name = state.last + 1, entry.step.name
     return Event(number, events.STEP_EXITED, strand.id, strand.last, name, detail, None, (*left, None))
-
-
-def _fault(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str) -> Events:
-    """Answer something that cannot be evaluated: Catch may catch it, else the state fails."""
-    try:
-        caught = _caught(facts, state, strand, entry, RUNTIME_ERROR, cause)
-    except (*_FAULTS, TooMuchData):
-        caught = None
-    return (caught or failed(state, strand, entry, RUNTIME_ERROR, cause),)
 
 
 _BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (

@@ -27,6 +27,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     State,
     TaskState,
     WaitState,
+    array_of,
 )
 from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation
 
@@ -68,17 +69,17 @@ class EventChance:
 class Data:
     """The values of the roots in one state.
 
-    *given* is ``$Input``; *entry* the id of the state's StepEntered and *retries* how often it was tried again, for
+    *value* is ``$Input``; *entry* the id of the state's StepEntered and *retries* how often it was tried again, for
     the token. Set ``output``, ``error`` and ``item`` where they have a value.
     """
 
-    __slots__ = ("_context", "_entry", "_facts", "_given", "_retries", "_state", "_step", "error", "item", "output")
+    __slots__ = ("_context", "_entry", "_facts", "_input", "_retries", "_state", "_step", "error", "item", "output")
 
-    def __init__(self, facts: Facts, state: ExecutionState, step: State, given: Any, entry: int, retries: int) -> None:
+    def __init__(self, facts: Facts, state: ExecutionState, step: State, value: Any, entry: int, retries: int) -> None:
         self._facts = facts
         self._state = state
         self._step = step
-        self._given = given
+        self._input = value
         self._entry = entry
         self._retries = retries
         self._context: dict[str, Any] | None = None
@@ -90,7 +91,7 @@ class Data:
         """Return the value of a root, `MISSING` for one that has none here."""
         match root:
             case "$Input":
-                return self._given
+                return self._input
             case "$Output":
                 return self.output
             case "$Global":
@@ -108,7 +109,7 @@ class Data:
 
     def _made_context(self) -> dict[str, Any]:
         facts = self._facts
-        current: dict[str, Any] = {"Name": self._step.name, "Input": self._given, "RetryCount": self._retries}
+        current: dict[str, Any] = {"Name": self._step.name, "Input": self._input, "RetryCount": self._retries}
         if self.output is not MISSING:
             current["Output"] = self.output
         if self.error is not None:
@@ -202,7 +203,7 @@ def outcome(
     return output, text, variables
 
 
-def said(source: str | Expression, data: Data, number: int) -> str:
+def text_of(source: str | Expression, data: Data, number: int) -> str:
     """Return a text that is constant or evaluated."""
     value = source.build(data.evaluation(number)) if isinstance(source, Expression) else source
     return value if isinstance(value, str) else canonical(value)
@@ -236,16 +237,14 @@ def seconds_of(facts: Facts, step: WaitState, data: Data, number: int) -> int:
 def elements_of(step: MapState, data: Data, number: int) -> list[Any] | None:
     """Return the elements of a map, as far as they have to be recorded; None when they follow from the input."""
     evaluation = data.evaluation(number)
-    found = step.items.build(evaluation)
-    if not isinstance(found, list):
-        raise EvaluationError(f"ItemsPath {step.items.text[:200]!r} gives no array")
+    elements = array_of(step.items, evaluation)
     if step.item is None:
         if step.items_follow:
             return None
-        items = found
+        items = elements
     else:
         items = []
-        for element in found:
+        for element in elements:
             data.item = element
             items.append(step.item.build(evaluation))
     if len(canonical(items).encode()) > ITEMS_BYTES:

@@ -103,8 +103,8 @@ class _Parser:
 
     def unexpected(self, expected: str) -> ExpressionError:
         """Return a complaint about the present token."""
-        found = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
-        return ExpressionError(f"{expected} expected, {found}", self.token.start)
+        present = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
+        return ExpressionError(f"{expected} expected, {present}", self.token.start)
 
     # --- tokens --------------------------------------------------------------------------------------------------
 

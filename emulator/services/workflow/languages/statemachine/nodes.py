@@ -170,6 +170,17 @@ class MapState(Guarded):
         return [self.steps]
 
 
+def array_of(items: Expression, evaluation: Evaluation) -> list[Any]:
+    """Return the value of ItemsPath.
+
+    Raises: EvaluationError when it is no array.
+    """
+    elements = items.build(evaluation)
+    if not isinstance(elements, list):
+        raise EvaluationError(f"ItemsPath {items.text[:200]!r} gives no array")
+    return elements
+
+
 def as_input(element: Any) -> dict[str, Any]:
     """Return the input of an iteration over *element*; one that is no object becomes the member ``Item``.
 
@@ -248,14 +259,12 @@ class Elements:
 
         Raises: EvaluationError when ItemsPath gives no array.
         """
-        found = self.items.build(evaluation)
-        if not isinstance(found, list):
-            raise EvaluationError(f"ItemsPath {self.items.text[:200]!r} gives no array")
-        if len(found) > MAP_ITEMS:
+        elements = array_of(self.items, evaluation)
+        if len(elements) > MAP_ITEMS:
             raise EvaluationError(f"a distributed map has at most {MAP_ITEMS} elements")
         if self.item is None:
-            return {"items": [as_input(element) for element in found]}
-        return {"items": [self.item.build(_of_element(evaluation, element)) for element in found]}
+            return {"items": [as_input(element) for element in elements]}
+        return {"items": [self.item.build(_of_element(evaluation, element)) for element in elements]}
 
 
 def _of_element(evaluation: Evaluation, element: Any) -> Evaluation:

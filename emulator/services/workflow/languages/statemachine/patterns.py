@@ -79,7 +79,7 @@ class Pattern:
         self._moves: dict[tuple[frozenset[int], str, bool, bool], frozenset[int]] = {}
 
     def found_in(self, text: str, spend: Callable[[int], None]) -> bool:
-        """Whether the pattern matches somewhere in *text*. *spend* is told the work, and may raise."""
+        """Whether the pattern matches somewhere in *text*. *spend* is called with the work done, and may raise."""
         last = len(text)
         present = self._reach({self._first}, None, text[:1], at_end=not text)
         for position, character in enumerate(text, 1):

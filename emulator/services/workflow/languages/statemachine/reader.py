@@ -292,10 +292,10 @@ def _map_mode(processor: Fields, reading: Reading) -> str:
 
 
 def _tolerated(fields: Fields, keys: Collection[str], limit: Range) -> float:
-    given = [part for key in keys if (part := fields.find(key)) is not None]
-    if len(given) > 1:
-        raise given[1].failure("the tolerance stands here twice, in both spellings")
-    return fields.number(given[0].field.rpartition(".")[2], limit) if given else 0
+    spelt = [part for key in keys if (part := fields.find(key)) is not None]
+    if len(spelt) > 1:
+        raise spelt[1].failure("the tolerance stands here twice, in both spellings")
+    return fields.number(spelt[0].field.rpartition(".")[2], limit) if spelt else 0
 
 
 # --- tasks ----------------------------------------------------------------------------------------------------------
@@ -349,15 +349,15 @@ def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
         return Constant({})
     template = read_constructor(part, STATE_ROOTS)
     if isinstance(template, Members):
-        given: dict[str, Template] = dict(template.members)
+        templates: dict[str, Template] = dict(template.members)
     else:
         assert isinstance(template, Constant)
-        given = {name: Constant(value) for name, value in template.value.items()}
+        templates = {name: Constant(value) for name, value in template.value.items()}
     inside = Fields(part)
     for name in required:
-        if name not in given:
+        if name not in templates:
             raise part.failure(f"the parameter {name!r} is required")
-    for name, value in given.items():
+    for name, value in templates.items():
         known = action.kind.parameters.get(name)
         here = inside.raw(name) or part
         if known is None and action.kind.parameters:

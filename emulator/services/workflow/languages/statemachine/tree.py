@@ -144,7 +144,7 @@ class Call:
 
     def value(self, evaluation: Evaluation) -> Any:
         """Return the result of the function."""
-        return self.function([given(each, evaluation) for each in self.arguments], evaluation)
+        return self.function([value_or_null(each, evaluation) for each in self.arguments], evaluation)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Call) and (self.name, self.arguments) == (other.name, other.arguments)
@@ -164,7 +164,7 @@ class Array:
 
     def value(self, evaluation: Evaluation) -> Any:
         """Return a list."""
-        made = [given(each, evaluation) for each in self.items]
+        made = [value_or_null(each, evaluation) for each in self.items]
         evaluation.budget.weigh(made)
         return made
 
@@ -180,7 +180,7 @@ class Object:
 
     def value(self, evaluation: Evaluation) -> Any:
         """Return a dictionary."""
-        made = {key: given(each, evaluation) for key, each in self.members}
+        made = {key: value_or_null(each, evaluation) for key, each in self.members}
         evaluation.budget.weigh(made)
         return made
 
@@ -272,7 +272,7 @@ class Or:
 Tree = Literal | Path | Call | Array | Object | Not | Minus | Comparison | And | Or
 
 
-def given(tree: Tree, evaluation: Evaluation) -> Any:
+def value_or_null(tree: Tree, evaluation: Evaluation) -> Any:
     """Return the value of *tree*, null for nothing.
 
     Raises: EvaluationError.

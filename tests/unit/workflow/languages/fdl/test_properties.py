@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.fdl.data import parse_timestamp
-from emulator.services.workflow.languages.fdl.nodes import Flow
+from emulator.services.workflow.languages.fdl.nodes import Flow, parse_timestamp
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.services.workflow.languages.fields import read_document
 from emulator.wire.yaml import plain_value

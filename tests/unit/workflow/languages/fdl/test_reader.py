@@ -6,8 +6,8 @@ import pytest
 
 from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import STEP_ROOTS, Path
+from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,

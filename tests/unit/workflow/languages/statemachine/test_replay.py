@@ -1,55 +1,22 @@
-"""A crash after any event changes nothing, nothing is evaluated twice, and a snapshot is the fold of the history."""
+"""Nothing is evaluated twice, and any machine survives any crash."""
 
 import json
-from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.services.workflow import limits
-from emulator.services.workflow.engine.language import Result
-from emulator.services.workflow.engine.snapshot import dump, load
+from tests.unit.workflow.engine.test_replay import MACHINE, MACHINE_SCRIPT, REPORTS, RESULTS, survives_any_crash
 
 FC = "acs:fc:::functions/f/LATEST"
 
-EVERYTHING = (Path(__file__).with_name("everything.yml")).read_text(encoding="utf-8")
-
-SCRIPT = {
-    "retried": [Result(error="E"), Result(error="E"), Result(output='{"r":1}')],
-    "called": [Result()],
-    "left task": [Result(error="E"), Result(output='{"l":1}')],
-    "last": [Result(error="Custom", cause="c")],
-}
-REPORTS = {"called": [Result(output='{"c":1}')]}
+EVERYTHING = MACHINE.read_text(encoding="utf-8")
 GIVEN = '{"n":1,"items":[1,{"a":2},3],"nap":2}'
-
-
-def whole(play, **more):
-    return play(EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS, **more).run()
-
-
-@pytest.mark.parametrize("with_snapshot", [False, True], ids=["from history", "from snapshot"])
-def test_a_crash_after_any_event_ends_in_the_same_history(play, with_snapshot):
-    """Recovery goes on exactly where the history ends, with the random values that were drawn."""
-    expected = whole(play)
-    assert expected.types[-1] == "ExecutionSucceeded"
-    assert len(expected.history) > 100
-
-    for event_id in range(1, len(expected.history)):
-        crashed = whole(play, crash_at=frozenset({event_id}), crash_with_snapshot=with_snapshot)
-
-        assert crashed.shown == expected.shown, f"after event {event_id}"
-
-
-def test_crashing_after_every_event_ends_in_the_same_history(play):
-    """A process that dies after each single append still gets through."""
-    assert whole(play, crash_at=frozenset(range(1, 1000))).shown == whole(play).shown
 
 
 def test_what_was_evaluated_is_not_evaluated_again(play):
     """After a crash, another secret changes only what has not been recorded."""
-    expected = whole(play)
+    more = {"script": MACHINE_SCRIPT, "reports": REPORTS}
+    expected = play(EVERYTHING, GIVEN, **more).run()
     drawn = expected.details("draw", "StepSucceeded")[0]["output"]
     position = next(event.id for event, _ in expected.history if event.step == "draw" and event.type == "StepExited")
 
@@ -64,41 +31,14 @@ def test_what_was_evaluated_is_not_evaluated_again(play):
                 chance=lambda number: b"other" * 8,
             )
 
-    crashed = Reseeded(EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS, crash_at=frozenset({position})).run()
+    crashed = Reseeded(EVERYTHING, GIVEN, **more, crash_at=frozenset({position})).run()
 
     assert crashed.details("draw", "StepSucceeded")[0]["output"] == drawn
     assert crashed.types == expected.types
     assert json.loads(crashed.history[-1][0].detail)["output"]["drawn"] == drawn["id"]
 
 
-def test_a_snapshot_equals_the_fold_at_every_event(play, replay):
-    """Written and read back, the state is the one the history tells, $Global and all."""
-    compared = []
-
-    def check(facts, state) -> None:
-        if state.outcome is None:
-            restored = load(facts.program, dump(state))
-            for strand in restored.strands.values():
-                strand.parked = False  # what is parked is not part of the history
-            compared.append(dump(restored) == dump(replay(played)))
-
-    played = play(EVERYTHING, GIVEN, script=SCRIPT, reports=REPORTS, check=check)
-    played.run()
-
-    assert len(compared) == len(played.history) - 1
-    assert all(compared)
-
-
 # --- any machine ----------------------------------------------------------------------------------------------------
-
-RESULTS = st.lists(
-    st.one_of(
-        st.builds(lambda n: Result(output=json.dumps({"n": n})), st.integers(0, 3)),
-        st.sampled_from([Result(error="E"), Result(error="Other", cause="c"), Result(output="[]"), Result(output="")]),
-    ),
-    min_size=1,
-    max_size=3,
-)
 
 VALUES = st.sampled_from(["uuid()", "randomInt(0, 9)", "$Input", "$Input.n", "$Context.Execution", "length($Input.n)"])
 CONSTRUCTORS = st.dictionaries(st.sampled_from(["a.$", "b.$", "n.$"]), VALUES, max_size=2)
@@ -188,17 +128,4 @@ def machines(draw):
 @given(case=machines(), data=st.data())
 def test_any_machine_survives_any_crash(play, case, data):
     """Decisions are total, end within the limits, and depend on the history alone."""
-    definition, script, reports = case
-    given_text = '{"n":1,"items":[1,2]}'
-    expected = play(definition, given_text, script=script, reports=reports).run()
-    longest = min(len(expected.history), 400)
-    crashes = data.draw(st.frozensets(st.integers(1, longest), min_size=1, max_size=8))
-
-    from_history = play(definition, given_text, script=script, reports=reports, crash_at=crashes).run()
-    from_snapshot = play(
-        definition, given_text, script=script, reports=reports, crash_at=crashes, crash_with_snapshot=True
-    ).run()
-
-    assert len(expected.history) <= limits.EVENTS
-    assert from_history.shown == expected.shown
-    assert from_snapshot.shown == expected.shown
+    survives_any_crash(play, case, data)

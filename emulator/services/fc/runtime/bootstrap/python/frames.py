@@ -98,8 +98,3 @@ class FrameBuffer:
         del self._bytes[:end]
         self._wanted = LENGTHS.size
         return header, payload
-
-    @property
-    def pending(self) -> bool:
-        """Whether part of a frame has arrived."""
-        return bool(self._bytes)

@@ -1,4 +1,4 @@
-"""Mappings: the entries of inputMappings, outputMappings and errorMappings, and the merging of scopes.
+"""Mappings: the entries of inputMappings, outputMappings and errorMappings, the data they see, the merging of scopes.
 
 For the engine::
 
@@ -17,7 +17,10 @@ from collections.abc import Mapping as AbcMapping
 from typing import Any, Final
 
 from emulator.kernel.frozen import frozen, replace
+from emulator.services.workflow.engine.language import Facts
+from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
+from emulator.wire.dates import iso_millis
 
 ERROR_KEYS: Final = ("error", "cause")
 """What ``$local`` holds while errorMappings are applied."""
@@ -120,3 +123,53 @@ def _assign(built: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
         built[key] = dict(child) if isinstance(child, dict) else {}
         built = built[key]
     built[last] = value
+
+
+# --- what mappings see ------------------------------------------------------------------------------------------------
+
+
+class Data(dict[str, Any]):
+    """What mappings see: ``input``, ``local``, and ``context``, which is only made when a path asks for it.
+
+    Making it costs a token and two dates, more than the rest of a step.
+    """
+
+    __slots__ = ("_entry", "_facts", "_retries", "_state", "_step")
+
+    def __init__(
+        self, facts: Facts, state: ExecutionState, step: str, entry: int, retries: int, step_input: Any, local: Any
+    ) -> None:
+        self["input"] = step_input
+        self["local"] = local
+        self._facts = facts
+        self._state = state
+        self._step = step
+        self._entry = entry
+        self._retries = retries
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a root's value."""
+        if key == "context":
+            return self._context()
+        return super().get(key, default)
+
+    def _context(self) -> dict[str, Any]:
+        facts = self._facts
+        context: dict[str, Any] = {
+            "flow": {"name": facts.flow_name},
+            "execution": {
+                "id": f"{facts.flow_name}:{facts.execution_name}",
+                "name": facts.execution_name,
+                "startedTime": iso_millis(self._state.started_at),
+            },
+            "currentTime": iso_millis(self._state.at),
+        }
+        if self._entry:
+            context["step"] = {"name": self._step, "retryCount": self._retries}
+            context["task"] = {"token": facts.token(self._entry, self._retries)}
+        return context
+
+
+def reads_context(mappings: tuple[Mapping, ...] | None) -> bool:
+    """Whether a source is a path on ``$context``: its value may differ from one attempt to the next."""
+    return any(isinstance(mapping.source, Path) and mapping.source.root == "$context" for mapping in mappings or ())

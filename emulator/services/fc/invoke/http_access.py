@@ -1,4 +1,4 @@
-"""JSON web tokens of HTTP triggers and custom domains: where one is looked for, whether it counts, what it tells.
+"""Who may send an HTTP trigger or a custom domain requests: pages of other origins (CORS), holders of JSON web tokens.
 
 ``tokenLookup`` is ``place:name[:prefix],...`` with the places header, query, form and cookie; ``claimPassBy`` is
 ``place:claim:name,...``. A domain may leave paths out (``whitelist``) or protect some only (``blacklist``).
@@ -10,16 +10,72 @@ messages and the form of path lists are assumed.
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
-from emulator.http.message import Request
+from emulator.http.message import Pairs, Request
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.fc.codec import PLACES, value_at
 from emulator.services.fc.errors import FcError, InvalidArgument
 
 if TYPE_CHECKING:
     from jwt import PyJWK
+
+Cors = Mapping[str, Any]
+"""A ``corsConfig``, of a domain or a trigger."""
+
+
+def preflight(cors: Cors, request: Request) -> Pairs | None:
+    """Return the header fields that answer a preflight, None when *request* is none.
+
+    An origin or method that is not allowed gets an answer that allows nothing.
+    """
+    method = request.headers.get("access-control-request-method")
+    if request.method != "OPTIONS" or not method or "origin" not in request.headers:
+        return None
+    fields = allowed_fields(cors, request)
+    methods = _texts(cors, "allowMethods")
+    if not fields or not ("*" in methods or method.upper() in {each.upper() for each in methods}):
+        return []
+    asked = request.headers.get("access-control-request-headers")
+    headers = _texts(cors, "allowHeaders")
+    fields.append(("Access-Control-Allow-Methods", method.upper() if "*" in methods else ", ".join(methods)))
+    if headers:
+        fields.append(("Access-Control-Allow-Headers", (asked or "*") if "*" in headers else ", ".join(headers)))
+    if cors.get("maxAge") is not None:
+        fields.append(("Access-Control-Max-Age", str(cors["maxAge"])))
+    return fields
+
+
+def allowed_fields(cors: Cors, request: Request) -> Pairs:
+    """Return what an answer to the page of *request* carries, nothing when its origin is not allowed."""
+    origin = request.headers.get("origin")
+    origins = _texts(cors, "allowOrigins")
+    if not origin or not any(fnmatchcase(origin, each) for each in origins):
+        return []
+    credentials = bool(cors.get("allowCredentials"))
+    shown = "*" if "*" in origins and not credentials else origin
+    fields = [("Access-Control-Allow-Origin", shown), ("Vary", "Origin")]
+    if credentials:
+        fields.append(("Access-Control-Allow-Credentials", "true"))
+    if exposed := _texts(cors, "exposeHeaders"):
+        fields.append(("Access-Control-Expose-Headers", ", ".join(exposed)))
+    return fields
+
+
+def with_fields(headers: Pairs, own: Pairs) -> Pairs:
+    """Return *headers* of a function's answer with *own* in place of what it says of the same."""
+    names = {name.lower() for name, _ in own if name != "Vary"}
+    return [pair for pair in headers if pair[0].lower() not in names] + own
+
+
+def _texts(cors: Cors, name: str) -> Sequence[str]:
+    value = cors.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+# --- tokens ------------------------------------------------------------------------------------------------------
 
 DEFAULT_LOOKUP = "header:Authorization:Bearer"
 
@@ -73,7 +129,7 @@ def read_rules(config: object, field: str) -> TokenRules:
     return TokenRules(keys, lookups, passings, *lists)
 
 
-class Handed(NamedTuple):
+class ClaimFields(NamedTuple):
     """What claims add to a request for the function."""
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -86,7 +142,7 @@ async def claims_of(request: Request, rules: TokenRules, now: Millis) -> Claims:
 
     Raises: AccessDenied.
     """
-    token = next(filter(None, (_found(request, lookup) for lookup in rules.lookups)), None)
+    token = next(filter(None, (_token_at(request, lookup) for lookup in rules.lookups)), None)
     if token is None:
         raise FcError("AccessDenied", "missing or malformed jwt")
     try:
@@ -112,17 +168,17 @@ def _check_times(claims: Claims, seconds: float) -> None:
             raise FcError("AccessDenied", f"invalid or expired jwt: {name} is {at}")
 
 
-def hand_over(claims: Claims, rules: TokenRules) -> Handed:
+def fields_of_claims(claims: Claims, rules: TokenRules) -> ClaimFields:
     """Return what of *claims* goes to the function, and where."""
-    said: dict[str, list[tuple[str, str]]] = {place: [] for place in PLACES}
+    passed: dict[str, list[tuple[str, str]]] = {place: [] for place in PLACES}
     for passing in rules.passings:
         if passing.claim in claims:
             value = claims[passing.claim]
-            said[passing.place].append((passing.name, value if isinstance(value, str) else json.dumps(value)))
-    headers = [(name, " ".join(value.split())) for name, value in said["header"]]
-    if said["cookie"]:
-        headers.append(("Cookie", "; ".join(f"{name}={quote_plus(value)}" for name, value in said["cookie"])))
-    return Handed(tuple(headers), urlencode(said["query"]), urlencode(said["form"]))
+            passed[passing.place].append((passing.name, value if isinstance(value, str) else json.dumps(value)))
+    headers = [(name, " ".join(value.split())) for name, value in passed["header"]]
+    if passed["cookie"]:
+        headers.append(("Cookie", "; ".join(f"{name}={quote_plus(value)}" for name, value in passed["cookie"])))
+    return ClaimFields(tuple(headers), urlencode(passed["query"]), urlencode(passed["form"]))
 
 
 def _verified(library: Any, token: str, keys: Sequence[Mapping[str, Any]]) -> Claims:
@@ -154,7 +210,7 @@ def _import_library() -> Any:
     return jwt
 
 
-def _found(request: Request, lookup: Lookup) -> str | None:
+def _token_at(request: Request, lookup: Lookup) -> str | None:
     value = value_at(request, lookup.place, lookup.name) or ""
     if lookup.prefix:
         if not value.startswith(lookup.prefix):

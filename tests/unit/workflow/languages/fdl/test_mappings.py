@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.mappings import (
+from emulator.services.workflow.expression.paths import ExpressionError, Path
+from emulator.services.workflow.languages.fdl.mappings import (
     Mapping,
     apply,
     merge,
@@ -15,7 +16,6 @@ from emulator.services.workflow.expression.mappings import (
     parse_parameter,
     parse_source,
 )
-from emulator.services.workflow.expression.paths import ExpressionError, Path
 
 SCOPE = {
     "input": {"n": 2, "both": "input", "obj": {"k": [1]}},
