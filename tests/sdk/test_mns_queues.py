@@ -26,19 +26,6 @@ pytestmark = [
 
 
 @pytest.fixture
-def account(emulator, tmp_path):
-    # without a logger of its own the client writes a log file into its package
-    made = Account(
-        emulator.url,
-        emulator.keys["accessKeyId"],
-        emulator.keys["accessKeySecret"],
-        logger=logging.getLogger("test.mns"),
-    )
-    yield made
-    made.get_client().close_connection()
-
-
-@pytest.fixture
 def queue(account):
     made = account.get_queue(f"sdk-{uuid4().hex}")
     made.create(QueueMeta())
