@@ -40,9 +40,6 @@ def refused(call, *arguments):
     return caught.value.type
 
 
-# --- queues ------------------------------------------------------------------------------------------------------
-
-
 def test_create_is_idempotent_for_equal_attributes_only(emulator, account):
     """201, then 204, both with the address; other attributes conflict."""
     queue = account.get_queue(f"sdk-{uuid4().hex}")
@@ -115,9 +112,6 @@ def test_account_attributes(account):
 def test_the_service_is_open(account):
     """The order has a number."""
     assert account.open_service()
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
 
 
 def test_a_message_goes_there_and_back(queue):
@@ -259,9 +253,6 @@ def test_properties(queue):
     assert received.get_system_properties()["traceparent"].get_string_value_by_type() == "00-1-2-01"
 
 
-# --- long polls --------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_poll_of_a_second_takes_less_than_a_second(queue):
     """As the live service, which answers a little early and never late."""
     started = time.monotonic()
@@ -290,9 +281,6 @@ def test_an_arrival_ends_the_wait(emulator, account, queue):
 
     assert received[0].message_body == b"x"
     assert time.monotonic() - started < 5
-
-
-# --- raw: what other clients send and need -------------------------------------------------------------------------
 
 
 class Raw:

@@ -66,9 +66,6 @@ def test_unsigned_header_is_named():
     assert "x-acs-date" in pop_auth_error(AuthFailure(Reason.UNSIGNED_HEADER, detail="x-acs-date")).message
 
 
-# --- the front -------------------------------------------------------------------------------------------------------
-
-
 @operation("GetThing")
 def get_thing(service, call):
     """Answer the parameters, now."""
