@@ -53,25 +53,29 @@ def wait_for_end(fnf, flow, execution, within_s):
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("definition", [FLOW, MACHINE], ids=["fdl", "statemachine"])
 def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, definition):
-    """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls."""
-    emulator = new_emulator(Path(request.config.rootpath) / "functions").start()
-    fnf = emulator.fnf()
-    fnf.send(
-        "CreateFlow",
-        Name="polling",
-        Definition=definition,
-        Description="polling",
-        Type="FDL",
-        RoleArn="acs:ram::1:role/r",
-    )
+    """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls.
+
+    Each runs in an emulator of its own: the job's age is that of the instance asked, and polls of several executions
+    that meet are answered by several instances.
+    """
     inputs = {"guide": '{"delay": 20}', "too-long": '{"delay": 1000}', "no-delay": "{}"}
+    clients = {name: new_emulator(Path(request.config.rootpath) / "functions").start().fnf() for name in inputs}
+    for fnf in clients.values():
+        fnf.send(
+            "CreateFlow",
+            Name="polling",
+            Definition=definition,
+            Description="polling",
+            Type="FDL",
+            RoleArn="acs:ram::1:role/r",
+        )
     started = {
-        name: fnf.send("StartExecution", FlowName="polling", ExecutionName=name, Input=text)
-        for name, text in inputs.items()
+        name: fnf.send("StartExecution", FlowName="polling", ExecutionName=name, Input=inputs[name])
+        for name, fnf in clients.items()
     }
 
-    ended = {name: wait_for_end(fnf, "polling", name, 90) for name in inputs}
-    events = {name: history(fnf, "polling", name) for name in inputs}
+    ended = {name: wait_for_end(fnf, "polling", name, 90) for name, fnf in clients.items()}
+    events = {name: history(fnf, "polling", name) for name, fnf in clients.items()}
 
     assert all(reply["Status"] in {"Starting", "Running", ""} for reply in started.values())
     assert ended["guide"]["Status"] == "Succeeded"
