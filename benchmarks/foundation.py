@@ -134,8 +134,6 @@ class Foundation:
             ),
         ]
 
-    # --- measures ------------------------------------------------------------------------------------------------
-
     def _start_ms(self, request: bytes) -> float:
         """Start an emulator and ask until it answers."""
         with Server(self._folder, ask=request) as server:

@@ -85,8 +85,6 @@ class Functions:
             ),
         ]
 
-    # --- measures ------------------------------------------------------------------------------------------------
-
     def _node_cold_ms(self) -> float:
         """Return the median of first calls, each of another function, on a server that has been up for a while."""
         spent = []

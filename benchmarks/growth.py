@@ -112,9 +112,6 @@ def _median(measure: Measure) -> float:
     return median(measure() for _ in range(_SAMPLES))
 
 
-# --- drawing ---------------------------------------------------------------------------------------------------------
-
-
 def _table(title: str, numbers: Sequence[int], curves: Curves) -> str:
     head = f"| {title} | " + " | ".join(f"{number:,}" for number in numbers) + " |"
     rule = "|---|" + "---|" * len(numbers)

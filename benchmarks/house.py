@@ -53,9 +53,6 @@ class Cost(NamedTuple):
         return sum(self.by_file.values())
 
 
-# --- modules and circles ---------------------------------------------------------------------------------------------
-
-
 def modules(root: Path = ROOT) -> dict[str, Path]:
     """Return the path of every module under ``emulator/`` by its dotted name."""
     found = {}
@@ -99,9 +96,6 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         frozenset(other for other in reach[name] if name in reach[other]) for name in graph if name in reach[name]
     }
     return sorted(sorted(group) for group in groups)
-
-
-# --- requests --------------------------------------------------------------------------------------------------------
 
 
 class _Counting:
@@ -219,9 +213,6 @@ async def _measured(site: _Site, requests: list[bytes]) -> Cost:
 def requests() -> dict[str, Cost]:
     """Return the cost of the four warm requests, by operation."""
     return asyncio.run(_count())
-
-
-# --- report ----------------------------------------------------------------------------------------------------------
 
 
 def report() -> dict[str, Any]:

@@ -99,8 +99,6 @@ class Lab:
             *self._unused(),
         ]
 
-    # --- time ----------------------------------------------------------------------------------------------------
-
     @cached_property
     def _polling_s(self) -> float:
         """How long the tutorial takes by itself."""
@@ -134,8 +132,6 @@ class Lab:
         return statistics.median(
             _spent_ms(lambda: kit.api.admin("POST", f"checkpoints/{name}/restore")) for _ in range(times)
         )
-
-    # --- unused --------------------------------------------------------------------------------------------------
 
     def _unused(self) -> Iterator[Row]:
         program = self._closing.enter_context(_earlier())

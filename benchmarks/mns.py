@@ -211,8 +211,6 @@ class Queues:
             Row(name=f"memory of one of {POLLS} parked polls", unit="kB", measure=_parked_kb, goal=20),
         ]
 
-    # --- measures ------------------------------------------------------------------------------------------------
-
     def _each_us(self, operation: str) -> float:
         """Send, receive and delete many; return the processor time of one *operation*."""
         service = self._small

@@ -109,8 +109,6 @@ class QueuesOverHttp:
             goal=goal,
         )
 
-    # --- throughput ----------------------------------------------------------------------------------------------
-
     def _sends_per_s(self, connections: int) -> float:
         request = self._server.mns("POST", f"/queues/{self._new_queue()}/messages", BODY)
         return requests_per_s(self._server.port, request, connections=connections, calls=SENDS)
@@ -145,8 +143,6 @@ class QueuesOverHttp:
         if status != 200:
             raise OSError(body)
 
-    # --- the official client -------------------------------------------------------------------------------------
-
     def _round_trips_per_s(self, port: int) -> float:
         from mns.account import Account  # optional: only this row needs the client
         from mns.queue import Message
@@ -161,8 +157,6 @@ class QueuesOverHttp:
         spent = time.perf_counter() - began
         account.get_client().close_connection()
         return ROUND_TRIPS / spent
-
-    # --- long polls ----------------------------------------------------------------------------------------------
 
     def _sends_beside_polls_per_s(self) -> float:
         polls = self._park()

@@ -20,9 +20,6 @@ CALLS = 30
 SCOPE = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 
 
-# --- requests -----------------------------------------------------------------------------------------------------
-
-
 def sqs(action: str, **parameters: str) -> bytes:
     """Return a call of SQS as bytes."""
     body = urlencode({"Action": action, "Version": "2012-11-05", **parameters})
@@ -85,9 +82,6 @@ def p50_ms(port: int, request: bytes) -> float:
             if number >= 3:
                 spent.append(time.perf_counter() - began)
     return statistics.median(spent) * 1000
-
-
-# --- processes ----------------------------------------------------------------------------------------------------
 
 
 def child(command: list[str], folder: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":

@@ -200,8 +200,6 @@ class Peers:
             ]
         return rows
 
-    # --- this emulator -------------------------------------------------------------------------------------------
-
     def _write_functions(self) -> None:
         python, web = self._functions / "bench" / "echo", self._functions / "bench" / "web"
         for folder in (python, web):
@@ -246,8 +244,6 @@ class Peers:
     def _start_ms(self) -> float:
         with Server(self._functions, ask=SERVICE) as server:
             return server.start_s * 1000
-
-    # --- ministack -----------------------------------------------------------------------------------------------
 
     def _start_ministack(self, port: int) -> "subprocess.Popen[bytes]":
         environment = ordinary_environment() | {"GATEWAY_PORT": str(port), "MINISTACK_HOST": "127.0.0.1"}
@@ -296,13 +292,9 @@ class Peers:
         port = free_port()
         return start_ms(lambda: self._start_ministack(port), port, lambda: ask(port, sqs("ListQueues")))
 
-    # --- moto ----------------------------------------------------------------------------------------------------
-
     def _start_moto(self, port: int) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
         return child(command, self._folder, ordinary_environment())
-
-    # --- serverless-offline --------------------------------------------------------------------------------------
 
     def _start_offline(self, port: int) -> "subprocess.Popen[bytes]":
         project = Path(tempfile.mkdtemp(dir=self._folder))
@@ -321,9 +313,6 @@ class Peers:
     def _offline_start_ms(self) -> float:
         port = free_port()
         return start_ms(lambda: self._start_offline(port), port, lambda: get(port, "/web"))
-
-
-# --- installing ---------------------------------------------------------------------------------------------------
 
 
 def _installed_ministack() -> Path:

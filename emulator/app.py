@@ -99,8 +99,6 @@ class Emulator:
         self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     async def start(self) -> None:
         """Take the state folder, open the database, listen, bring up the services.
 
@@ -335,8 +333,6 @@ class Emulator:
                 self._server.port, self._server.https_port, _bundle(folder), self._proxy_url(FORWARDING)
             ),
         }
-
-    # --- gateway.admin.RunningEmulator -------------------------------------------------------------------------------
 
     @property
     def http_url(self) -> str:

@@ -216,9 +216,6 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
-# --- reading one value -------------------------------------------------------------------------------------------
-
-
 def _hosts(value: Any, _: Path) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
@@ -344,9 +341,6 @@ def _executable(text: str, folder: Path) -> Path:
     return path
 
 
-# --- localyun.yaml -----------------------------------------------------------------------------------------------
-
-
 def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
     try:
@@ -390,9 +384,6 @@ def _suggestion(key: str) -> str:
 
     near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-# --- the table ---------------------------------------------------------------------------------------------------
 
 
 def _choice(name: str, help_text: str, *choices: str) -> Option:

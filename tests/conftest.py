@@ -56,8 +56,6 @@ class RunningEmulator:
         self.process: subprocess.Popen | None = None
         self._classic = []
 
-    # --- the process -------------------------------------------------------------------------------------------
-
     def start(self, wait_s: float = 30) -> "RunningEmulator":
         """Start it; a port that a connection of another test holds for a moment is waited for."""
         for attempt in range(PORT_ATTEMPTS):
@@ -136,8 +134,6 @@ class RunningEmulator:
         sessions = core.DaraCore._sessions if core is not None else {}
         for key in [key for key in sessions if f":{self.port}:" in key or f"127.0.0.1:{self.port}" in key]:
             sessions.pop(key).close()
-
-    # --- talking to it -----------------------------------------------------------------------------------------
 
     @property
     def address(self) -> str:

@@ -82,9 +82,6 @@ def by_type(kinds: dict[str, Schema], key: str) -> Schema:
     return {**head, "required": [key, "name" if key == "type" else "Name"], "allOf": ways}
 
 
-# --- the old language ------------------------------------------------------------------------------------------------
-
-
 def flow() -> Schema:
     """Return the schema of a flow of the flow definition language."""
     mapping = {
@@ -125,9 +122,6 @@ def flow() -> Schema:
     kinds["task"]["oneOf"] = [{"required": ["resourceArn"]}, {"required": ["action"]}]
     root = closed({**forms, "type": {"const": "flow"}, "name": TEXT}, fdl._FLOW, ["version", "type", "steps"])
     return {**root, "$defs": {"step": by_type(kinds, "type")}}
-
-
-# --- the new language ------------------------------------------------------------------------------------------------
 
 
 def state_machine() -> Schema:
@@ -198,8 +192,6 @@ def _open(properties: dict[str, Schema], needed: Iterable[str]) -> Schema:
     own = {name: form if name in needed else nullable(form) for name, form in properties.items()}
     return {"type": "object", "properties": own, "required": needed, "allOf": [{"$ref": "#/$defs/foreign"}]}
 
-
-# --- localyun.yaml ---------------------------------------------------------------------------------------------------
 
 _LIST_OF_TEXTS: Schema = {"anyOf": [{"type": "string"}, listing({"type": "string"})]}
 _BY_READER: dict[str, Schema] = {
@@ -275,8 +267,6 @@ def _attribute(attribute: Attribute) -> Schema:
         return {"anyOf": [whole, {"type": "string", "pattern": "^[0-9]+$"}]}
     return {"type": ["string", "number", "boolean"]}
 
-
-# --- function.yml and service.yml ------------------------------------------------------------------------------------
 
 _BY_RULE: dict[str, Schema] = {
     "cpu": {"type": "number", "exclusiveMinimum": 0},

@@ -95,8 +95,6 @@ class Batch:
             await self._end_life()
             return histories
 
-    # --- lives -----------------------------------------------------------------------------------------------------
-
     def _begin_life(self) -> None:
         self._database = MortalDatabase(self._path, self._random.randint(1, LONGEST_LIFE) if self._crashes else None)
         migrate(self._database, [Workflow.SCHEMA])
@@ -143,8 +141,6 @@ class Batch:
             if self._turns_left < 0:
                 raise Crashed
 
-    # --- the client --------------------------------------------------------------------------------------------------
-
     async def _prepare(self) -> None:
         """Make the flows, once per file."""
         for name, definition in FLOWS.items():
@@ -182,8 +178,6 @@ class Batch:
     async def _committed(self) -> None:
         while self._database.dirty:
             await self._turn()
-
-    # --- comparing -------------------------------------------------------------------------------------------------
 
     def _check_acknowledged(self) -> None:
         for name in self._acknowledged:

@@ -47,8 +47,6 @@ class Flows:
         self.ended = 0
         self.latest_ms = 0
 
-    # --- preparation ---------------------------------------------------------------------------------------------
-
     async def prepare(self) -> None:
         """Make the flows and run each once, undisturbed."""
         link = self._link
@@ -74,8 +72,6 @@ class Flows:
     def clients(self) -> list[Coroutine[Any, Any, None]]:
         """Return the clients."""
         return [self._starter(), self._reporter(), self._reader()]
-
-    # --- clients -------------------------------------------------------------------------------------------------
 
     async def _starter(self) -> None:
         link, chance = Link(self._site), self._site.random("starter" + str(self._site.record.kill))
@@ -182,8 +178,6 @@ class Flows:
         if [event.id for event in events] != list(range(1, len(events) + 1)):
             self._site.record.find("event ids have gaps", name=name, ids=[event.id for event in events])
         return events
-
-    # --- audits --------------------------------------------------------------------------------------------------
 
     async def _describe(self, name: str, wait_s: int) -> dict[str, Any]:
         flow = self._started.get(name) or self._doubt[name]

@@ -48,8 +48,6 @@ class OwnQueue:
     def _path(self) -> str:
         return f"/queues/{self.name}/messages"
 
-    # --- the client ----------------------------------------------------------------------------------------------
-
     async def run(self) -> None:
         """Work until the load is over."""
         self._link.close()
@@ -186,8 +184,6 @@ class OwnQueue:
         if reply.status != status:
             self._record.find(f"{kind} was refused", queue=self.name, answer=reply.body[:300].decode())
         return reply.status == status
-
-    # --- the audit -----------------------------------------------------------------------------------------------
 
     async def audit(self) -> None:
         """Compare the queue with the model, counters included."""

@@ -74,8 +74,6 @@ class Run:
             self.record.close()
         return not self.record.findings
 
-    # --- one kill ------------------------------------------------------------------------------------------------
-
     async def _stretch(self) -> None:
         """From a running emulator without load to the next one, over one or more kills."""
         self._site.over.clear()
@@ -136,8 +134,6 @@ class Run:
         left = await self.subject.remains() if self._reaper else []
         if left:
             self.record.find("processes outlive the emulator", processes=left)
-
-    # --- comparing -------------------------------------------------------------------------------------------------
 
     async def _audit(self) -> None:
         for load in self._loads:

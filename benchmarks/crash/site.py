@@ -76,8 +76,6 @@ class Site:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
-    # --- requests ------------------------------------------------------------------------------------------------
-
     def mns(self, method: str, target: str, body: str = "") -> bytes:
         """Return a signed Message Service request."""
         content = body.encode()
@@ -117,8 +115,6 @@ class Site:
             ("Content-Length", str(len(body))),
         ]
         return _request("POST", "/", headers, body)
-
-    # --- the state file --------------------------------------------------------------------------------------------
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read the state file from beside while the emulator runs."""

@@ -115,8 +115,6 @@ class Clients:
         """How many pushes have come."""
         return self._receiver.taken
 
-    # --- what they do --------------------------------------------------------------------------------------------
-
     async def _steadily(self, per_s: float, act: Callable[[Link], Awaitable[None]]) -> None:
         """Act so many times a second over one connection until the load is over."""
         link = Link(self.site)

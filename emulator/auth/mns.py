@@ -77,9 +77,6 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
     return f"{NAME} {key_id}:{sign(secret, next(texts(request, request.headers.get('date')))[0])}"
 
 
-# --- MNS4-HMAC-SHA256 ------------------------------------------------------------------------------------------------
-
-
 def _claim_v4(request: Request, authorization: str) -> SignedRequest | None:
     algorithm = authorization.partition(" ")[0]
     if algorithm not in _KEY_PREFIXES:

@@ -106,9 +106,6 @@ def claim(request: Request) -> SignedRequest | None:
     return None
 
 
-# --- v1 --------------------------------------------------------------------------------------------------------------
-
-
 def sign(secret: str, string: str) -> str:
     """Return the v1 signature of *string*."""
     return base64_hmac(secret, string, "sha1")
@@ -206,9 +203,6 @@ def _policy_expiry(policy: str) -> Millis:
         raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, scheme=NAME, detail="policy") from None
 
 
-# --- v2 --------------------------------------------------------------------------------------------------------------
-
-
 def sign_v2(secret: str, string: str) -> str:
     """Return the v2 signature of *string*."""
     return base64_hmac(secret, string, "sha256")
@@ -266,9 +260,6 @@ def _names(text: str) -> list[str]:
 def _canonical_query(pairs: list[tuple[str, str]]) -> str:
     encoded = sorted((encode(name), encode(value)) for name, value in pairs)
     return "&".join(f"{name}={value}" if value else name for name, value in encoded)
-
-
-# --- v4 --------------------------------------------------------------------------------------------------------------
 
 
 def sign_v4(secret: str, string: str) -> str:

@@ -95,8 +95,6 @@ class Client:
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys
 
-    # --- admin ---------------------------------------------------------------------------------------------------
-
     def proxy(self, use: str) -> str | None:
         """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
         try:
@@ -255,8 +253,6 @@ class Client:
     def _admin_headers(self) -> dict[str, str]:
         return {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
 
-    # --- services ------------------------------------------------------------------------------------------------
-
     def workflow(self, action: str, timeout_s: float = CALL_TIMEOUT_S, /, **parameters: str) -> dict[str, Any]:
         """Call an operation of Serverless Workflow and return its answer.
 
@@ -338,8 +334,6 @@ class Client:
         from emulator.auth import oss  # for files with buckets only
 
         return self._signed(oss.authorization, method, target, body, headers, timeout_s)
-
-    # --- the wire ------------------------------------------------------------------------------------------------
 
     def _signed(
         self,

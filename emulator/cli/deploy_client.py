@@ -23,8 +23,6 @@ class DeployClient:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    # --- emulator.deploy.provider.ApiClient ---------------------------------------------------------------------------
-
     def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
         """Call an operation of Function Compute.
 
@@ -76,8 +74,6 @@ class DeployClient:
         place = urlsplit(url)
         with _refusals():
             return self._client.functions("GET", urlunsplit(("", "", *place[2:4], "")), b"", {}).body
-
-    # --- records -------------------------------------------------------------------------------------------------
 
     def record(self, name: str) -> Record | None:
         """Return what is known of a deployment, None when there is none.

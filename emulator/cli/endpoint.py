@@ -117,9 +117,6 @@ def _address(config: Config) -> str:
     return f"[{first}]" if ":" in first else first
 
 
-# --- all emulators of this user ----------------------------------------------------------------------------------
-
-
 def registry(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of the registry; it need not exist."""
     runtime = environ.get("XDG_RUNTIME_DIR")
@@ -190,9 +187,6 @@ def _is_zombie(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
         return False
-
-
-# --- ports -------------------------------------------------------------------------------------------------------
 
 
 def is_taken(port: int) -> bool:

@@ -166,8 +166,6 @@ class ConsoleFront:
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
-    # --- Front ---------------------------------------------------------------------------------------------------
-
     def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID."""
         del call
@@ -229,8 +227,6 @@ class ConsoleFront:
             call.parked = True
             return Response(200, events, headers)
         return self._from_application(request, session)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _login(self, call: OperationRequest) -> Response:
         cookie = self.sessions.enter(call.query.get("key", ""))

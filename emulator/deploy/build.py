@@ -90,8 +90,6 @@ class Build:
         return None if text is None else text.replace("{accountID}", self.account)
 
 
-# --- what a resource gives to others ---------------------------------------------------------------------------------
-
 _ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fc.service": (("ServiceName",), ("ServiceId",)),
     "fc.function": (("ServiceName", "FunctionName"), ("FunctionId",)),
@@ -170,8 +168,6 @@ def _arns(kind: str, identity: tuple[str, ...], target: Target) -> dict[str, Any
         case _:
             return {}
 
-
-# --- roles and policies ----------------------------------------------------------------------------------------------
 
 _LONGEST_ROLE = 64
 
@@ -264,8 +260,6 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
         )  # fmt: skip
     return build.role_arn(name)
 
-
-# --- triggers --------------------------------------------------------------------------------------------------------
 
 _ALIASES = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})

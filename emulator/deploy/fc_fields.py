@@ -77,8 +77,6 @@ def with_note(read: Reader, why: str) -> Reader:
     return Like(read_with_note, read)
 
 
-# --- from the service's tables ---------------------------------------------------------------------------------------
-
 _SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "vSwitchIds": ("vswitchIds", "vSwitchIDs", "VSwitchIds"),
     "mountDir": ("fcDir",),
@@ -242,7 +240,6 @@ VERSION = fields_of(_kinds((catalog.DESCRIPTION,)), {})
 ALIAS = (Field("aliasName", text, required=True), *fields_of(_kinds(catalog.ALIAS), {}))
 LAYER = (Field("layerName", text, required=True), *fields_of(_kinds(catalog.LAYER), {}))
 
-# --- triggers --------------------------------------------------------------------------------------------------------
 
 _CONFIGS: Mapping[str, Check] = {
     **TRIGGER_CONFIGS,  # type: ignore[dict-item]  # its keys are texts

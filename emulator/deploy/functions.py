@@ -43,8 +43,6 @@ class Scope:
         finally:
             self._preferred = before
 
-    # --- evaluation ----------------------------------------------------------------------------------------------
-
     def value(self, part: Part) -> Any:
         """Return the value of a part with every function in it evaluated."""
         value = part.value
@@ -108,8 +106,6 @@ class Scope:
             part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
 
-    # --- names ---------------------------------------------------------------------------------------------------
-
     def reference(self, part: Part, name: str) -> Any:
         """Return what ``Ref`` of *name* gives."""
         if name in self.parameters:
@@ -158,9 +154,6 @@ def _json_value_later(argument: Any) -> str | None:
             return member_of(text, key)
         case _:
             return None
-
-
-# --- functions that look at names, or at only some of their arguments ------------------------------------------------
 
 
 def _ref(scope: Scope, part: Part) -> Any:
@@ -295,9 +288,6 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::MarketplaceImage": _marketplace_image,
     "Fn::GetAZs": lambda scope, part: [f"{scope.target.region}-f"],
 }
-
-
-# --- which resources a value needs ------------------------------------------------------------------------------------
 
 
 def names_in(value: Any) -> set[str]:

@@ -94,9 +94,6 @@ def _places(api: ApiClient) -> Iterator[Place]:
     yield from _flows(api)
 
 
-# --- function compute ------------------------------------------------------------------------------------------------
-
-
 def _layers(api: ApiClient) -> Iterator[Place]:
     for row in _rest(api, f"{_V3}/layers", "layers"):
         yield Place("fc3.layer", (str(row["layerName"]),), {"Version": str(row["version"])}, row)
@@ -201,9 +198,6 @@ def _pages(ask: Callable[[str], Reply], marker: str) -> Iterator[Reply]:
         begin = str(page.get(marker) or "")
         if not begin:
             return
-
-
-# --- flows, messages, access -----------------------------------------------------------------------------------------
 
 
 def _flows(api: ApiClient) -> Iterator[Place]:

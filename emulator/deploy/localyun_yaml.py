@@ -173,9 +173,6 @@ def _noted(part: Part) -> Iterator[None]:
         part.problem(error.message)
 
 
-# --- reading the file --------------------------------------------------------------------------------------------
-
-
 def _read_queue(part: Part) -> DeclaredQueue:
     _check_name(part)
     change: Change = {}

@@ -39,9 +39,6 @@ PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS
 """How each kind of resource is found, made, changed and removed."""
 
 
-# --- read ------------------------------------------------------------------------------------------------------------
-
-
 def read(
     root: Part,
     target: Target,
@@ -89,9 +86,6 @@ def project_name(root: Part, folder: Path) -> str:
     """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
     name = extended(root.unreported(), Files(folder)).member("name").value if is_project(root) else None
     return name if isinstance(name, str) and "${" not in name else ""
-
-
-# --- plan ------------------------------------------------------------------------------------------------------------
 
 
 class Action(StrEnum):

@@ -66,9 +66,6 @@ def _code(part: Part, values: dict[str, Any], runtime: str) -> bytes | None:
     return None
 
 
-# --- functions in services -------------------------------------------------------------------------------------------
-
-
 def service(build: Build, part: Part, kind: str) -> None:
     """Add a service."""
     values = members(build.properties(part), (_SERVICE_NAME, *fields.SERVICE), capital=True)

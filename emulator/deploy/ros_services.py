@@ -31,8 +31,6 @@ from emulator.wire.attributes import Attribute, Resource
 
 _REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
-# --- flows -----------------------------------------------------------------------------------------------------------
-
 
 FLOW = (
     Field("name", text),
@@ -94,9 +92,6 @@ def schedule(build: Build, part: Part, kind: str) -> None:
     values = members(build.properties(part), SCHEDULE, capital=True)
     identity = (values.get("flowName", ""), values.get("scheduleName", ""))
     build.add(part, "fnf.schedule", identity, schedule_properties(values), type_name=kind)
-
-
-# --- messages --------------------------------------------------------------------------------------------------------
 
 
 def fields_of(resource: Resource[Any], *, capital: bool = True) -> tuple[Field, ...]:
@@ -189,8 +184,6 @@ def subscription_properties(build: Build, values: Mapping[str, Any]) -> dict[str
     return api_properties(SUBSCRIPTION, {**values, "endpoint": endpoint})
 
 
-# --- buckets ---------------------------------------------------------------------------------------------------------
-
 _NO_BUCKET_SETTING = noted("kept by no setting of buckets here; without effect")
 _BUCKET_SETTINGS = (
     "corsConfiguration", "lifecycleConfiguration", "loggingConfiguration", "refererConfiguration",
@@ -218,8 +211,6 @@ def bucket(build: Build, part: Part, kind: str, props: Part | None = None) -> No
     }
     build.add(part, "oss.bucket", (values.get("bucketName", ""),), properties, type_name=kind)
 
-
-# --- roles -----------------------------------------------------------------------------------------------------------
 
 _POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
 

@@ -27,8 +27,6 @@ from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 _REGION = Field("region", text)
 
-# --- fc: functions in services ---------------------------------------------------------------------------------------
-
 
 def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
     """Return the package of the code, or put where it is in a bucket into *values*."""
@@ -171,8 +169,6 @@ def _domain_2(build: Build, function: Resource, part: Part) -> None:
     build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
 
 
-# --- fc3: functions without services ---------------------------------------------------------------------------------
-
 _TARGETS = Field("qualifier", text)
 _FC3_EXTRA = (
     _REGION,
@@ -269,8 +265,6 @@ def fc3_layer(build: Build, part: Part, props: Part) -> None:
     build.scope.attributes[part.name] = {**known, "layerVersionArn": known["Arn"]}
 
 
-# --- flows -----------------------------------------------------------------------------------------------------------
-
 FLOW = (
     _REGION,
     Field("name", text, required=True),
@@ -303,8 +297,6 @@ def flow(build: Build, part: Part, props: Part) -> None:
         own = rows.get("name", "")
         build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
 
-
-# --- messages --------------------------------------------------------------------------------------------------------
 
 _QUEUE = (
     _REGION,

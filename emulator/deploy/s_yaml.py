@@ -156,8 +156,6 @@ def modules_in(value: Any, modules: Mapping[str, Part]) -> set[str]:
     return names
 
 
-# --- the file --------------------------------------------------------------------------------------------------------
-
 _TOP = ("edition", "name", "access", "extend", "template", "vars", "services", "resources", "actions", "flow", "env")
 _MODULE = ("component", "props", "actions", "access", "extend")
 _LONGEST_LINEAGE = 10
@@ -243,8 +241,6 @@ def _with_template(root: Part, part: Part) -> Part:
     base = {key: value for key, value in template.items() if key not in ignored}
     return part.with_value({**part.value, "props": _merged(base, part.value.get("props") or {})})
 
-
-# --- actions ---------------------------------------------------------------------------------------------------------
 
 _BEFORE = re.compile(r"(?:pre-)?(?:deploy|build)|pre-\$\{regex\(['\"](.*)['\"]\)\}")
 

@@ -130,8 +130,6 @@ class Seeds:
             with raised(schedule.part):
                 await self._apply_schedule(schedule, workflow)
 
-    # --- each kind -----------------------------------------------------------------------------------------------
-
     def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
         account, name = self._tenant.account, codec.entity_name({"RoleName": seed.part.name}, "RoleName")
         values, now = seed.values, self._clock.now()
@@ -222,8 +220,6 @@ class Seeds:
         if isinstance(value, str) and isinstance(seed.values, dict):
             seed.values["Definition"] = value
 
-    # --- deployments and commands --------------------------------------------------------------------------------
-
     async def deploy(self, environment: Mapping[str, str]) -> None:
         """Deploy each of the files, in their order; *environment* leads to this emulator.
 
@@ -267,9 +263,6 @@ class Seeds:
             kill(process)
             raise
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
-
-
-# --- reading the file --------------------------------------------------------------------------------------------
 
 
 def _seed(part: Part, fields: tuple[Field, ...]) -> Seed:

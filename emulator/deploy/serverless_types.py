@@ -91,9 +91,6 @@ _EVENTS = {
 }  # fmt: skip
 
 
-# --- a service and its functions -------------------------------------------------------------------------------------
-
-
 def service(build: Build, part: Part, kind: str) -> None:
     """Add a service, its role, its functions and their triggers."""
     values = members(build.properties(part), (*fields.SERVICE, Field("policies", anything)), capital=True)
@@ -210,8 +207,6 @@ def _source(build: Build, kind: str, own: Mapping[str, Any]) -> str | None:
         case _:
             return None
 
-
-# --- flows, domains, topics ------------------------------------------------------------------------------------------
 
 _FLOW = (
     Field("name", text),

@@ -61,9 +61,6 @@ def read_template(root: Part, target: Target, files: Files, parameters: Mapping[
     return Blueprint(resources=tuple(build.resources), outputs=outputs)
 
 
-# --- parameters ----------------------------------------------------------------------------------------------------
-
-
 def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     declared = {part.name: part for part in section.entries()}
@@ -128,9 +125,6 @@ def _check_allowed(part: Part, value: Any) -> None:
         else:
             if not fits:
                 part.problem(f"{value[:80]!r} does not match {pattern}")
-
-
-# --- resources -----------------------------------------------------------------------------------------------------
 
 
 def _is_wanted(part: Part, scope: Scope) -> bool:

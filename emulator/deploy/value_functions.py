@@ -150,9 +150,6 @@ def _matches(argument: Any) -> bool:
         raise Misuse("the pattern is not a regular expression") from None
 
 
-# --- maps and lists --------------------------------------------------------------------------------------------------
-
-
 def _merge_maps(argument: Any) -> list[dict[str, Any]]:
     """Turn ``{key: [values]}`` maps into one map for each place; a shorter list repeats its last value."""
     columns = {key: values for each in argument for key, values in each.items()}
@@ -250,9 +247,6 @@ def _jq_part(part: re.Match[str], value: Any) -> list[Any]:
     if "[" in part[0]:
         return list(value.values()) if isinstance(value, dict) else list(value or [])
     return [value]
-
-
-# --- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def _numeric(value: Any) -> int | float:

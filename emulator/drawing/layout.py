@@ -136,8 +136,6 @@ class _Layout:
     def __init__(self, notes: Mapping[str, str]) -> None:
         self._notes = notes
 
-    # --- a list of steps ---------------------------------------------------------------------------------------------
-
     def scope(self, scope: Scope, path: tuple[str, ...], *, is_option: bool) -> Drawing:
         measured = {node.name: self._measure(node, scope, path, is_option=is_option) for node in scope.nodes}
         sizes = {name: (each.box.rect.width, each.box.rect.height) for name, each in measured.items()}
@@ -168,8 +166,6 @@ class _Layout:
         drawing.entry = grid.nodes[START].x
         drawing.exit = grid.nodes[END].x if END in grid.nodes else drawing.entry
         return drawing
-
-    # --- a node ------------------------------------------------------------------------------------------------------
 
     def _measure(self, node: Node, scope: Scope, path: tuple[str, ...], *, is_option: bool) -> _Measured:
         if node.kind in {"start", "end"}:

@@ -61,8 +61,6 @@ class _Writer:
         if self._states is not None:
             yield from self._classes(self._states)
 
-    # --- nodes -------------------------------------------------------------------------------------------------------
-
     def _nodes(self, scope: Scope, indent: str) -> Iterator[str]:
         for node in scope.nodes:
             if node.kind in {"start", "end"}:
@@ -87,8 +85,6 @@ class _Writer:
             parts.append(self._states[node.name].note)
         return '"' + "<br/>".join(_escape(part) for part in parts if part) + '"'
 
-    # --- ways --------------------------------------------------------------------------------------------------------
-
     def _ways(self, scope: Scope, entries: Sequence[_End], lines: list[str]) -> list[_End]:
         """Append a line for each way in *scope* to *lines*; return the ways that lead out of it."""
         ends: dict[tuple[str, int | None], list[_End]] = {(START, None): list(entries)}
@@ -109,8 +105,6 @@ class _Writer:
                 else:
                     lines.append(_line(way, self._ids[edge.target]))
         return out
-
-    # --- states ------------------------------------------------------------------------------------------------------
 
     def _classes(self, states: Mapping[str, StepState]) -> Iterator[str]:
         for state in STATES:

@@ -89,9 +89,6 @@ def route(grid: Grid, ports: Mapping[Way, float]) -> tuple[dict[Way, list[Point]
     return {course.way: _points(course, bottom_of) for course in courses}, width, y
 
 
-# --- where edges leave a box ----------------------------------------------------------------------------------------
-
-
 def _with_ports(grid: Grid, fixed: Mapping[Way, float]) -> list[_Course]:
     leaving: dict[Item, list[Way]] = defaultdict(list)
     for way in grid.ways:
@@ -119,9 +116,6 @@ def _port_places(source: Item, wishes: Sequence[float]) -> list[float]:
     places = spread([min(max(wish, low), high) for wish in wishes], [1.0] * count, [gap] * max(count - 1, 0))
     places = [min(x, high - (count - 1 - index) * gap) for index, x in enumerate(places)]
     return [max(x, low + index * gap) for index, x in enumerate(places)]
-
-
-# --- the side -------------------------------------------------------------------------------------------------------
 
 
 def _group(way: Way) -> tuple[str, bool]:
@@ -173,9 +167,6 @@ def _height(members: Sequence[_Course]) -> int:
 
 def _is_free(lane: Sequence[tuple[int, int]], low: int, high: int) -> bool:
     return all(end < low or begin > high for begin, end in lane)
-
-
-# --- tracks ---------------------------------------------------------------------------------------------------------
 
 
 def _take_hops(course: _Course) -> None:
@@ -254,9 +245,6 @@ def _end(hop: _Hop) -> float:
 
 def _near(x: float | None, other: float | None) -> bool:
     return x is not None and other is not None and abs(x - other) < _MARGIN
-
-
-# --- points ---------------------------------------------------------------------------------------------------------
 
 
 def _points(course: _Course, bottom_of: Sequence[float]) -> list[Point]:

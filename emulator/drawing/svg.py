@@ -82,9 +82,6 @@ def render(drawing: Drawing, title: str, run: Run | None = None) -> str:
     return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
-# --- parts ----------------------------------------------------------------------------------------------------------
-
-
 def _box(box: Box, states: Mapping[str, StepState] | None) -> Iterator[str]:
     node, rect = box.node, box.rect
     if node.kind in {"start", "end"}:
@@ -216,9 +213,6 @@ def _towards(corner: Point, other: Point) -> Point:
     return corner[0] + dx * part, corner[1] + dy * part
 
 
-# --- what was taken -------------------------------------------------------------------------------------------------
-
-
 def _first_steps(drawing: Drawing) -> dict[tuple[str, int], str]:
     """Return the first step of each option, by choice and index; empty for options without steps."""
     return {
@@ -241,9 +235,6 @@ def _is_taken(route: Route, firsts: Mapping[tuple[str, int], str], run: Run | No
     return Passage(edge.source, edge.target, edge.caught, first) in run.taken
 
 
-# --- legend ---------------------------------------------------------------------------------------------------------
-
-
 def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
     x, y = _EDGE, _EDGE + TITLE * 1.6
     yield '<g class="legend">'
@@ -264,9 +255,6 @@ def _present(states: Mapping[str, StepState]) -> list[State]:
 
 def _legend_width(states: Mapping[str, StepState] | None) -> float:
     return sum(text_width(state, SMALL) + 40 for state in _present(states or {}))
-
-
-# --- writing --------------------------------------------------------------------------------------------------------
 
 
 def _marker(name: str, colour: str) -> str:

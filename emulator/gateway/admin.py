@@ -159,9 +159,6 @@ def _json(body: Mapping[str, Any], status: int = 200) -> Response:
     return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
 
 
-# --- parameters ------------------------------------------------------------------------------------------------------
-
-
 def _document(call: OperationRequest) -> dict[str, Any]:
     """Decode the JSON body of a POST.
 
@@ -234,9 +231,6 @@ def _checked(parameter: Parameter, value: Any) -> Any:
     if isinstance(value, int) and not 0 <= value <= parameter.most:
         raise GatewayError("InvalidArgument", f"{name} must be a number up to {parameter.most}")
     return value
-
-
-# --- the emulator's own operations -----------------------------------------------------------------------------------
 
 
 class RunningEmulator(Protocol):

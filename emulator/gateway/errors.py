@@ -41,8 +41,6 @@ class GatewayError(ServiceError):
     table = ERRORS
 
 
-# --- refused signatures ------------------------------------------------------------------------------------------
-
 KEPT = 50
 _BODY = 16 * 1024
 """A request with more than that is kept without its body, which few schemes sign."""

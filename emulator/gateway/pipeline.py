@@ -228,8 +228,6 @@ class Pipeline:
         extra = () if stage is None else (stage,)
         self._stages = (*self._undisturbed[:-1], *extra, dispatch)
 
-    # --- Application ---------------------------------------------------------------------------------------------
-
     def admit(self, request: Request) -> Response | int:
         """Judge a request by its head, before its body is read.
 
@@ -300,8 +298,6 @@ class Pipeline:
         if request.body_size > LARGE_BODY:
             return asyncio.ensure_future(self._serve_prepared(None, call, started, respond))
         return self._serve(None, call, started, respond)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _serve(
         self, front: Front | None, call: OperationRequest, started: float, respond: Respond

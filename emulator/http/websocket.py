@@ -106,8 +106,6 @@ class WebSocket(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._connections: Connections | None = None
 
-    # --- the server ----------------------------------------------------------------------------------------------
-
     def take(self, transport: asyncio.Transport, connections: Connections, first: bytes) -> None:
         """Take over a connection on which *first* has already come."""
         self._transport = transport
@@ -129,8 +127,6 @@ class WebSocket(asyncio.Protocol):
         """Close at once."""
         if self._transport is not None:
             self._transport.abort()
-
-    # --- out -----------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
         """Send a message: as text when it is UTF-8, which one of the official clients insists on, else as binary."""
@@ -159,8 +155,6 @@ class WebSocket(asyncio.Protocol):
         else:
             head = struct.pack("!BBQ", 0x80 | opcode, 127, size)
         self._transport.write(head + data)
-
-    # --- in ------------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """Take in frames."""

@@ -25,9 +25,6 @@ _ANSWERS_OF_MOCK = "Each is {return}, {error: {errorType, errorMessage}}, with d
 _ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn, the last again and again."
 
 
-# --- clock -----------------------------------------------------------------------------------------------------------
-
-
 @operation("clock", "GET /clock")
 def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The emulator's time and the coming events."""
@@ -133,9 +130,6 @@ def _time(text: str) -> Millis:
         raise LabError("InvalidParameter", reason="to must be a time such as 2027-01-01T00:00:00Z") from None
 
 
-# --- faults ----------------------------------------------------------------------------------------------------------
-
-
 @operation(
     "add-fault",
     "POST /faults",
@@ -170,9 +164,6 @@ def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all faults."""
     del call
     return {"removed": lab.bench.clear_faults()}
-
-
-# --- mocks and calls -------------------------------------------------------------------------------------------------
 
 
 @operation(
@@ -237,9 +228,6 @@ def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {"removed": removed}
 
 
-# --- sinks -----------------------------------------------------------------------------------------------------------
-
-
 @operation("add-sink", "POST /sinks", Parameter("answers", list, about=_ANSWERS_OF_SINK, default=None))
 def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Make an address that keeps what it is sent; it needs no token."""
@@ -279,17 +267,11 @@ def _shown_sink(lab: Lab, sink: Sink) -> dict[str, Any]:
     return {"id": sink.id, "url": lab.bench.sinks.url(sink)}
 
 
-# --- causes and effects ----------------------------------------------------------------------------------------------
-
-
 @operation("cause-tree", "GET /trace/{flow}/{execution}")
 @operation("cause-tree", "GET /trace/{id}")
 def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """What caused a request, message, call or execution (``flow/execution``), and all that came of it, with times."""
     return lab.effects.trace("/".join(call.path.values()))
-
-
-# --- checkpoints -----------------------------------------------------------------------------------------------------
 
 
 @operation("list-checkpoints", "GET /checkpoints")

@@ -67,8 +67,6 @@ class Bench:
         self._interfere(None)
         return self.faults.clear()
 
-    # --- checkpoints ---------------------------------------------------------------------------------------------
-
     def kept(self) -> object:
         """Return a copy of the faults, mocks and sinks, with what each has given so far."""
         return deepcopy((self.faults.book, *self.mocks.parts(), *self.sinks.parts()))

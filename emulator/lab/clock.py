@@ -103,8 +103,6 @@ class TimeControl:
         self._moved = moved
         self._lock = asyncio.Lock()
 
-    # --- looking -------------------------------------------------------------------------------------------------
-
     def view(self) -> dict[str, Any]:
         """Return the time and the coming events, as GET clock answers."""
         now = self._clock.now()
@@ -133,8 +131,6 @@ class TimeControl:
     def waiting(self) -> list[Waiting]:
         """Return what only the outside can bring on."""
         return [each for source in self._observed for each in source.waiting()]
-
-    # --- waiting -------------------------------------------------------------------------------------------------
 
     async def settle(self, timeout_s: float = SETTLE_S) -> list[Busy]:
         """Wait until nothing works any more; return what still does after *timeout_s* seconds of real time."""
@@ -187,8 +183,6 @@ class TimeControl:
             over.cancel()
             for stop in stops:
                 stop()
-
-    # --- moving --------------------------------------------------------------------------------------------------
 
     async def advance(self, span_ms: int) -> Moved:
         """Move the clock *span_ms* ahead.
@@ -259,8 +253,6 @@ class TimeControl:
         await self._database.committed()
         return Moved(ran=ran, busy=tuple(busy))
 
-    # --- checkpoints ---------------------------------------------------------------------------------------------
-
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
         """Keep the clock from being moved while the context lasts."""
@@ -273,8 +265,6 @@ class TimeControl:
         load_clock(self._database, self._clock)
         self._timers.clock_moved()
         self._moved()
-
-    # --- keeping -------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Go back to the system's time."""

@@ -154,9 +154,6 @@ class FaultBook:
         return None
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
 def read_rule(document: Mapping[str, Any]) -> Rule:
     """Read a fault as the admin API and localyun.yaml have it.
 

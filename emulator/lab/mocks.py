@@ -183,8 +183,6 @@ class Mocks:
             self._timers().cancel(("lab mock", key))
             del self._resting[key]
 
-    # --- for settling and skipping -------------------------------------------------------------------------------
-
     def resting(self, origin: Origin | None = None) -> set[str]:
         """Return the request ids of calls that wait for a mock's delay to pass, of all callers or of one kind."""
         return {request for _, request, caller, _ in self._resting.values() if origin in {None, caller}}
@@ -193,9 +191,6 @@ class Mocks:
         """Return when the delays will have passed."""
         del now
         return [Upcoming(at=at, what="answer of a mock", resource=name) for name, _, _, at in self._resting.values()]
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
 
 
 def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, tuple[MockAnswer, ...], Then]:

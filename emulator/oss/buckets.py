@@ -15,8 +15,6 @@ from emulator.oss.storage import ObjectStorage
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
-# --- the account -----------------------------------------------------------------------------------------------
-
 
 @operation("ListBuckets", "GET /")
 async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Response:
@@ -34,9 +32,6 @@ async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Respon
     ]
     more = buckets[limit - 1].name if len(buckets) > limit else ""
     return codec.document(codec.buckets(caller_of(call).account, buckets[:limit], prefix, marker, limit, more))
-
-
-# --- buckets ---------------------------------------------------------------------------------------------------
 
 
 @operation("PutBucket", "PUT /{bucket}")
@@ -126,9 +121,6 @@ async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
         raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
     await storage.set_bucket_acl(caller_of(call), call.path["bucket"], acl)
     return Response(200)
-
-
-# --- lists of objects ------------------------------------------------------------------------------------------
 
 
 @operation("ListObjects", "GET /{bucket}")

@@ -62,9 +62,6 @@ class Naming:
         return [text("EncodingType", "url")] if self.encoded else []
 
 
-# --- buckets ---------------------------------------------------------------------------------------------------------
-
-
 def owner(account: AccountId) -> Element:
     """Return the owner of a bucket or object."""
     return Element("Owner", children=[text("ID", account), text("DisplayName", account)])
@@ -126,9 +123,6 @@ def bucket_stat(size: int, objects: int, uploads: int, now: Millis) -> Element:
     )  # fmt: skip
 
 
-# --- lists of objects ------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Listing:
     """The request of a list. ``after`` is V1's marker, or V2's start."""
@@ -182,9 +176,6 @@ def _entries(listing: Listing, page: Iterable[StoredObject | str], *, owned: boo
     return [*contents, *prefixes]
 
 
-# --- objects ---------------------------------------------------------------------------------------------------------
-
-
 def copied(name: str, etag: str, modified_at: Millis) -> Element:
     """Return the result of a copy, ``CopyObjectResult`` or ``CopyPartResult``."""
     return Element(name, children=[text("LastModified", timestamp(modified_at)), text("ETag", quoted(etag))])
@@ -222,9 +213,6 @@ def read_tagging(root: Element) -> dict[str, str]:
     if tag_set is None:
         raise OssError("MalformedXML")
     return checked_tags([(tag.text_of("Key") or "", tag.text_of("Value") or "") for tag in tag_set.all("Tag")])
-
-
-# --- multipart uploads -----------------------------------------------------------------------------------------------
 
 
 def upload_started(bucket: str, upload: Upload, naming: Naming) -> Element:

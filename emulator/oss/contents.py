@@ -100,8 +100,6 @@ class Contents:
         """End the threads after what they are doing."""
         await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
 
-    # --- in a thread ---------------------------------------------------------------------------------------------
-
     def _write(self, name: str, data: bytes) -> None:
         final = self._path(name)
         final.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -166,8 +166,6 @@ def _as_signed(request: Request) -> tuple[str, str]:
     return key, query.get("Signature") or query.get("x-oss-signature", "")
 
 
-# --- operations and rights -------------------------------------------------------------------------------------------
-
 _PARAMETERS = frozenset(
     """security-token continuation-token partNumber position sequential response-content-type response-content-language
     response-cache-control response-content-encoding response-expires response-content-disposition x-oss-traffic-limit

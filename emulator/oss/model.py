@@ -112,9 +112,6 @@ class Upload:
     attributes: Attributes
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Caller:
     """Who calls, and about what: every operation's first argument.
@@ -183,9 +180,6 @@ class Conditions:
             raise OssError("NotModified", etag=stored.etag, modified=stored.modified_at)
 
 
-# --- changes ----------------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Change:
     """Something that happened to an object.
@@ -216,9 +210,6 @@ class Watcher(Protocol):
         ...
 
 
-# --- names -----------------------------------------------------------------------------------------------------------
-
-
 def check_bucket_name(name: str) -> None:
     """Check the name of a new bucket.
 
@@ -242,9 +233,6 @@ def check_object_name(key: str) -> None:
         raise OssError("InvalidObjectName", key=key)
 
 
-# --- objects made of others ------------------------------------------------------------------------------------------
-
-
 def joined(parts: Sequence[Part]) -> tuple[tuple[Piece, ...], str, int]:
     """Return pieces, ETag and CRC of the object that *parts* make.
 
@@ -266,9 +254,6 @@ def appended(old: StoredObject | None, more: Content) -> tuple[tuple[Piece, ...]
     crc = combine(old.crc, more.crc, more.piece.size) if old else more.crc
     digest = md5(f"{old.etag if old else ''}{more.etag}".encode(), usedforsecurity=False).hexdigest().upper()
     return pieces, digest, crc
-
-
-# --- ranges ----------------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=False)

@@ -75,8 +75,6 @@ class Objects:
     def __init__(self, storage: ObjectStorage) -> None:
         self._storage = storage
 
-    # --- reading -------------------------------------------------------------------------------------------------
-
     async def get(
         self, caller: Caller, place: Place, conditions: Conditions | None = None, *, follow: bool = True
     ) -> StoredObject:
@@ -101,8 +99,6 @@ class Objects:
         """
         model, _ = await self._storage.bucket(caller, bucket)
         return await self._storage.contents.in_thread(lambda: model.listed(bucket, prefix, delimiter, after))
-
-    # --- writing -------------------------------------------------------------------------------------------------
 
     async def put(
         self, caller: Caller, place: Place, body: bytes, put: Put, event: str = "ObjectCreated:PutObject"
@@ -193,8 +189,6 @@ class Objects:
             model.remove(bucket.name, key)
         await self._storage.settle(unused)
 
-    # --- inside --------------------------------------------------------------------------------------------------
-
     async def _may_write(self, caller: Caller, place: Place, put: Put) -> "tuple[S3Model, Bucket]":
         check_object_name(place.key)
         model, bucket = await self._storage.bucket(caller, place.bucket)
@@ -226,9 +220,6 @@ class Objects:
         if stored is None:
             raise OssError("NoSuchKey", key=place.key)
         return stored
-
-
-# --- operations: reading ---------------------------------------------------------------------------------------------
 
 
 @operation("GetObject", "GET /{bucket}/{key}")
@@ -298,9 +289,6 @@ async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
         raise OssError("NoSuchKey", "The object is not a symbolic link.", key=stored.key)
     target = quote(stored.target, safe="/", errors="surrogateescape")
     return Response(200, b"", [*_identity(stored), ("x-oss-symlink-target", target)])
-
-
-# --- operations: writing ---------------------------------------------------------------------------------------------
 
 
 @operation("PutObject", "PUT /{bucket}/{key}")

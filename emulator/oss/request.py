@@ -83,9 +83,6 @@ def document_of(call: OperationRequest, name: str) -> Element:
     return root
 
 
-# --- what headers say ------------------------------------------------------------------------------------------
-
-
 def one_of(call: OperationRequest, name: str, choices: tuple[str, ...]) -> str:
     """Return a header's value, empty when it is not there.
 

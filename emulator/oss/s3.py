@@ -82,8 +82,6 @@ class S3Model:
         self._owners: dict[str, S3Backend] = {}
         self._buckets: dict[str, Bucket] = {}
 
-    # --- buckets -------------------------------------------------------------------------------------------------
-
     def put_bucket(self, bucket: Bucket) -> None:
         """Make a bucket, or change it."""
         if bucket.name not in self._buckets:
@@ -121,8 +119,6 @@ class S3Model:
         sizes = [key.contentsize for key in bucket.keys.values()]
         return sum(sizes), len(sizes), len(bucket.multiparts)
 
-    # --- objects -------------------------------------------------------------------------------------------------
-
     def put(self, bucket: str, stored: StoredObject) -> None:
         """Make an object, or replace it."""
         key = _ObjectKey(self._owners[bucket].account_id, bucket, stored)
@@ -146,8 +142,6 @@ class S3Model:
             self._bucket(bucket), prefix or None, delimiter or None, None, after, _EVERYTHING
         )
         return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in entries]
-
-    # --- uploads -------------------------------------------------------------------------------------------------
 
     def put_upload(self, bucket: str, upload: Upload) -> None:
         """Begin an upload."""
@@ -186,8 +180,6 @@ class S3Model:
     def remove_upload(self, bucket: str, upload: str) -> None:
         """End an upload."""
         self._owners[bucket].abort_multipart_upload(bucket, upload)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _bucket(self, name: str) -> FakeBucket:
         return self._owners[name].get_bucket(name)

@@ -174,9 +174,6 @@ for _each in SETTINGS:
             operation(f"DeleteBucket{_each.name}", f"DELETE {_route}")(delete_setting)
 
 
-# --- the policy, which is JSON ---------------------------------------------------------------------------------------
-
-
 @operation("GetBucketPolicy", "GET /{bucket}?policy")
 async def get_policy(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the policy as it was sent.

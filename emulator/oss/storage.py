@@ -49,8 +49,6 @@ class ObjectStorage:
         self._swept = False
         database.on_rollback(self._forget)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     async def model(self) -> "S3Model":
         """Return the model; the first call loads moto in a thread and builds it from the rows.
 
@@ -109,8 +107,6 @@ class ObjectStorage:
             metadata=attributes.metadata,
         )
         self._watcher.changed(Tenant(bucket.account, bucket.region), change)
-
-    # --- buckets -------------------------------------------------------------------------------------------------
 
     async def create_bucket(self, caller: Caller, name: str, acl: str, storage_class: str, region: str = "") -> Bucket:
         """Make a bucket; making one's own again changes its ACL when *acl* is given.
@@ -191,8 +187,6 @@ class ObjectStorage:
         model.put_bucket(bucket)
         await self.settle()
         return bucket
-
-    # --- the model -----------------------------------------------------------------------------------------------
 
     async def _load(self) -> None:
         try:

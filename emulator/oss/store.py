@@ -22,8 +22,6 @@ class ObjectStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # --- reading -------------------------------------------------------------------------------------------------
-
     def buckets(self) -> list[Bucket]:
         """Return every bucket by name."""
         rows = self._database.read("SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets")
@@ -84,8 +82,6 @@ class ObjectStore:
         own = self._database.read("SELECT acl FROM oss_objects WHERE bucket = ? AND key = ?", (bucket, key)).fetchone()
         return row[0], own[0] if own else ""
 
-    # --- buckets -------------------------------------------------------------------------------------------------
-
     def put_bucket(self, bucket: Bucket) -> None:
         """Make a bucket, or change it."""
         self._database.write(
@@ -128,8 +124,6 @@ class ObjectStore:
         ):  # fmt: skip
             self._database.write(f"DELETE FROM {table} WHERE {rows}", (account,))  # noqa: S608 - constants
 
-    # --- objects -------------------------------------------------------------------------------------------------
-
     def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:
         """Make an object in place of *old*; return the ids of content that nothing needs any more."""
         self._use(piece.content for piece in new.pieces)
@@ -146,8 +140,6 @@ class ObjectStore:
         """Remove an object; return the ids of content that nothing needs any more."""
         self._database.write("DELETE FROM oss_objects WHERE bucket = ? AND key = ?", (bucket, old.key))
         return self._drop(piece.content for piece in old.pieces)
-
-    # --- uploads -------------------------------------------------------------------------------------------------
 
     def put_upload(self, bucket: str, upload: Upload) -> None:
         """Begin an upload."""
@@ -174,8 +166,6 @@ class ObjectStore:
         """Delete everything."""
         for table in ("oss_parts", "oss_uploads", "oss_objects", "oss_buckets", "oss_contents"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - a name from the line above
-
-    # --- content -------------------------------------------------------------------------------------------------
 
     def _use(self, contents: Iterable[str]) -> None:
         self._database.write_many(

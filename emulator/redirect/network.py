@@ -105,9 +105,6 @@ def _resolve_here(folder: Path) -> None:
     _mount(ctypes.CDLL(None, use_errno=True), os.fsencode(own), os.fsencode(target), _BIND)
 
 
-# --- outside -----------------------------------------------------------------------------------------------------
-
-
 def _start_relay(channel: socket.socket, emulator: dict[int, int], command: int) -> None:
     """Fork a process that is no child of the command's and ends with it."""
     child = os.fork()

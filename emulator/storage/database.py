@@ -114,8 +114,6 @@ class Database:
             self._connection.close()
             raise StorageDamaged(" ".join(str(verdict).split()))
 
-    # --- reading and writing -------------------------------------------------------------------------------------
-
     def read(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run a SELECT; what this tick has written is visible."""
         return self._connection.execute(sql, parameters)
@@ -160,8 +158,6 @@ class Database:
             raise
         if not self._lost:
             self._connection.execute("RELEASE unit")
-
-    # --- the commit ----------------------------------------------------------------------------------------------
 
     @property
     def dirty(self) -> bool:
@@ -234,8 +230,6 @@ class Database:
         for notify in self.watchers:
             notify()
 
-    # --- the whole state -----------------------------------------------------------------------------------------
-
     def copy_to(self, target: sqlite3.Connection) -> None:
         """Copy everything into *target*, what this tick has written included.
 
@@ -266,8 +260,6 @@ class Database:
         self.commit()
         if failed or self._connection.in_transaction:
             raise CommitFailed("the state cannot be written")
-
-    # --- the file ------------------------------------------------------------------------------------------------
 
     def checkpoint_elsewhere(self, on_commit: Callable[[], None] | None) -> None:
         """Leave checkpoints to a callback that runs after each commit; with None, to SQLite again."""

@@ -63,8 +63,6 @@ class Checkpoints:
         self._thread.join()
         self._database.checkpoint_elsewhere(None)
 
-    # --- on the loop ---------------------------------------------------------------------------------------------
-
     def _note_commit(self) -> None:
         if self._overgrown:
             self._database.checkpoint()
@@ -72,8 +70,6 @@ class Checkpoints:
             self._overgrown = False
         elif not self._written.is_set():
             self._written.set()
-
-    # --- in the thread -------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:

@@ -79,8 +79,6 @@ class Api:
         """Close the connection."""
         self._session.close()
 
-    # --- admin ---------------------------------------------------------------------------------------------------
-
     def admin(
         self, method: str, page: str, body: Any = None, *, accept: tuple[int, ...] = (200, 201, 204), **query: Any
     ) -> Any:
@@ -109,8 +107,6 @@ class Api:
         if answer.status_code != 200:
             raise _refusal(answer, _json_of(answer))
         return str(answer.text)
-
-    # --- services ------------------------------------------------------------------------------------------------
 
     def fnf(self, action: str, **parameters: Any) -> dict[str, Any]:
         """Call an operation of Serverless Workflow; None among *parameters* is left out.

@@ -78,8 +78,6 @@ class Localyun:
             "ALIBABA_CLOUD_REGION_ID": self.region,
         }
 
-    # --- a test's life -------------------------------------------------------------------------------------------
-
     def begin(self, test_name: str, folder: Path, baseline: str) -> None:
         """Put the state back to the checkpoint *baseline* for a test, whose file is in *folder*."""
         self.api.admin("POST", f"checkpoints/{segment(baseline)}/restore")
@@ -111,8 +109,6 @@ class Localyun:
         if done.returncode != 0:
             raise TestingError((done.stderr or done.stdout).strip())
         return done.stdout
-
-    # --- time ----------------------------------------------------------------------------------------------------
 
     def settle(self, timeout: Duration = "5s") -> None:
         """Wait until nothing works any more.
@@ -155,8 +151,6 @@ class Localyun:
         body = {"until": until, "limit": duration(limit), "timeout": duration(timeout)}
         answer: dict[str, Any] = self.api.admin("POST", "skip", body)
         return answer
-
-    # --- resources -----------------------------------------------------------------------------------------------
 
     def name(self, suffix: str = "") -> str:
         """Return a name that every service accepts, made from the test's own, the same each time the test asks."""
@@ -283,8 +277,6 @@ class Localyun:
     def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
         self.api.admin("POST", "reset")
-
-    # --- clients of the official SDKs ----------------------------------------------------------------------------
 
     @cached_property
     def mns(self) -> Any:

@@ -69,9 +69,6 @@ class Clock:
         return answer
 
 
-# --- messages --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Message:
     """A message of a queue. ``receipt_handle`` is empty for a peeked one."""
@@ -211,9 +208,6 @@ class Topic:
         answer = self._api.admin("GET", "deliveries", topic=self.name, subscription=subscription, limit=limit)
         rows: list[dict[str, Any]] = answer["deliveries"]
         return rows
-
-
-# --- flows -----------------------------------------------------------------------------------------------------------
 
 
 class Execution:

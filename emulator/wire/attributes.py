@@ -129,8 +129,6 @@ class Resource(Generic[S]):
                 continue
             yield each.name_in(form), each.absent if value is None else shown(each, value)
 
-    # --- columns ---------------------------------------------------------------------------------------------------
-
     def to_row(self, settings: S) -> tuple[Any, ...]:
         """Return the values of the settings for `columns`."""
         return tuple(_to_column(getattr(settings, each.field)) for each in self.stored)

@@ -26,7 +26,6 @@ Reply = dict[str, Any]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-# --- errors ------------------------------------------------------------------------------------------------------
 
 ERRORS: Mapping[str, ErrorRow] = {
     # the operation and its parameters; field: the parameter's ``name``
@@ -127,9 +126,6 @@ def _explanation(failure: AuthFailure) -> str:
     return f"The Authorization header is not valid: {failure.detail}." if failure.detail else ""
 
 
-# --- the front ---------------------------------------------------------------------------------------------------
-
-
 class RpcFront:
     """The side of an RPC-style service that the gateway sees.
 
@@ -149,8 +145,6 @@ class RpcFront:
         self._service = service
         self._ids = ids
         self._upper_case_ids = upper_case_ids
-
-    # --- what a service may do differently -----------------------------------------------------------------------
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return the error for an operation that does not exist."""
@@ -182,8 +176,6 @@ class RpcFront:
         """Return the request id the caller asked for, where the service allows that."""
         del call
         return None
-
-    # --- Front ---------------------------------------------------------------------------------------------------
 
     def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID, in the letters this service uses."""
@@ -240,8 +232,6 @@ class RpcFront:
         if isinstance(error, PopError):
             body["Recommend"] = ""
         return _write(error.http_status, body, "Error", call)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def check_version(self, version: str) -> None:
         """Refuse calls of a version that the service does not have.

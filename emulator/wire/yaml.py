@@ -62,9 +62,6 @@ class RepeatedKey(UnreadableYaml):
     """A map has the key ``field`` twice."""
 
 
-# --- nodes -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Node:
     """A piece of the text; ``line`` and ``column`` count from 1, ``weight`` is the number of nodes in it."""
@@ -185,8 +182,6 @@ def _decoded(content: bytes) -> str:
         raise UnreadableYaml(f"not {error.encoding} text", line, is_syntax=True) from error
 
 
-# --- values with places ----------------------------------------------------------------------------------------------
-
 Path = tuple[str, ...]
 """The keys that lead to a value; items of a list are called by their number from 0."""
 
@@ -228,9 +223,6 @@ def _marked(node: Node, path: Path, marks: dict[Path, Mark]) -> Any:
         marks[inner] = Mark(key.line, key.column)
         places[key.text] = _marked(value, inner, marks)
     return places
-
-
-# --- from events to nodes --------------------------------------------------------------------------------------------
 
 
 class _Composer:
@@ -401,9 +393,6 @@ def _unreadable(error: Any, text: str) -> UnreadableYaml:
     is_tab = lines[mark.line][mark.column : mark.column + 1] == "\t"
     problem = "a tab cannot indent; use blanks" if is_tab else str(error.problem)
     return UnreadableYaml(problem, mark.line + 1, mark.column + 1, is_syntax=True)
-
-
-# --- tags ------------------------------------------------------------------------------------------------------------
 
 
 def short_functions(tag: str, node: Node) -> Node | None:

@@ -47,8 +47,6 @@ def blocks(*languages, page=None):
     ]
 
 
-# --- every block has its check ---------------------------------------------------------------------------------------
-
 CHECKED = {
     "python": "compiled; run by test_examples, test_quickstart, test_sdk_pages, test_recipes, test_oss_docs",
     "yaml": "read below by what reads such a file",
@@ -85,9 +83,6 @@ def test_every_block_is_checked_or_has_a_reason():
     assert set(NOT_RUN) <= found
 
 
-# --- documents are read by what reads such a file --------------------------------------------------------------------
-
-
 def problems(schema, text):
     """Return what a schema of the package has against a document."""
     validator = Draft202012Validator(json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8")))
@@ -116,9 +111,6 @@ def test_examples_of_flows_are_flows(text):
 def test_examples_of_policies_are_policies(text):
     """No element, operator or value of them is unknown."""
     assert parse_policy(text).statements
-
-
-# --- other languages -------------------------------------------------------------------------------------------------
 
 
 def accepted(text, *command):
@@ -156,8 +148,6 @@ def test_terraform_is_formatted(text):
     """`terraform fmt` has nothing to change."""
     assert accepted(text, "terraform", "fmt", "-") == text
 
-
-# --- shells ----------------------------------------------------------------------------------------------------------
 
 NOT_OURS = {
     "aliyun": "a tool of the cloud's; what it sends is in tests/wire",

@@ -134,8 +134,6 @@ def test_slash_leads_to_the_search(console, localyun):
     assert "/search?q=orders" in console.current_url
 
 
-# --- injection ---------------------------------------------------------------------------------------------------
-
 BAD = "<script>window.broken=1</script>\"><img src=x onerror='window.broken=1'>{{7*7}}\r\nX-Bad: 1 \u202eright\u2066"
 LARGE = BAD + "x" * 40_000
 MEGABYTE = BAD * (1_000_000 // len(BAD))

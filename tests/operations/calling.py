@@ -64,8 +64,6 @@ class Site:
         self._clock = SystemClock()
         self._nonce = 0
 
-    # --- state -----------------------------------------------------------------------------------------------------
-
     @property
     def changes(self) -> int:
         """A number that is another one once the emulator has committed anything."""
@@ -79,8 +77,6 @@ class Site:
             rows = "\n".join(sorted(map(repr, self._reader.execute(f'SELECT * FROM "{table}"'))))
             found[table] = hashlib.sha256(rows.encode("utf-8", "replace")).hexdigest()
         return found
-
-    # --- calls -----------------------------------------------------------------------------------------------------
 
     async def call(self, operation: Operation) -> Answer | None:
         """Send *operation* and return the answer, None when it waits for something as it may.

@@ -62,9 +62,6 @@ class _Sent(Exception):
     """Thrown by the stand-in transports, with what they were given."""
 
 
-# --- the newer clients, whose requests are models -------------------------------------------------------------------
-
-
 def _newer(package: str) -> Iterator[Operation]:
     client_module = importlib.import_module(f"{package}.client")
     models = importlib.import_module(f"{package}.models")
@@ -140,9 +137,6 @@ def _value(name: str, text: str, models: Any, depth: int) -> Any:
 def _model(kind: type, models: Any, depth: int) -> Any:
     fields = list(inspect.signature(kind.__init__).parameters.values())[1:]
     return kind(**{field.name: _value(field.name, _text_of(field.annotation), models, depth) for field in fields})
-
-
-# --- the classic clients --------------------------------------------------------------------------------------------
 
 
 def _classic_functions() -> Iterator[Operation]:

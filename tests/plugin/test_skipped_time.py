@@ -39,9 +39,6 @@ def seconds(history, kind):
     return [(time - times[0]).total_seconds() for time in of_kind]
 
 
-# --- the tutorials ---------------------------------------------------------------------------------------------------
-
-
 def test_callback(localyun):
     """A function's task waits for its token, for hours if need be."""
     run = localyun.flow("callback", definition(localyun, "callback")).start({})
@@ -157,9 +154,6 @@ def test_version_behind_an_alias_is_called(localyun):
 
     assert run.status == "Succeeded"
     assert len(called.calls) == 1
-
-
-# --- timetables ------------------------------------------------------------------------------------------------------
 
 
 def gaps(inbox):

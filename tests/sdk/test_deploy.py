@@ -220,9 +220,6 @@ def test_serverless_devs_projects_are_deployed_used_changed_and_removed(project)
     assert devs.run("deploy", "--remove", "s-1.yaml").returncode == 0
 
 
-# --- what goes wrong -----------------------------------------------------------------------------------------------
-
-
 def test_failure_half_way_leaves_what_was_there(project):
     """A flow that is refused undoes what came before it: what is new goes, what has changed gets its code back."""
     shop = project("funcraft")
@@ -327,8 +324,6 @@ def test_records_need_a_signature(empty_emulator):
     assert status == 403
     assert json.loads(body)["Code"] == "Forbidden"
 
-
-# --- the sample applications ---------------------------------------------------------------------------------------
 
 APPS = sorted(path.parent.name for path in (ROOT / "sample-apps").glob("*/template.yml"))
 

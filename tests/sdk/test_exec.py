@@ -118,9 +118,6 @@ def wait_for(lines, text, within_s=60):
     pytest.fail(f"{text!r} did not come after {before}")
 
 
-# --- clients at their own addresses --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("client", "expected"), CLIENTS.items(), ids=CLIENTS)
 def test_client_at_the_cloud_s_address_reaches_the_emulator(emulator, client, expected):
     """A program that names only account and region gets its answer from the emulator."""
@@ -172,8 +169,6 @@ def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, clien
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
 
-
-# --- programs without a hook ---------------------------------------------------------------------------------------
 
 FC_ADDRESS = "1.cn-hangzhou.fc.aliyuncs.com/"
 GO_CLIENTS = {
@@ -360,8 +355,6 @@ def test_other_hosts_are_refused_by_the_proxy_when_they_are_near(emulator):
     assert "NO_PROXY" in done.stdout
 
 
-# --- the guide's scripts -------------------------------------------------------------------------------------------
-
 QUEUE_FLOW = """
 version: v1
 type: flow
@@ -480,9 +473,6 @@ def test_the_guide_s_callback_script_reports_its_token(guide):
     assert (ended["Status"], json.loads(ended["Output"])) == ("Succeeded", {"s": "ok"})
 
 
-# --- what the command finds ----------------------------------------------------------------------------------------
-
-
 def test_command_finds_the_emulator_s_identity(emulator):
     """The names of the guide, of the SDKs and of localyun agree; the hooks stand in front of what was there."""
     found, _ = seen_by_command(emulator.state, NODE_OPTIONS="--no-warnings", ALIBABA_CLOUD_SECURITY_TOKEN="old")
@@ -542,9 +532,6 @@ def test_other_hosts_are_left_alone(emulator):
     done = execute(emulator.state, "--", sys.executable, "-c", code)
 
     assert done.stdout == "443 127.0.0.1\n"
-
-
-# --- streams, signals and exit codes -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", [[], ["--start"]], ids=["running", "started"])

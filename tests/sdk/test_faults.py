@@ -47,9 +47,6 @@ def pop(kit, version, action, **parameters):
     return requests.post(kit.endpoint, data=signed, timeout=60).json()
 
 
-# --- dropped connections ---------------------------------------------------------------------------------------------
-
-
 def _send(kit):
     kit.api.mns("PUT", "/queues/made")
 
@@ -127,9 +124,6 @@ def test_a_connection_is_dropped_before_or_after_the_work(lab, service, operatio
     assert looks(lab) == done
 
 
-# --- calls from inside -----------------------------------------------------------------------------------------------
-
-
 def machine(action, **parameters):
     state = {
         "Type": "Task", "Name": "call", "Action": action, "Parameters": parameters, "Next": "end",
@@ -195,9 +189,6 @@ def test_a_run_of_a_schedule_goes_wrong(lab):
     lab.clock.advance("2m")
 
     assert len(flow.executions) == 2
-
-
-# --- functions of other languages ------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")

@@ -185,9 +185,6 @@ def ask(emulator, method, path, *, host=None, body=None, headers=()):
 OPEN = "/2016-08-15/proxy/web/Open"
 
 
-# --- generation 2.0 ----------------------------------------------------------------------------------------------
-
-
 def test_classic_client_calls_a_signed_trigger(site):
     """Path, query and body arrive; a wrong secret, a bare request and a missing trigger are refused as documented."""
     client = site.fc2()
@@ -367,8 +364,6 @@ def test_qualifier_of_the_path_chooses_the_trigger(site):
     assert (after[0], json.loads(after[2])["path"]) == (200, "/v")
 
 
-# --- generation 3.0 ----------------------------------------------------------------------------------------------
-
 THREE = "/2023-03-30/proxy/open3"
 
 
@@ -456,9 +451,6 @@ def test_third_generation_queues_and_tells_the_log(site):
     assert b"FC Invoke End" in base64.b64decode(dict(told[1])["X-Fc-Log-Result"])
 
 
-# --- custom domains ----------------------------------------------------------------------------------------------
-
-
 def test_custom_domain_routes_by_path_and_rewrites(site):
     """The host leads to functions while the domain is there, and is a stranger before and after."""
     client = site.fc2()
@@ -494,9 +486,6 @@ def test_custom_domain_routes_by_path_and_rewrites(site):
     assert (nothing[0], json.loads(nothing[2])["ErrorCode"]) == (404, "DomainNameNotFound")
     assert page[0] == 200
     assert [domain["domainName"] for domain in listed] == [host]
-
-
-# --- timers, topics, layers --------------------------------------------------------------------------------------
 
 
 def logged(emulator, function):

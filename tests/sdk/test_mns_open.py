@@ -1,13 +1,11 @@
 """The management API through its official client, against the resources of the XML API."""
 
-import logging
 import uuid
 
 import pytest
 from alibabacloud_mns_open20220119 import models
 from alibabacloud_mns_open20220119.client import Client
 from alibabacloud_tea_openapi.models import Config
-from mns.account import Account
 from mns.queue import QueueMeta
 
 pytestmark = [
@@ -27,19 +25,6 @@ def client(emulator):
             access_key_secret=emulator.keys["accessKeySecret"],
         )
     )
-
-
-@pytest.fixture
-def account(emulator):
-    # without a logger of its own the client writes a log file into its package
-    made = Account(
-        emulator.url,
-        emulator.keys["accessKeyId"],
-        emulator.keys["accessKeySecret"],
-        logger=logging.getLogger("test.mns"),
-    )
-    yield made
-    made.get_client().close_connection()
 
 
 @pytest.fixture

@@ -26,19 +26,6 @@ pytestmark = [
 
 
 @pytest.fixture
-def account(emulator, tmp_path):
-    # without a logger of its own the client writes a log file into its package
-    made = Account(
-        emulator.url,
-        emulator.keys["accessKeyId"],
-        emulator.keys["accessKeySecret"],
-        logger=logging.getLogger("test.mns"),
-    )
-    yield made
-    made.get_client().close_connection()
-
-
-@pytest.fixture
 def queue(account):
     made = account.get_queue(f"sdk-{uuid4().hex}")
     made.create(QueueMeta())
@@ -51,9 +38,6 @@ def refused(call, *arguments):
         call(*arguments)
     assert caught.value.req_id
     return caught.value.type
-
-
-# --- queues ------------------------------------------------------------------------------------------------------
 
 
 def test_create_is_idempotent_for_equal_attributes_only(emulator, account):
@@ -128,9 +112,6 @@ def test_account_attributes(account):
 def test_the_service_is_open(account):
     """The order has a number."""
     assert account.open_service()
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
 
 
 def test_a_message_goes_there_and_back(queue):
@@ -272,9 +253,6 @@ def test_properties(queue):
     assert received.get_system_properties()["traceparent"].get_string_value_by_type() == "00-1-2-01"
 
 
-# --- long polls --------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_poll_of_a_second_takes_less_than_a_second(queue):
     """As the live service, which answers a little early and never late."""
     started = time.monotonic()
@@ -303,9 +281,6 @@ def test_an_arrival_ends_the_wait(emulator, account, queue):
 
     assert received[0].message_body == b"x"
     assert time.monotonic() - started < 5
-
-
-# --- raw: what other clients send and need -------------------------------------------------------------------------
 
 
 class Raw:

@@ -19,19 +19,6 @@ pytestmark = pytest.mark.sdk
 
 
 @pytest.fixture
-def account(emulator):
-    # without a logger of its own the client writes a log file into its package
-    made = Account(
-        emulator.url,
-        emulator.keys["accessKeyId"],
-        emulator.keys["accessKeySecret"],
-        logger=logging.getLogger("test.mns"),
-    )
-    yield made
-    made.get_client().close_connection()
-
-
-@pytest.fixture
 def topic(account):
     """A topic of its own, removed afterwards."""
     topic = account.get_topic(f"topic-{uuid.uuid4().hex[:12]}")

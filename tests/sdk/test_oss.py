@@ -94,9 +94,6 @@ def md5(data):
     return hashlib.md5(data).hexdigest().upper()
 
 
-# --- buckets ---------------------------------------------------------------------------------------------------------
-
-
 def test_buckets_are_made_told_and_removed(emulator, bucket):
     """A bucket is in the list, tells about itself, and goes only when it is empty."""
     service = service_of(emulator)
@@ -224,9 +221,6 @@ def test_making_a_bucket_again_is_no_error(bucket):
     bucket.create_bucket()
 
     assert bucket.get_bucket_acl().acl == "public-read"
-
-
-# --- objects ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("auth", ["v1", "v2", "v4"])
@@ -395,9 +389,6 @@ def test_objects_are_deleted_one_by_one_or_together(bucket):
     assert keys(bucket.list_objects()) == ["c+d e"]
 
 
-# --- lists -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def tree(bucket):
     """A bucket with folders."""
@@ -438,9 +429,6 @@ def test_lists_of_the_second_form_go_on_by_token(tree):
         tree.list_objects_v2(continuation_token="é")
     with pytest.raises(oss2.exceptions.InvalidArgument):
         tree.list_objects(max_keys=1001)
-
-
-# --- multipart uploads -----------------------------------------------------------------------------------------------
 
 
 def test_multipart_upload_from_start_to_end(bucket):
@@ -526,9 +514,6 @@ def test_resumable_transfers(bucket, tmp_path):
 
     assert target.read_bytes() == source.read_bytes()
     assert bucket.head_object("r").etag.endswith("-5")
-
-
-# --- who may ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("auth", ["v1", "v2", "v4"])
@@ -623,9 +608,6 @@ def test_a_bucket_of_another_region_is_told_where_it_is(emulator, bucket):
     assert "<Endpoint>oss-cn-hangzhou.aliyuncs.com</Endpoint>" in answer.text
 
 
-# --- durability ------------------------------------------------------------------------------------------------------
-
-
 def test_all_of_it_survives_a_kill(new_emulator):
     """Objects, their headers, copies and uploads under way are there after kill -9; no file is left over."""
     running = new_emulator().start()
@@ -689,8 +671,6 @@ def test_without_the_extra_the_answer_tells_how_to_have_it(new_emulator, tmp_pat
         assert "pip install 'localyun[oss]'" in refused.value.details["Message"]
 
 
-# --- other clients ---------------------------------------------------------------------------------------------------
-
 NODE = """
 const OSS = require('ali-oss');
 const [accessKeyId, accessKeySecret, endpoint, bucket] = process.argv.slice(1);
@@ -729,9 +709,6 @@ def test_ali_oss_for_node_works(emulator, v4):
     assert done.returncode == 0, done.stderr
     content, listed, meta, size, code = json.loads(done.stdout)
     assert (content, listed, meta, size, code) == ("from node", "a b/é", {"k": "v"}, str(350 * 1024), "NoSuchKey")
-
-
-# --- upload forms ----------------------------------------------------------------------------------------------------
 
 
 def form_for(emulator, bucket, *conditions, expires="2100-01-01T00:00:00.000Z", **fields):

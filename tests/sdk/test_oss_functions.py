@@ -81,9 +81,6 @@ def events(emulator, function):
     return [json.loads(text)["events"][0] for text in found]
 
 
-# --- code from buckets -----------------------------------------------------------------------------------------------
-
-
 def tea(emulator, package):
     """The client of a newer API."""
     from alibabacloud_tea_openapi.models import Config
@@ -256,9 +253,6 @@ def test_multipart_objects_are_code_too(emulator, bucket):
     function.create(bucket.bucket_name, "p.zip")
 
     assert function.invoke() == b"parts"
-
-
-# --- triggers --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

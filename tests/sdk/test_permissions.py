@@ -66,8 +66,6 @@ class Tenant:
             security_token=token,
         )
 
-    # --- identities ----------------------------------------------------------------------------------------------
-
     def user(self, name, *statements, system=()):
         """Make a user with a policy of *statements*, and those of the *system*; return its key."""
         self.ram.create_user(models.CreateUserRequest(user_name=name))
@@ -108,8 +106,6 @@ class Tenant:
         request = AssumeRoleRequest(role_arn=role, role_session_name="test", policy=policy and json.dumps(policy))
         found = StsClient(self.config(key)).assume_role(request).body.credentials
         return found.access_key_id, found.access_key_secret, found.security_token
-
-    # --- clients -------------------------------------------------------------------------------------------------
 
     def mns(self, key):
         made = Account(self.running.url, key[0], key[1], key[2] or "")
@@ -169,9 +165,6 @@ def queue(tenant, name="orders"):
     return made
 
 
-# --- the message service --------------------------------------------------------------------------------------------
-
-
 def test_user_with_the_fine_grained_policy_may_send_and_nothing_else(tenant):
     """`mns:SendMessage` on one queue; the denial names the action and the resource that are missing."""
     queue(tenant)
@@ -227,9 +220,6 @@ def test_condition_decides(tenant):
         late.get_queue("orders").send_message(Message("hello"))
 
 
-# --- object storage --------------------------------------------------------------------------------------------------
-
-
 def test_user_reads_its_folder_and_writes_nothing(tenant):
     """Actions on buckets and objects are told apart; listing may be bound to a prefix."""
     oss2 = pytest.importorskip("oss2")
@@ -252,9 +242,6 @@ def test_user_reads_its_folder_and_writes_nothing(tenant):
         reader.put_object("mine/b.txt", b"no")
     named = f"oss:PutObject Resource: acs:oss:oss-cn-hangzhou:{tenant.account}:photos/mine/b.txt"
     assert named in writing.value.details["Message"]
-
-
-# --- function compute ------------------------------------------------------------------------------------------------
 
 
 def test_user_may_invoke_only_the_function_it_has_the_right_for(new_world, functions):
@@ -297,9 +284,6 @@ def test_function_acts_with_the_rights_of_its_role(new_world, functions):
     after = tenant.fc(tenant.owner).invoke_function("shop", "caller").data
 
     assert (before, after) == (b"AccessDenied", b"sent")
-
-
-# --- roles -----------------------------------------------------------------------------------------------------------
 
 
 def test_session_has_the_rights_of_its_role_within_its_own_policy(tenant):
@@ -374,9 +358,6 @@ def test_rights_of_groups_are_their_members(tenant):
     )
     with pytest.raises(MNSServerException):
         orders.send_message(Message("no"))
-
-
-# --- flows -----------------------------------------------------------------------------------------------------------
 
 
 def test_user_may_start_only_its_flow(tenant):
@@ -486,9 +467,6 @@ def test_role_that_does_not_trust_the_workflow_service_is_no_use(new_world, func
     assert f"'sts:AssumeRole' on resource '{role}'" in events["ExecutionFailed"]["cause"]
 
 
-# --- results and triggers ------------------------------------------------------------------------------------------
-
-
 FC = {"Service": "fc.aliyuncs.com"}
 
 
@@ -544,9 +522,6 @@ def test_topic_calls_a_function_only_with_the_right_of_the_triggers_role(new_wor
     topic.publish_message(TopicMessage("second"))
 
     assert orders.receive_message(20).message_body
-
-
-# --- every service -------------------------------------------------------------------------------------------------
 
 
 def fc3(config):
@@ -616,9 +591,6 @@ def test_signed_call_of_an_http_trigger_needs_the_right_to_invoke(new_world, tmp
     refused = tenant.user("refused", allow("fc:Get*"))
 
     assert (status(allowed), status(refused), status(tenant.owner)) == (200, 403, 200)
-
-
-# --- off -------------------------------------------------------------------------------------------------------------
 
 
 def test_without_the_option_nobody_is_refused(new_world):

@@ -93,8 +93,6 @@ class QueueMachine(RuleBasedStateMachine):
     def take_note(self):
         self.committed = copy_of((self.model, self.dead, self.gone_handles))
 
-    # --- the model ---------------------------------------------------------------------------------------------
-
     @property
     def now(self):
         return self.clock.now()
@@ -154,8 +152,6 @@ class QueueMachine(RuleBasedStateMachine):
         if receipt.handle:
             message.new_handle(receipt.handle, due)
         self.model.append(message)
-
-    # --- rules -------------------------------------------------------------------------------------------------
 
     def draft(self, priority, delay_s, group):
         self.sent += 1
@@ -289,8 +285,6 @@ class QueueMachine(RuleBasedStateMachine):
         self.model, self.dead, self.gone_handles = copy_of(self.committed)
         self.settle(self.now)
         self.open()
-
-    # --- what must always hold -----------------------------------------------------------------------------------
 
     @invariant()
     def counters_are_exact(self):

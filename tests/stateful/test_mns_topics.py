@@ -106,8 +106,6 @@ class TopicMachine(RuleBasedStateMachine):
         self.runner.run(run())
         self.settle()
 
-    # --- what can happen ----------------------------------------------------------------------------------------
-
     @rule(name=names, tag=tags, strategy=st.sampled_from(NotifyStrategy))
     def subscribe(self, name, tag, strategy):
         if name in self.subscribed:
@@ -177,8 +175,6 @@ class TopicMachine(RuleBasedStateMachine):
             else:
                 going_on.append(item)
         self.expected = going_on
-
-    # --- what must hold -----------------------------------------------------------------------------------------
 
     @invariant()
     @precondition(lambda self: hasattr(self, "service"))

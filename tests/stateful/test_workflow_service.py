@@ -102,8 +102,6 @@ class WorkflowMachine(RuleBasedStateMachine):
         self.loop.close()
         self.folder.cleanup()
 
-    # --- rules -------------------------------------------------------------------------------------------------------
-
     @rule(target=names, number=st.integers(0, 6))
     def start(self, number):
         name = f"e{number}"
@@ -169,8 +167,6 @@ class WorkflowMachine(RuleBasedStateMachine):
                 waited_s = (self.clock.now() - self.started[name]) / 1000
                 assert waited_s >= WAIT_S + CALLBACK_S
                 self.ended[name] = "Failed"
-
-    # --- invariants --------------------------------------------------------------------------------------------------
 
     @invariant()
     def every_execution_is_where_the_model_says(self):

@@ -105,9 +105,6 @@ def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
         raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
 
 
-# --- the operators -----------------------------------------------------------------------------------------------
-
-
 class _Address(_Operator):
     """IP addresses of the request against addresses and networks of the policy."""
 

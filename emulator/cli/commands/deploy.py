@@ -76,9 +76,6 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
 
 
-# --- deploying -------------------------------------------------------------------------------------------------------
-
-
 def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path) -> int:
     findings = Findings()
     try:
@@ -190,9 +187,6 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
     return record
 
 
-# --- removing --------------------------------------------------------------------------------------------------------
-
-
 def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = name_of(arguments, path, _project_name(path))
     known = api.record(name)
@@ -235,9 +229,6 @@ def list_all(arguments: Namespace, settings: Settings) -> int:
     value = [{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records]
     rows = [(each.name, len(each.entries), each.file) for each in records]
     return show_rows(arguments, ("name", "resources", "file"), rows, value)
-
-
-# --- arguments -------------------------------------------------------------------------------------------------------
 
 
 def file_of(name: str | None) -> Path:
@@ -313,9 +304,6 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
     answer = input(_("{amount} will be taken away. Go on? [y/N]", amount=_amount(gone)) + " ")
     if answer.strip().lower() not in {"y", "yes"}:
         raise CommandFailed(_("nothing has been changed"))
-
-
-# --- what is printed -------------------------------------------------------------------------------------------------
 
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:

@@ -128,9 +128,6 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         note(text)
 
 
-# --- diff ------------------------------------------------------------------------------------------------------------
-
-
 def diff(arguments: Namespace, settings: Settings) -> int:
     """Show what differs between a file and what runs; the exit code is 4 when anything does."""
     path = file_of(arguments.file)

@@ -132,9 +132,6 @@ _CALLS = {
 _REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "signature_valid", "body": "body"}
 
 
-# --- faults ----------------------------------------------------------------------------------------------------------
-
-
 def add_fault(arguments: Namespace, settings: Settings) -> int:
     """Let calls go wrong."""
     match = {
@@ -165,9 +162,6 @@ def list_faults(arguments: Namespace, settings: Settings) -> int:
 def remove_fault(arguments: Namespace, settings: Settings) -> int:
     """Remove a fault, or all."""
     return _remove(arguments, settings, "faults")
-
-
-# --- mocks -----------------------------------------------------------------------------------------------------------
 
 
 def add_mock(arguments: Namespace, settings: Settings) -> int:
@@ -222,9 +216,6 @@ def calls(arguments: Namespace, settings: Settings) -> int:
 def remove_mock(arguments: Namespace, settings: Settings) -> int:
     """Remove a mock, or all."""
     return _remove(arguments, settings, "mocks")
-
-
-# --- sinks -----------------------------------------------------------------------------------------------------------
 
 
 def add_sink(arguments: Namespace, settings: Settings) -> int:

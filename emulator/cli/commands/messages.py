@@ -19,9 +19,6 @@ _COLUMNS = {
 NOTHING_THERE = "MessageNotExist"
 
 
-# --- queues ------------------------------------------------------------------------------------------------------
-
-
 def create_queue(arguments: Namespace, settings: Settings) -> int:
     """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
@@ -56,9 +53,6 @@ def purge(arguments: Namespace, settings: Settings) -> int:
     """Delete every message of a queue: visible, hidden and delayed ones."""
     done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
     return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
 
 
 def send(arguments: Namespace, settings: Settings) -> int:
@@ -149,9 +143,6 @@ _OUTBOX = {
 }
 
 
-# --- topics ------------------------------------------------------------------------------------------------------
-
-
 def create_topic(arguments: Namespace, settings: Settings) -> int:
     """Create a topic; nothing changes when it exists with the same attributes."""
     content = element("Topic", chosen("Topic", arguments))
@@ -179,9 +170,6 @@ def publish(arguments: Namespace, settings: Settings) -> int:
     }
     sent = _post(settings, path_of("topics", arguments.topic, "messages"), message)
     return tell(arguments, _("published {id}", id=sent.get("MessageId")), sent)
-
-
-# --- subscriptions -----------------------------------------------------------------------------------------------
 
 
 def subscribe(arguments: Namespace, settings: Settings) -> int:
@@ -215,9 +203,6 @@ def subscriptions(arguments: Namespace, settings: Settings) -> int:
     """List the subscriptions of a topic."""
     path = path_of("topics", arguments.topic, "subscriptions")
     return show_table(arguments, _SUBSCRIPTIONS, list(Mns(connect(settings)).listed(path, "Subscription")))
-
-
-# --- what became of messages -------------------------------------------------------------------------------------
 
 
 def deliveries(arguments: Namespace, settings: Settings) -> int:

@@ -94,8 +94,6 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     return Portable(resources=tuple(chosen), variables=tuple(variables.values()), notes=tuple(notes))
 
 
-# --- what the emulator numbers or makes by itself --------------------------------------------------------------------
-
 _MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
 
 
@@ -153,8 +151,6 @@ def _layer(arn: str, layers: Mapping[str, str], owner: Resource, notes: list[str
         notes.append(f"function {owner.physical}: version {match[2]} of layer {match[1]} becomes its newest")
     return place(LAYER, match[1])
 
-
-# --- secrets ---------------------------------------------------------------------------------------------------------
 
 _SECRET_NAME = re.compile(
     r"passw|passphrase|pwd|secret|token|credential|private_?key|access_?key|api_?key|auth_?key|(?:^|_)key$|Key$|"

@@ -131,8 +131,6 @@ class _Project:
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)
         return {"region": self._region, **values, "code": self._code(each)}
 
-    # --- functions in services -------------------------------------------------------------------------------------
-
     def _service(self, each: Resource | None) -> dict[str, Any]:
         if each is None:
             return {}
@@ -186,8 +184,6 @@ class _Project:
                         self._notes.append(f"{each.identity[0]}: component fc has no {name} of domains; left out")
         return domains
 
-    # --- functions without services -----------------------------------------------------------------------------------
-
     def _function_3(self, each: Resource) -> dict[str, Any]:
         props: dict[str, Any] = {"region": self._region, "functionName": each.identity[0]}
         props |= written_members(fields.FUNCTION_3, each.properties, capital=False)
@@ -205,8 +201,6 @@ class _Project:
         if triggers := self._triggers("fc3.trigger", each, names):
             props["triggers"] = triggers
         return props
-
-    # --- flows and messages -------------------------------------------------------------------------------------------
 
     def _flow(self, each: Resource) -> dict[str, Any]:
         own = {name[:1].lower() + name[1:]: value for name, value in each.properties.items()}
@@ -234,8 +228,6 @@ class _Project:
             props["subscriptions"] = subscriptions
         return props
 
-    # --- roles --------------------------------------------------------------------------------------------------------
-
     def _role(self, each: Resource) -> dict[str, Any]:
         props = {"roleName": each.identity[0], "description": each.properties.get("Description")}
         props["assumeRolePolicyDocument"] = document(each.properties["AssumeRolePolicyDocument"])
@@ -245,8 +237,6 @@ class _Project:
                 self._done.append(own)
                 attached.setdefault(own.identity[0].lower(), []).append(own.identity[1])
         return props | ({"policyAttachments": attached} if attached else {})
-
-    # --- expressions --------------------------------------------------------------------------------------------------
 
     def _expressed(self, text: str) -> str:
         """Return a text with variables of Serverless Devs in place of places."""

@@ -264,8 +264,6 @@ class _Configuration:
         (folder / name).write_bytes(each.package or b"")
         return f'"${{path.module}}/code/{name}"'
 
-    # --- HCL ----------------------------------------------------------------------------------------------------------
-
     def _body(self, arguments: Mapping[str, Any], indent: str) -> list[str]:
         lines: list[tuple[str, str]] = []
         blocks: list[str] = []

@@ -191,8 +191,6 @@ class Checkpoints:
             await asyncio.to_thread(self._store.remove, name)
             self._in_memory.pop(name, None)
 
-    # --- archives ------------------------------------------------------------------------------------------------
-
     async def pack(self, name: str, offset: int) -> bytes:
         """Return a piece of a checkpoint's archive from *offset* on, empty at its end; offset 0 makes it anew.
 

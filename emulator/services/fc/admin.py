@@ -41,8 +41,6 @@ class FunctionAdmin:
         self._ids = ids
         self._pool = pool
 
-    # --- looking -------------------------------------------------------------------------------------------------
-
     def names(self) -> list[str]:
         """Return the names of all functions, ``service/function`` or ``function``."""
         keys = self._functions.store.keys()
@@ -103,8 +101,6 @@ class FunctionAdmin:
         """Return the package a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
         return self._functions.packages.download(token)
 
-    # --- triggers ------------------------------------------------------------------------------------------------
-
     def triggers(self) -> list[dict[str, Any]]:
         """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ..."""
         sources = self._functions.sources
@@ -156,8 +152,6 @@ class FunctionAdmin:
             "body": b64encode(fired.body).decode("ascii"),
             "log": fired.log.decode("utf-8", "replace"),
         }
-
-    # --- debugging -----------------------------------------------------------------------------------------------
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
         """Call ``[service[.qualifier]/]function`` under a debugger and yield the steps; closing it ends the call.
@@ -226,9 +220,6 @@ def _where(target: Target, port: int) -> dict[str, Any]:
 
 def _problem(error: FcError) -> dict[str, Any]:
     return {"Code": error.code, "Message": error.message}
-
-
-# --- the operations below /_localyun/ ----------------------------------------------------------------------------
 
 
 @operation("code", "GET /code/{token}", right=ANYONE)

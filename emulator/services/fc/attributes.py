@@ -43,9 +43,6 @@ def is_custom(runtime: str) -> bool:
     return runtime.startswith("custom")
 
 
-# --- kinds -------------------------------------------------------------------------------------------------------
-
-
 @frozen(kw_only=False)
 class Text:
     """A string of *shortest* to *longest* characters."""
@@ -221,9 +218,6 @@ METHOD = OneOf({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"}, fol
 """An HTTP method."""
 
 
-# --- tables ------------------------------------------------------------------------------------------------------
-
-
 ABSENT: Any = object()
 """How an answer shows a field that has not been set: not at all."""
 
@@ -273,9 +267,6 @@ def write(fields: tuple[Field, ...], config: object) -> dict[str, Any]:
     return written
 
 
-# --- names -------------------------------------------------------------------------------------------------------
-
-
 def check_name(value: Any, field: str, longest: int = limits.SERVICE_NAME_LENGTH) -> str:
     """Check the name of a service, function or alias."""
     if not isinstance(value, str) or not value:
@@ -306,9 +297,6 @@ def check_version_id(value: Any, field: str) -> str:
 def version_or_latest(value: Any, field: str) -> str:
     """Check a version id or ``LATEST``, which an alias may point to in 2.0."""
     return "LATEST" if value == "LATEST" else check_version_id(value, field)
-
-
-# --- kinds with rules of their own -------------------------------------------------------------------------------
 
 
 def _memory_step(size: int, field: str) -> int:

@@ -44,9 +44,6 @@ def valid_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-# --- paths -------------------------------------------------------------------------------------------------------
-
-
 def service_of(call: OperationRequest) -> str:
     """Return the service in the path without its qualifier, empty for a function of 3.0."""
     return call.path.get("service", "").partition(".")[0]
@@ -91,9 +88,6 @@ def owner_of(call: OperationRequest) -> Scope:
 def if_match(call: OperationRequest) -> str:
     """Return the ETag the caller expects, empty when none."""
     return call.header("if-match")
-
-
-# --- query items -------------------------------------------------------------------------------------------------
 
 
 def query(call: OperationRequest, name: str) -> str:
@@ -196,9 +190,6 @@ def json_list(value: str, field: str) -> list[Any]:
     return parsed if isinstance(parsed, list) else []
 
 
-# --- bodies ------------------------------------------------------------------------------------------------------
-
-
 def json_body(call: OperationRequest) -> dict[str, Any]:
     """Return the JSON object in the body; an empty body is an empty object.
 
@@ -261,9 +252,6 @@ def tag_pairs(value: object, field: str) -> dict[str, str]:
     return {key: value or "" for key, value in tag_filter(value, field).items()}
 
 
-# --- answers -----------------------------------------------------------------------------------------------------
-
-
 def json_answer(body: Mapping[str, Any], etag: str = "") -> Response:
     """Return a 200 with a JSON body."""
     headers = [("Content-Type", "application/json")]
@@ -286,8 +274,6 @@ def encode(body: Mapping[str, Any]) -> bytes:
     """Write a JSON body; lone surrogates from odd requests must not break an answer."""
     return _encode(body).encode("utf-8", "replace")
 
-
-# --- values at a place of a request ------------------------------------------------------------------------------
 
 PLACES = ("header", "query", "form", "cookie")
 

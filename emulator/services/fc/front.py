@@ -178,8 +178,6 @@ class FcFront:
         call.declared = operation
         return operation
 
-    # --- HTTP triggers -------------------------------------------------------------------------------------------
-
     def _target(self, call: OperationRequest) -> HttpTarget:
         account = call.principal.account if call.principal else call.host_account
         tenant = Tenant(account or self._service.tenant.account, call.region)

@@ -170,8 +170,6 @@ class FunctionCompute:
         self._watcher: Watcher | None = None
         self._shown_names: set[str] = set()
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     async def start(self, functions_folder: Path | None = None) -> None:
         """Load the functions folder and watch it from now on; the first call may come when this returns.
 
@@ -262,8 +260,6 @@ class FunctionCompute:
         self._loader.apply(snapshot, now)
         loaded = self.store.loaded(self.tenant).functions.values()
         self.sources.follow_folder(self.tenant, loaded, now)
-
-    # --- calls from inside the emulator --------------------------------------------------------------------------
 
     async def invoke(
         self,

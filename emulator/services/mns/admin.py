@@ -25,9 +25,6 @@ MOST_MOVED: Final = 1_000
 _LIMIT = Parameter("limit", int, "The most rows to return.", default=100)
 
 
-# --- operations --------------------------------------------------------------------------------------------------
-
-
 @operation("purge-queue", "POST /purge-queue", Parameter("queue", about="The queue's name.", default=""))
 async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     """Delete every message of a queue; answers how many there were.
@@ -211,9 +208,6 @@ def outbox_object(entry: OutboxEntry) -> dict[str, Any]:
         "Details": entry.details,
         "RecordTime": entry.recorded_at,
     }
-
-
-# --- metrics -----------------------------------------------------------------------------------------------------
 
 
 def metrics(service: MessageService, now: Millis) -> Iterator[Family]:

@@ -23,8 +23,6 @@ VERSION = "2015-06-06"
 
 Query = dict[str, str]
 
-# --- requests ----------------------------------------------------------------------------------------------------
-
 
 def read_query(query: str | None) -> Query:
     """Return the items of a raw query by lower-case name, the first of a name.
@@ -161,9 +159,6 @@ def read_marker(text: str) -> str:
         return b64decode(text, validate=True).decode()
     except ValueError:
         raise MnsError("InvalidArgument", "The value of x-mns-marker is not one this service gave.") from None
-
-
-# --- answers -----------------------------------------------------------------------------------------------------
 
 
 def respond(call: OperationRequest, status: int, body: bytes = b"", location: str = "") -> Response:

@@ -25,7 +25,6 @@ OPERATIONS = operations_of(queue_operations, topic_operations)
 ROUTES = Routes(OPERATIONS)
 _TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topic_operations))
 
-# --- rights ------------------------------------------------------------------------------------------------------
 
 _PATHS = {each.name: each.path for each in OPERATIONS if each.path != "/"}
 _PATHS["PeekMessage"] = _PATHS["ReceiveMessage"]
@@ -40,9 +39,6 @@ def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "
     """
     path = _PATHS.get(operation, "/*").format(queue=name, topic=name, subscription=subscription)
     return Demand(f"mns:{operation}", f"acs:mns:{tenant.region}:{tenant.account}:{path}")
-
-
-# --- front -------------------------------------------------------------------------------------------------------
 
 
 def find_operation(call: OperationRequest) -> Operation:
@@ -177,8 +173,6 @@ def _operation_of(operation: Operation, call: OperationRequest) -> str:
         return "PeekMessage"
     return operation.name
 
-
-# --- management API ----------------------------------------------------------------------------------------------
 
 MANAGEMENT_VERSION = "2022-01-19"
 

@@ -6,8 +6,6 @@ Source: MNS limits page, parameter tables of the API reference; what is marked "
 from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 
-# --- queues ------------------------------------------------------------------------------------------------------
-
 DELAY_S = Range(0, 604_800, 0)
 MESSAGE_SIZE = Range(1_024, 65_536, 65_536)
 RETENTION_S = Range(60, 604_800, 345_600)
@@ -18,7 +16,6 @@ LIST_PAGE = Range(1, 1_000, 1_000)
 MAX_RECEIVES = Range(1, 1_000, 16)
 """How often a message is received before it goes to the dead-letter queue. Source: assumed."""
 
-# --- messages ----------------------------------------------------------------------------------------------------
 
 PRIORITY = Range(1, 16, 8)
 BATCH = Range(1, 16, 1)
@@ -29,7 +26,6 @@ PROPERTY_VALUE_LENGTH = 4_096
 GROUP_ID_LENGTH = 256
 """Source: assumed."""
 
-# --- waiting -----------------------------------------------------------------------------------------------------
 
 POLL_MARGIN_MS = 120
 """An empty poll is answered this much before its time is over, never after. Source: observed, 0.87-0.88 s for 1 s."""
@@ -37,7 +33,6 @@ POLL_MARGIN_MS = 120
 PARKED_POLLS = 10_000
 """More receivers than this waiting at one queue are answered at once. Source: documented without the number."""
 
-# --- sweeping (ours) ---------------------------------------------------------------------------------------------
 
 SWEEP_ROWS = 200
 """Rows removed in one go, so that other requests never wait long behind a sweep."""
@@ -61,7 +56,6 @@ class Profile:
 RELAXED = Profile(queue_name_length=256, zero_priority_is_default=True)
 STRICT = Profile(queue_name_length=120, zero_priority_is_default=False)
 
-# --- topics and subscriptions ------------------------------------------------------------------------------------
 
 TOPIC_RETENTION_S = 86_400
 """How long a topic keeps a message; it cannot be changed."""
@@ -77,7 +71,6 @@ ATTRIBUTES_BYTES = 65_536
 ENDPOINT_LENGTH = 2_048
 """Source: assumed."""
 
-# --- pushes ------------------------------------------------------------------------------------------------------
 
 PUSH_TIMEOUT_S = 5
 """What has not answered by then is tried again. Source: FAQ on push time-outs."""
@@ -87,7 +80,6 @@ BACKOFF_GAP_S = Range(10, 20, 15)
 DECAY_GAPS_S = tuple(2**power for power in range(9)) + (512,) * 167
 """1, 2, 4 ... 256 seconds, then 512 seconds each: 176 retries, a little under a day."""
 
-# --- ours --------------------------------------------------------------------------------------------------------
 
 PUSHES_PER_SUBSCRIPTION = 16
 PUSHES = 256

@@ -51,8 +51,6 @@ class NotificationSigner(Protocol):
         ...
 
 
-# --- faults ------------------------------------------------------------------------------------------------------
-
 DIALECT = Dialect(MnsError, "QpsLimitExceeded")
 
 

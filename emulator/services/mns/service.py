@@ -113,8 +113,6 @@ class MessageService:
             self._topic_registry, self.topic_store, self._registry, clock, carrier.get_ready_for, self._unsubscribed
         )
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Take up what the tables hold: expiry, dead letters, overdue deliveries, what deleted resources have left."""
         self._ready.retention.start()
@@ -176,8 +174,6 @@ class MessageService:
     def _unsubscribed(self, subscription_id: SubscriptionId) -> None:
         self._courier.forget(subscription_id)
         self._purge.remove(subscription_id)
-
-    # --- accounts and administration -----------------------------------------------------------------------------
 
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return the attributes of an account."""
@@ -255,8 +251,6 @@ class MessageService:
         """Return the mails, short messages and mobile notifications that were not sent, newest first."""
         return self._outbox.entries(tenant, limit)
 
-    # --- for metrics ---------------------------------------------------------------------------------------------
-
     @property
     def serves_topics(self) -> bool:
         """Whether pushes can be signed, and so topics are served."""
@@ -283,8 +277,6 @@ class MessageService:
     def ended(self) -> dict[str, int]:
         """Return how many deliveries have ended since the start, by how."""
         return self._courier.history.ended
-
-    # --- for other services ----------------------------------------------------------------------------------------
 
     def send(
         self,

@@ -32,8 +32,6 @@ _POLICY_NAME = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _VERSION_ID = re.compile(r"v([1-9]\d{0,8})", re.ASCII)
 
-# --- parameters --------------------------------------------------------------------------------------------------
-
 
 def required(parameters: Parameters, name: str) -> str:
     """Return a parameter.
@@ -240,8 +238,6 @@ def page(
 
 
 _MARKED_BY = {"Role": "RoleName", "User": "UserName", "Group": "GroupName", "Policy": "PolicyName"}
-
-# --- answers -----------------------------------------------------------------------------------------------------
 
 
 def render_role(account: AccountId, role: Role) -> dict[str, Any]:

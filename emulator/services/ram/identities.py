@@ -33,9 +33,6 @@ def _named(find: Callable[[AccountId, str], Entity | None], call: OperationReque
     return existing(find(call.tenant.account, name), kind, name)
 
 
-# --- users -----------------------------------------------------------------------------------------------------------
-
-
 @operation("CreateUser")
 def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a user and return it.
@@ -131,9 +128,6 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
     return {}
 
 
-# --- access keys -----------------------------------------------------------------------------------------------------
-
-
 @operation("CreateAccessKey")
 def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create an access key for a user; no other operation returns its secret.
@@ -214,9 +208,6 @@ def _owner_of_keys(call: OperationRequest) -> str:
     if _USER not in arn:
         raise RamError("Missing", name="UserName")
     return arn.partition(_USER)[2]
-
-
-# --- groups ----------------------------------------------------------------------------------------------------------
 
 
 @operation("CreateGroup")

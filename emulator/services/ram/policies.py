@@ -33,9 +33,6 @@ from emulator.wire.rpc import Reply
 _ROTATE_OLDEST = "DeleteOldestNonDefaultVersionWhenLimitExceeded"
 
 
-# --- policies --------------------------------------------------------------------------------------------------------
-
-
 @operation("CreatePolicy")
 def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a policy with version 1 and return it.
@@ -142,9 +139,6 @@ def delete_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     return {}
 
 
-# --- versions --------------------------------------------------------------------------------------------------------
-
-
 @operation("CreatePolicyVersion")
 def create_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
     """Add a version; ``RotateStrategy`` may make room for it by deleting the oldest one that is not in force.
@@ -224,9 +218,6 @@ def set_default_policy_version(access: AccessManagement, call: OperationRequest)
     policy, number = _custom_version(access.store, call)
     access.store.put_policy(call.tenant.account, replace(policy, default_version=number, updated_at=call.now))
     return {}
-
-
-# --- attachments -----------------------------------------------------------------------------------------------------
 
 
 @operation("AttachPolicyToUser")
@@ -325,9 +316,6 @@ def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict
             description = existing(store.role(account, name), "Role", name).description
             role_id, arn = stable_id("role", account, name), role_arn(account, name)
             return {"RoleName": name, "RoleId": role_id, "Arn": arn, "Description": description, **since}
-
-
-# --- what the operations read and check ------------------------------------------------------------------------------
 
 
 def _named_policy(access: AccessManagement, call: OperationRequest) -> PolicyInfo:

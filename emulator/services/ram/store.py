@@ -47,8 +47,6 @@ class RamStore:
         for table in _TABLES:
             self._write(f"DELETE FROM ram_{table}")  # noqa: S608 - fixed names
 
-    # --- roles ---------------------------------------------------------------------------------------------------
-
     def role(self, account: AccountId, name: str) -> Role | None:
         """Return a role."""
         row = self._one(f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name = ?", account, name)  # noqa: S608
@@ -70,8 +68,6 @@ class RamStore:
         """Remove a role with its tags."""
         self.delete_tags(account, "role", name)
         self._write("DELETE FROM ram_roles WHERE account = ? AND name = ?", account, name)
-
-    # --- users and their keys ------------------------------------------------------------------------------------
 
     def user(self, account: AccountId, name: str) -> User | None:
         """Return a user."""
@@ -133,8 +129,6 @@ class RamStore:
         """Remove an access key."""
         self._write("DELETE FROM ram_access_keys WHERE key_id = ?", key_id)
 
-    # --- groups --------------------------------------------------------------------------------------------------
-
     def group(self, account: AccountId, name: str) -> Group | None:
         """Return a group."""
         row = self._one(f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name = ?", account, name)  # noqa: S608
@@ -172,8 +166,6 @@ class RamStore:
         return self._write(
             "DELETE FROM ram_members WHERE account = ? AND user = ? AND group_name = ?", account, user, group
         )
-
-    # --- policies ------------------------------------------------------------------------------------------------
 
     def policy(self, account: AccountId, name: str) -> PolicyInfo | None:
         """Return a policy of the account."""
@@ -227,8 +219,6 @@ class RamStore:
             "DELETE FROM ram_policy_versions WHERE account = ? AND policy = ? AND version = ?", account, policy, number
         )
 
-    # --- attachments ---------------------------------------------------------------------------------------------
-
     def attachments(self, holder: Holder) -> list[Attachment]:
         """Return what is attached to a user, group or role, by name."""
         sql = (
@@ -265,8 +255,6 @@ class RamStore:
             holder.account, holder.kind, holder.name, kind, policy,
         )  # fmt: skip
 
-    # --- tags of roles and policies ------------------------------------------------------------------------------
-
     def tags(self, account: AccountId, kind: str, name: str = "") -> list[tuple[str, str, str]]:
         """Return (name, key, value) of one resource's tags, or of all of that kind, in order."""
         sql = "SELECT name, key, value FROM ram_tags WHERE account = ? AND resource_type = ?"
@@ -286,8 +274,6 @@ class RamStore:
             self._write(sql, account, kind, name)
         for key in keys or ():
             self._write(sql + " AND key = ?", account, kind, name, key)
-
-    # --- SQLite --------------------------------------------------------------------------------------------------
 
     def _one(self, sql: str, *parameters: Any) -> Any:
         return self._database.read(sql, parameters).fetchone()

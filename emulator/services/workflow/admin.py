@@ -133,9 +133,6 @@ async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     return {"flow": flow, "execution": name}
 
 
-# --- metrics --------------------------------------------------------------------------------------------------------
-
-
 def metrics(workflow: Workflow) -> Iterator[Family]:
     """Yield how many executions are open, and how many have started and ended since the emulator did."""
     yield gauge("localyun_executions_open", "Executions that have not ended.", workflow.open_executions)

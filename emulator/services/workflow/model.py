@@ -218,8 +218,6 @@ class AliasRecord:
         return self.routes[-1].version
 
 
-# --- schedules -------------------------------------------------------------------------------------------------------
-
 ScheduleId = NewType("ScheduleId", int)
 
 

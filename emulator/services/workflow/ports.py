@@ -210,8 +210,6 @@ class ObjectReader(Protocol):
         ...
 
 
-# --- faults and policies ---------------------------------------------------------------------------------------------
-
 DIALECT = Dialect(WorkflowError, "ResourceThrottled")
 
 

@@ -144,9 +144,6 @@ def with_header(request, name, value):
     )
 
 
-# --- who it is ------------------------------------------------------------------------------------------------------
-
-
 @every_scheme
 def test_signed_request_is_its_keys_owner(build):
     """What a client signs with this module's own helper is let in as the key's identity."""
@@ -182,9 +179,6 @@ def test_inactive_key_is_refused(build):
     assert refusal(build(SWITCHED_OFF)).reason is Reason.INACTIVE_KEY
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
-
-
 @every_scheme
 def test_temporary_key_without_token_is_refused(build):
     """A temporary key counts only together with its token."""
@@ -216,9 +210,6 @@ def test_temporary_key_ends_at_its_expiry(build):
 
     assert a_gate().authenticate(build(TEMPORARY, token=TEMPORARY.token), Millis(end - 1)).temporary
     assert refusal(build(TEMPORARY, token=TEMPORARY.token), end).reason is Reason.TOKEN_EXPIRED
-
-
-# --- the clock ------------------------------------------------------------------------------------------------------
 
 
 @every_scheme
@@ -273,9 +264,6 @@ def test_mns_date_stands_in_for_date_only_when_that_is_absent():
     assert a_gate().authenticate(alone, NOW).account == "111"
 
 
-# --- the nonce ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("build", [rpc_request, acs3_request, roa_request], ids=["rpc", "acs3", "roa"])
 def test_nonce_counts_once_within_fifteen_minutes(build):
     """Sent again the same request is refused, from another key the nonce is fresh."""
@@ -328,17 +316,11 @@ def test_nonce_is_required_where_the_scheme_has_one(request_):
     assert refusal(request_).reason is Reason.MISSING_NONCE
 
 
-# --- the account ----------------------------------------------------------------------------------------------------
-
-
 @every_scheme
 def test_host_of_another_account_is_refused(build):
     """A host name that speaks of one account does not take another account's key."""
     assert refusal(build(), host_account="222").reason is Reason.FOREIGN_ACCOUNT
     assert a_gate().authenticate(build(), NOW, host_account="111").account == "111"
-
-
-# --- what is verified is what is executed ---------------------------------------------------------------------------
 
 
 def test_rpc_parameter_that_comes_twice_is_refused():
@@ -394,9 +376,6 @@ def test_repeated_header_is_covered_with_all_its_values():
     added = Request(signed.method, signed.target, Headers([*signed.headers.pairs, ("X-Fc-Security-Token", "other")]))
 
     assert refusal(added).reason is Reason.SIGNATURE_DIFFERS
-
-
-# --- ACS3 -----------------------------------------------------------------------------------------------------------
 
 
 def test_acs3_host_with_scheme_is_verified_as_sent():
@@ -487,9 +466,6 @@ def test_acs3_joins_the_values_of_a_repeated_header():
 
     assert a_gate().authenticate(request, NOW).account == "111"
     assert failure.reason is Reason.SIGNATURE_DIFFERS
-
-
-# --- other parts ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -626,9 +602,6 @@ def test_oss_v4_digest_that_is_stated_must_be_the_bodys():
     ]
 
     assert refusal(Request("PUT", "/b/k", Headers(pairs), b"x")).reason is Reason.BODY_DIFFERS
-
-
-# --- lenient --------------------------------------------------------------------------------------------------------
 
 
 @every_scheme

@@ -50,9 +50,6 @@ def test_an_unknown_version_of_the_object_stores_scheme_is_named():
     assert (failure.value.reason, failure.value.detail) == (Reason.UNSUPPORTED_METHOD, "OSS9-HMAC")
 
 
-# --- upload forms of the object store ------------------------------------------------------------------------------
-
-
 def a_form(policy=POLICY, target="/", host="bucket.oss-cn-hangzhou.aliyuncs.com", raw=None, **fields):
     """Return an upload form with a policy, signed in v1 unless *fields* say otherwise."""
     text = raw if raw is not None else base64.b64encode(json.dumps(policy).encode()).decode()
@@ -121,9 +118,6 @@ def test_a_form_whose_policy_does_not_say_when_it_ends_is_refused(policy):
     assert (failure.value.reason, failure.value.detail) == (Reason.MALFORMED_AUTHORIZATION, "policy")
 
 
-# --- the authenticator ---------------------------------------------------------------------------------------------
-
-
 def signed_for_messages(key_id=KEY.key_id):
     unsigned = a_request(Date="Sun, 22 Nov 2026 13:00:00 GMT", x_mns_version="2015-06-06")
     authorization = mns.authorization(unsigned, key_id, KEY.secret)
@@ -181,9 +175,6 @@ def test_facts_of_a_request_are_what_conditions_read():
     assert facts["acs:PrincipalARN"] == (KEY.arn,)
     assert facts["acs:SecureTransport"] == ("false",)
     assert facts["acs:CurrentTime"] == ("2026-11-18T11:06:40Z",)
-
-
-# --- the signer of pushes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -136,9 +136,6 @@ def taken(text):
     return {(each.get("data-from"), each.get("data-to")) for each in root.iter() if each.get("data-taken") == "true"}
 
 
-# --- check ----------------------------------------------------------------------------------------------------------
-
-
 def test_definition_is_checked_without_a_server(program):
     """Steps in all depths are counted, and what is probably not meant is told."""
     (program.folder / "f.yml").write_text(FLOW + "  - {type: pass, name: Lost}\n", encoding="utf-8")

@@ -115,9 +115,6 @@ def test_client_with_other_keys_says_which_emulator_it_reached(program):
     assert "givenkey of this shell is not a key" in printed.stderr
 
 
-# --- ports -------------------------------------------------------------------------------------------------------
-
-
 def test_auto_is_read_as_a_port(tmp_path):
     """On the command line, in the environment and in the file."""
     assert load({"port": "auto"}, {}, tmp_path).config.port == AUTO_PORT
@@ -149,9 +146,6 @@ def test_start_on_auto_beside_a_taken_port(program):
 
     assert started["http"] != "http://127.0.0.1:8868"
     assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
-
-
-# --- the registry ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -55,9 +55,6 @@ def test_every_cause_of_a_refusal_has_a_sentence():
     assert set(get_args(Cause)) == set(CAUSES)
 
 
-# --- histories -------------------------------------------------------------------------------------------------------
-
-
 def history(*details):
     return [HistoryEvent(at, at - 1, "s", "StepEntered", Millis(at), detail) for at, detail in enumerate(details, 1)]
 
@@ -107,8 +104,6 @@ def test_a_fold_goes_back_to_any_event_and_on_again():
     assert [row["state"] for row in rows(folds.upto("e", read, 4), Look(), Millis(9))] == ["succeeded"]
     assert isinstance(Fold().execution.part.visits, list)
 
-
-# --- values ----------------------------------------------------------------------------------------------------------
 
 HOSTILE = ["<script>x</script>", '"><img onerror=x>', "{{7*7}}", "a\r\nb", "\u202eright\u2066", "\x00", "\ud800"]
 

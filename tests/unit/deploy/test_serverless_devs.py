@@ -174,9 +174,6 @@ def test_project_with_something_else_somewhere_is_read_or_refused_with_lines(tmp
     assert all(problem.line >= 1 for problem in refused)
 
 
-# --- other files, templates, actions ---------------------------------------------------------------------------------
-
-
 def test_a_file_extends_another(resources, tmp_path):
     """Maps are merged, lists and texts replaced; the other file may extend a third."""
     (tmp_path / "base.yaml").write_text("extend: root.yaml\nvars: {prefix: base}\n")

@@ -62,9 +62,6 @@ def value_of(blueprint, expression, sections=""):
     return blueprint(text)[0].outputs["v"]
 
 
-# --- Funcraft --------------------------------------------------------------------------------------------------------
-
-
 def test_service_becomes_its_functions_and_their_triggers(resources):
     """The body of each call has the API's names, and the code is packed."""
     found = resources(FUNCRAFT)
@@ -150,9 +147,6 @@ def test_same_code_gives_the_same_package(blueprint):
     assert first == second
 
 
-# --- problems --------------------------------------------------------------------------------------------------------
-
-
 def test_everything_that_is_not_known_is_told_at_once_with_its_line(blueprint):
     """A wrong type, two wrong properties and a missing folder are four problems."""
     text = (
@@ -212,9 +206,6 @@ def test_two_resources_of_one_name_are_told(blueprint):
     assert problems_of(blueprint, f"Resources:\n  a: {topic}\n  b: {topic}") == [
         (3, "Resources.b: t is described by a too")
     ]
-
-
-# --- functions and parameters ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -317,8 +308,6 @@ def test_what_has_no_effect_is_noted(blueprint):
 
     assert [(note.line, "without effect" in note.text) for note in notes] == [(6, True)]
 
-
-# --- properties ------------------------------------------------------------------------------------------------------
 
 WORLD = Target(account="1", region="r", endpoint="http://e", name="n")
 WORDS = st.sampled_from(

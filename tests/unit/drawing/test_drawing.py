@@ -114,9 +114,6 @@ FLOWS = {
 }  # fmt: skip
 
 
-# --- what must hold for every drawing -------------------------------------------------------------------------------
-
-
 def edges_of(rect):
     return rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
 
@@ -248,9 +245,6 @@ def test_characters_xml_cannot_hold_are_left_out():
     root = ElementTree.fromstring(svg.render(draw(a_graph(steps), {}), "\u0000"))
 
     assert any("a<b>" in (each.text or "") for each in root.iter())
-
-
-# --- random flows ---------------------------------------------------------------------------------------------------
 
 
 @st.composite

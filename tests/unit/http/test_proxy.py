@@ -43,9 +43,6 @@ def judge(data, policy=None):
     return ProxyDesk(SECRET, emulates=(policy or HostPolicy()).emulates).judge(read_proxy_request(data))
 
 
-# --- decisions -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "fields",
     [b"", credentials(secret="wrong"), credentials(user="root"), b"Proxy-Authorization: Bearer s3cret\r\n",
@@ -122,9 +119,6 @@ def test_head_in_pieces_is_waited_for():
     assert read_proxy_request(connect(CLOUD + ":443")[:-3]) is None
     with pytest.raises(NotProxyRequest):
         read_proxy_request(b"CONNECT a:443 HTTP/1.1\r\nA: " + b"a" * 20_000)
-
-
-# --- connections ---------------------------------------------------------------------------------------------------
 
 
 class Application:

@@ -44,8 +44,6 @@ class Mns:
         self.service.close()
         self.database.close()
 
-    # --- asking -------------------------------------------------------------------------------------------------
-
     def ask(self, method, target, body=b"", **headers):
         """Return the answer: a response, or a future for a long poll."""
         pairs = {"Host": HOST, "x-mns-version": "2015-06-06"}
@@ -71,8 +69,6 @@ class Mns:
     def error(self, method, target, body=b"", **headers):
         """Return status and code of a refusal."""
         return refusal(self.call(method, target, body, **headers))
-
-    # --- short forms ---------------------------------------------------------------------------------------------
 
     def create(self, name="q", **change):
         assert self.service.queues.create(self.tenant, name, change)

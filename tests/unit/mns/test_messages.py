@@ -42,9 +42,6 @@ def q(mns):
     return mns
 
 
-# --- send --------------------------------------------------------------------------------------------------------
-
-
 def test_the_answer_to_a_send_has_id_and_digest_and_nothing_else(q):
     """A receipt handle is for delayed messages only."""
     answer = q.call("POST", "/queues/q/messages", q.message_xml("aGVsbG8="))
@@ -142,9 +139,6 @@ def test_sending_to_a_queue_that_is_not_there(mns):
     assert mns.error("POST", "/queues/none/messages", "<broken") == (404, "QueueNotExist")
 
 
-# --- delay -------------------------------------------------------------------------------------------------------
-
-
 def test_a_delayed_message_appears_when_it_is_due(q):
     """Not a millisecond earlier; its answer carries a handle."""
     sent = q.send(DelaySeconds=5)
@@ -197,9 +191,6 @@ def test_the_handle_of_a_delayed_send_changes_when_it_is_due(q):
     assert q.counters() == (0, 0, 1)
     q.advance(5)
     assert q.receive().text_of("DequeueCount") == "1"
-
-
-# --- receive -----------------------------------------------------------------------------------------------------
 
 
 def test_a_received_message_is_written_as_the_live_service_does(q):
@@ -315,9 +306,6 @@ def test_receiving_from_a_queue_that_is_not_there(mns, query):
     assert mns.error("GET", f"/queues/none/messages{query}") == (404, "QueueNotExist")
 
 
-# --- peek --------------------------------------------------------------------------------------------------------
-
-
 def test_a_peek_changes_nothing(q):
     """No handle, no next instant, zeros before the first receive."""
     sent = q.send("x")
@@ -342,9 +330,6 @@ def test_a_peek_shows_active_messages_only(q):
 
     assert bodies(q.call("GET", "/queues/q/messages?peekonly=true&numOfMessages=16")) == ["high", "low"]
     assert bodies(q.call("GET", "/queues/q/messages?peekOnly=True&numofmessages=1")) == ["high"]
-
-
-# --- delete ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ReceiptHandle", "receiptHandle", "receipthandle"])
@@ -424,9 +409,6 @@ def test_deleting_from_a_queue_that_is_not_there(mns):
     assert mns.error("DELETE", "/queues/none/messages", "<broken") == (404, "QueueNotExist")
 
 
-# --- change visibility -------------------------------------------------------------------------------------------
-
-
 def test_changing_visibility_counts_from_now_and_replaces_the_handle(q):
     """The old handle dies at once."""
     q.send()
@@ -493,9 +475,6 @@ def test_an_expired_handle_changes_nothing(q):
 
     assert q.error("PUT", f"/queues/q/messages?ReceiptHandle={handle}&VisibilityTimeout=5") == (404, "MessageNotExist")
     assert q.counters() == (1, 0, 0)
-
-
-# --- batches -----------------------------------------------------------------------------------------------------
 
 
 def test_a_batch_of_sends_is_answered_in_its_order(q):
@@ -598,9 +577,6 @@ def test_bad_batches_of_deletes(q, body, code):
     assert q.error("DELETE", "/queues/q/messages", body) == (400, code)
 
 
-# --- properties --------------------------------------------------------------------------------------------------
-
-
 def test_properties_come_back_in_order_and_unchanged(q):
     """Every type, on receive and peek; a BINARY value stays the Base64 it was."""
     entries = [("z", "1", "STRING"), ("n", "-1.5e3", "NUMBER"), ("b", "true", "BOOLEAN"), ("d", "AAE=", "BINARY")]
@@ -691,9 +667,6 @@ def test_limits_of_properties_can_be_used_up(q):
 
     assert q.call("POST", "/queues/q/messages", properties_xml(*entries)).status == 201
     assert len(q.receive().find("UserProperties").children) == 50
-
-
-# --- retention ---------------------------------------------------------------------------------------------------
 
 
 def test_a_message_is_gone_when_its_retention_ends(mns):
@@ -809,9 +782,6 @@ def test_a_number_used_again_after_a_restart_does_not_revive_a_handle(tmp_path, 
 
     assert again.error("DELETE", f"/queues/q/messages?ReceiptHandle={handle}") == (404, "MessageNotExist")
     assert again.counters() == (0, 1, 0)
-
-
-# --- what every request must have --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["/queues/q/", "/queues/q/messages/?peekonly=true"])

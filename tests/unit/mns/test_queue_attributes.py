@@ -29,9 +29,6 @@ def attributes_of(mns, name="q"):
     return {child.name: child.text for child in parse(answer.body).children}
 
 
-# --- create ------------------------------------------------------------------------------------------------------
-
-
 def test_a_new_queue_is_201_with_its_address(mns):
     """The Python client reads the Location, in whatever case the answer has."""
     answer = mns.call("PUT", "/queues/demo", queue_xml())
@@ -162,9 +159,6 @@ def test_elements_nobody_knows_are_ignored(mns):
     assert attributes_of(mns)["DelaySeconds"] == "3"
 
 
-# --- get and set -------------------------------------------------------------------------------------------------
-
-
 def test_attributes_are_written_as_the_live_service_does(mns):
     """Order, layout, booleans and seconds, byte for byte."""
     mns.call("PUT", "/queues/demo", queue_xml())
@@ -260,9 +254,6 @@ def test_dead_letter_policies_that_are_refused(mns, policy):
         mns.service.queues.create(mns.tenant, "q", {"dead_letter": policy})
 
 
-# --- delete ------------------------------------------------------------------------------------------------------
-
-
 def test_deleting_takes_the_messages_along(mns):
     """A queue created again under the name is empty, and handles of the old one are no good."""
     mns.create()
@@ -314,9 +305,6 @@ def test_the_remains_of_a_deleted_queue_go_after_a_restart(tmp_path, make_mns):
     again.advance(1)
 
     assert again.database.read("SELECT count(*) FROM mns_messages").fetchone()[0] == 0
-
-
-# --- list --------------------------------------------------------------------------------------------------------
 
 
 def names_and_marker(mns, **headers):
@@ -398,9 +386,6 @@ def test_worlds_do_not_see_each_other(mns):
 
     assert names_and_marker(mns) == ([], None)
     assert mns.error("GET", "/queues/q") == (404, "QueueNotExist")
-
-
-# --- account -----------------------------------------------------------------------------------------------------
 
 
 def test_account_attributes_start_empty_but_present(mns):

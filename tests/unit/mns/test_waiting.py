@@ -42,9 +42,6 @@ def send_uncommitted(mns, body="x", **draft):
     mns.service.send(mns.tenant, "q", body, **draft)
 
 
-# --- waking ------------------------------------------------------------------------------------------------------
-
-
 async def test_an_arrival_wakes_a_parked_receiver(make_mns):
     """The message is received, hidden, and no timer stays behind for the poll."""
     async with mns_with_a_queue(make_mns) as mns:
@@ -148,9 +145,6 @@ async def test_an_earlier_instant_moves_the_wake_up(make_mns):
         assert body_of(mns, again) == "soon"
 
 
-# --- never too long ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("wait_s", [1, 10, 30])
 async def test_a_poll_never_waits_longer_than_asked(make_mns, wait_s):
     """An empty one-second poll is answered after about 0.88 s, as the live service does."""
@@ -193,9 +187,6 @@ async def test_a_message_at_the_very_deadline_is_still_received(make_mns):
         await advance(mns, 0.88)
 
         assert body_of(mns, future) == "x"
-
-
-# --- who is served -----------------------------------------------------------------------------------------------
 
 
 async def test_the_longest_waiting_receiver_is_served_first_and_only_one(make_mns):
@@ -347,9 +338,6 @@ async def test_many_parked_receivers_hold_one_timer(make_mns):
         await advance(mns, 30)
         for future in futures:
             assert isinstance(future.exception(), MessageNotExist)
-
-
-# --- for other services --------------------------------------------------------------------------------------------
 
 
 async def test_other_services_send_receive_and_delete(make_mns):

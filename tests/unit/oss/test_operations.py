@@ -65,9 +65,6 @@ async def store(tmp_path):
     database.close()
 
 
-# --- buckets ---------------------------------------------------------------------------------------------------------
-
-
 async def test_a_bucket_shows_what_it_was_made_with(store):
     """Class and region stand in the body, the access list in a header."""
     settings = (
@@ -189,9 +186,6 @@ async def test_a_fresh_bucket_has_settings_of_its_own(store):
     assert (await store.xml("/box?requestPayment")).text_of("Payer") == "BucketOwner"
     assert (await store.xml("/box?cname")).text_of("Bucket") == "box"
     assert [each.text_of("Key") for each in (await store.xml("/box?tagging")).find("TagSet").all("Tag")] == ["b"]
-
-
-# --- objects ---------------------------------------------------------------------------------------------------------
 
 
 async def test_an_object_is_read_back_with_what_was_sent(store):
@@ -374,9 +368,6 @@ async def test_objects_are_listed_by_name_prefix_and_page(store):
     assert await store.keys(f"/box?list-type=2&continuation-token={token}") == ["c d"]
     assert await store.keys("/box?list-type=2&start-after=b") == ["c d"]
     assert await store.refusal("GET", "/box?list-type=2&continuation-token=%21") == (400, "InvalidArgument")
-
-
-# --- uploads in parts and by forms -----------------------------------------------------------------------------------
 
 
 async def start(store, key="large", **headers):

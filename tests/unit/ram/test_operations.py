@@ -64,9 +64,6 @@ def access():
     database.close()
 
 
-# --- users and their keys --------------------------------------------------------------------------------------------
-
-
 def test_a_user_is_what_was_given_and_changed(access):
     """An update changes what it names; the name may change too."""
     access.do("CreateUser", UserName="alice", DisplayName="A", Email="a@b.cn", Comments="first")
@@ -171,9 +168,6 @@ def test_lists_come_in_pages(access):
     assert access.refusal("ListUsers", MaxItems=0) == (400, "InvalidParameter.MaxItems")
 
 
-# --- groups and roles ------------------------------------------------------------------------------------------------
-
-
 def test_members_of_a_group_are_listed_from_both_sides(access):
     """A group with members or policies is not deleted."""
     access.do("CreateUser", UserName="alice")
@@ -232,9 +226,6 @@ def test_a_bad_role_is_refused(access, parameters, code):
 
     assert access.refusal("CreateRole", **given) == (400, code)
     assert access.do("ListRoles")["Roles"]["Role"] == []
-
-
-# --- policies --------------------------------------------------------------------------------------------------------
 
 
 def test_a_policy_has_versions(access):
@@ -343,9 +334,6 @@ def test_policies_of_users_groups_and_roles_are_listed(access):
     assert access.refusal("AttachPolicyToUser", UserName="alice", PolicyType="Other", PolicyName="x") == (
         400, "InvalidParameter.PolicyType",
     )  # fmt: skip
-
-
-# --- tags ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

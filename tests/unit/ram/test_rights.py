@@ -236,9 +236,6 @@ def test_rights_of_the_object_store(method, target, headers, expected):
     ]
 
 
-# --- the judge -------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def access():
     database = Database(None)

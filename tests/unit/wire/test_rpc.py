@@ -66,9 +66,6 @@ def test_unsigned_header_is_named():
     assert "x-acs-date" in pop_auth_error(AuthFailure(Reason.UNSIGNED_HEADER, detail="x-acs-date")).message
 
 
-# --- the front -------------------------------------------------------------------------------------------------------
-
-
 @operation("GetThing")
 def get_thing(service, call):
     """Answer the parameters, now."""
@@ -150,6 +147,16 @@ def test_who_gets_xml(headers, parameters, is_xml):
     answer = bench.front.handle(bench.call(headers=headers, **parameters))
 
     assert answer.body.startswith(b"<?xml") is is_xml
+
+
+def test_a_call_that_was_named_for_faults_is_not_looked_up_again():
+    """What the request names is read once."""
+    bench = Bench()
+    call = bench.call(Name="n")
+    bench.front.subject(call)
+    bench.front.operations = Actions(())
+
+    assert json.loads(bench.front.handle(call).body)["Name"] == "n"
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,6 @@ class ScriptedFunctions:
             return answer
         return FunctionReply(body=json.dumps(answer).encode())
 
-    # --- asynchronous calls: kept by key, as the real ones, so that they survive the workflow service ----------------
-
     async def submit(
         self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
@@ -157,8 +155,6 @@ class Bench:
         )
         self.front = WorkflowFront(self.service, self.ids)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     async def start(self) -> None:
         await self.service.start()
         await self.settle()
@@ -194,8 +190,6 @@ class Bench:
             await self.settle()
         self.timers.advance(end - self.clock.now())
         await self.settle()
-
-    # --- calls through the front ---------------------------------------------------------------------------------
 
     def handle(self, action: str, **parameters: Any) -> Any:
         """Send a request as it comes from authentication; raises what the front raises."""

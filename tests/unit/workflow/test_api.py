@@ -222,9 +222,6 @@ async def test_a_request_over_the_limit_is_entity_too_large(workflow):
         assert error.message == "The payload size exceeds maximum allowed size (1048576 bytes)."
 
 
-# --- lists ----------------------------------------------------------------------------------------------------------
-
-
 async def test_flows_are_listed_by_name_in_pages(workflow):
     """NextToken is the next flow's name and absent at the end."""
     async with workflow() as bench:
@@ -300,8 +297,6 @@ async def test_regions(workflow):
 
         assert reply["Regions"]["Region"][0]["RegionId"] == "cn-hangzhou"
 
-
-# --- reports --------------------------------------------------------------------------------------------------------
 
 CALLBACK = """
 version: v1

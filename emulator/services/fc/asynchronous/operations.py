@@ -57,9 +57,6 @@ _CONFIG_FIELDS = {"2.0": CONFIG_2, "3.0": CONFIG_3}
 _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
-# --- configurations ----------------------------------------------------------------------------------------------
-
-
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
     lane, times = stored.lane, times_of(stored.created_at, stored.modified_at)
@@ -157,9 +154,6 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     # The one list of 2.0 with an empty token at its end; its tokens are qualifiers, and it is null rather than empty.
     # Source: fc-python-sdk test/async_config_test.py, fc-java-sdk FunctionComputeClientTest.
     return json_answer({"configs": rows or None, "nextToken": (page.next_marker or "").partition("/")[2]})
-
-
-# --- tasks -------------------------------------------------------------------------------------------------------
 
 
 def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> dict[str, Any]:
@@ -315,9 +309,6 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
         for service, function, qualifier in page.items
     ]
     return page_answer("data", rows, page.next_marker)
-
-
-# --- pieces ------------------------------------------------------------------------------------------------------
 
 
 def _generation(call: OperationRequest) -> Generation:

@@ -91,8 +91,6 @@ class AsyncQueue:
         database.on_rollback(self._woken.clear)
         timers.on_step_back(self._clock_set_back)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
         self._open = True
@@ -137,8 +135,6 @@ class AsyncQueue:
             self._store.keep_due(self._clock.now(), before)
             for lane in self._store.lanes():
                 self._wake(lane)
-
-    # --- calls in ------------------------------------------------------------------------------------------------
 
     def accept(
         self, tenant: Tenant, call: FunctionCall, *, key: str = "", task_id: str = "", task_mode: bool | None = None
@@ -208,8 +204,6 @@ class AsyncQueue:
         )  # fmt: skip
         self.accept(tenant, call, key=key)
 
-    # --- calls out -----------------------------------------------------------------------------------------------
-
     def stop(self, call: AsyncCall) -> None:
         """End a call that has not ended: one that waits now, one that runs by killing its instance."""
         if call.status in FINAL or call.seq in self._stopping:
@@ -258,8 +252,6 @@ class AsyncQueue:
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Forget a deleted alias or version; calls through it fail when their turn comes."""
         self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
-
-    # --- the worker ----------------------------------------------------------------------------------------------
 
     def _wake(self, lane: FunctionRef) -> None:
         """Look after a queue once the transaction of this moment is committed."""

@@ -42,8 +42,6 @@ class AsyncStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # --- configurations ------------------------------------------------------------------------------------------
-
     def config(self, lane: FunctionRef) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""
         sql = f"SELECT {_CONFIG} FROM fc_async_configs WHERE {_OF_LANE}"  # noqa: S608 - constants
@@ -83,8 +81,6 @@ class AsyncStore:
                 sql += f" AND {column} = ?"
                 values.append(value)
         return self._database.write(sql, values).rowcount > 0
-
-    # --- calls ---------------------------------------------------------------------------------------------------
 
     def add(self, call: AsyncCall) -> AsyncCall:
         """Write a new call and return it with its number."""
@@ -192,8 +188,6 @@ class AsyncStore:
         """Return when the first of the ended calls that are kept ended; None when there are none."""
         row = self._database.read("SELECT min(ended_at) FROM fc_async_calls WHERE ended_at IS NOT NULL").fetchone()
         return None if row[0] is None else Millis(row[0])
-
-    # --- tasks ---------------------------------------------------------------------------------------------------
 
     def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:
         """Return the newest task of this id."""

@@ -42,9 +42,6 @@ from emulator.wire.request import OperationRequest
 Render = Callable[[FunctionCompute, Setting], dict[str, Any]]
 
 
-# --- what they look like -----------------------------------------------------------------------------------------
-
-
 def render_on_demand(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write a limit of instances."""
     del fc
@@ -96,8 +93,6 @@ _RENDER_3: dict[Kind, Render] = {
     Kind.SCALING: render_scaling,
 }
 
-
-# --- put, get, delete --------------------------------------------------------------------------------------------
 
 _KINDS = {
     "on-demand-config": Kind.ON_DEMAND,
@@ -201,9 +196,6 @@ def _shown(fc: FunctionCompute, setting: Setting) -> Response:
     return json_answer(_RENDER_3[setting.kind](fc, setting))
 
 
-# --- lists -------------------------------------------------------------------------------------------------------
-
-
 @operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
 def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the limits of all functions in services; ``prefix`` and ``startKey`` go by the resource's text.
@@ -295,9 +287,6 @@ def _list(
     return page_answer(name, rows, page.next_marker)
 
 
-# --- instances ---------------------------------------------------------------------------------------------------
-
-
 @operation("ListInstances", "GET /services/{service}/functions/{function}/instances", api=WITH_SERVICES)
 def list_instances_of_qualifier(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the instances behind a qualifier of a function in a service.
@@ -364,9 +353,6 @@ def _named(instances: list[InstanceInfo], wanted: list[str]) -> list[InstanceInf
     return [info for info in instances if not wanted or info.instance_id in wanted]
 
 
-# --- the switch --------------------------------------------------------------------------------------------------
-
-
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Let no call of a function begin any more; with ``abortOngoingRequest`` those that run are ended.
@@ -398,9 +384,6 @@ def _switched(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
     function = call.path["function"]
     fc.resolver.function(call.tenant, "", function)
     return FunctionRef(call.tenant, "", function, "")
-
-
-# --- pieces ------------------------------------------------------------------------------------------------------
 
 
 def _many(call: OperationRequest, name: str) -> list[str]:

@@ -87,8 +87,6 @@ class Provisioner:
         self._open = False
         store.watch(self.changed)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Start to keep instances ready; does not wait for them."""
         self._open = True
@@ -117,8 +115,6 @@ class Provisioner:
                 self._plan()
 
         self._database.after_commit(look)
-
-    # --- what lists and limits ask -------------------------------------------------------------------------------
 
     def readiness(self, setting: Setting) -> Readiness:
         """Return how far a configuration is fulfilled."""
@@ -157,8 +153,6 @@ class Provisioner:
     def _ready(self, target: Target) -> int:
         instances = self._instances.instances(target.image.family)
         return sum(info.provisioned and info.state in {"idle", "busy"} for info in instances)
-
-    # --- what should be ------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
@@ -211,8 +205,6 @@ class Provisioner:
 
     def _look_at(self, when: Millis) -> None:
         self._timers.call_at(when, _TIMER, self._plan)
-
-    # --- doing it ------------------------------------------------------------------------------------------------
 
     async def _apply(self, key: str) -> None:
         """Bring the instances of one version to the wanted number, also when that changes meanwhile."""

@@ -58,8 +58,6 @@ class Settings:
         self.store.delete(setting)
         self._changed()
 
-    # --- instances kept ready ------------------------------------------------------------------------------------
-
     def provision(
         self, kind: Kind, ref: FunctionRef, config: Mapping[str, Any], now: Millis, if_match: str = ""
     ) -> Setting:
@@ -102,8 +100,6 @@ class Settings:
     def switch(self, tenant: Tenant, function: str) -> Setting | None:
         """Return the switch of a 3.0 function, None when it was never used."""
         return self.store.get(Kind.SWITCH, FunctionRef(tenant, "", function, ""))
-
-    # --- functions and aliases that go ---------------------------------------------------------------------------
 
     def check_deletable(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that no instances are kept ready for a function.

@@ -273,8 +273,6 @@ class FolderReader:
             warnings=tuple(self._warnings),
         )
 
-    # --- services ------------------------------------------------------------------------------------------------
-
     def _read_service(self, name: str, path: str) -> None:
         functions = [
             entry for entry in folders(path, self._follows) if entry.name != "versions" and is_function(entry.path)
@@ -307,8 +305,6 @@ class FolderReader:
                 if is_function(entry.path) and self._usable(name, entry.name, entry.path):
                     version = self._function(name, entry.name, number, entry.path, heads.get(entry.name), problem)
                     self._functions.append(version)
-
-    # --- functions -----------------------------------------------------------------------------------------------
 
     def _read_function(self, service: str, name: str, path: str, problem: str = "") -> FileFunction:
         head = self._function(service, name, 0, path, None, problem)
@@ -346,8 +342,6 @@ class FolderReader:
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
             problem=problem, triggers=triggers, aliases=aliases,
         )  # fmt: skip
-
-    # --- pieces --------------------------------------------------------------------------------------------------
 
     def _follows(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry is no link that leads out of the functions folder; such a link is refused with a warning."""

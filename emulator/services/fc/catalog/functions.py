@@ -57,8 +57,6 @@ class Functions:
         self._packages = packages
         self._dependents = dependents
 
-    # --- create, get, list ---------------------------------------------------------------------------------------
-
     async def create(
         self,
         tenant: Tenant,
@@ -124,8 +122,6 @@ class Functions:
                 raise FcError("VersionNotFound", version=number, owner=scope)
         rows = self._store.functions(tenant, service, number, part)
         return cut(rows, part.limit, lambda function: function.name)
-
-    # --- update, delete ------------------------------------------------------------------------------------------
 
     async def update(
         self,
@@ -199,8 +195,6 @@ class Functions:
         self._dependents.functions.forget(tenant, service, name)
         self._effects.retire(families)
         self._effects.code_dropped()
-
-    # --- code ----------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _stored(

@@ -85,8 +85,6 @@ class _Step:
         self._aliases = dict(loaded.aliases)
         self.retired: set[str] = set()
 
-    # --- services ------------------------------------------------------------------------------------------------
-
     def service(self, file: FileService) -> None:
         old = self._services.pop(file.name, None) or self._store.service(self._tenant, file.name)
         if old is None:
@@ -111,8 +109,6 @@ class _Step:
             heads = self._store.functions(self._tenant, file.name, 0)
             self.retired.update(family(self._tenant, file.name, function.name, 0) for function in heads)
         self._store.put_service(self._tenant, new)
-
-    # --- functions -----------------------------------------------------------------------------------------------
 
     def function(self, file: FileFunction) -> None:
         key = (file.service, file.name, file.version)
@@ -161,8 +157,6 @@ class _Step:
                 self._store.put_function(self._tenant, replace(head, last_version=function.version))
         return function
 
-    # --- versions and aliases ------------------------------------------------------------------------------------
-
     def versions(self, service: FileService, functions: list[FileFunction]) -> None:
         scope = Scope(service=service.name)
         for number in service.versions:
@@ -209,8 +203,6 @@ class _Step:
                 if old is not None:
                     new = replace(new, revision=old.revision + 1, modified_at=self._now)
                 self._store.put_alias(self._tenant, new)
-
-    # --- what is gone --------------------------------------------------------------------------------------------
 
     def remove_the_rest(self) -> None:
         for scope, name in self._aliases:

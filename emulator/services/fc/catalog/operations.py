@@ -46,8 +46,6 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
-# --- services ----------------------------------------------------------------------------------------------------
-
 
 @operation("CreateService", "POST /services", api=WITH_SERVICES)
 def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
@@ -137,9 +135,6 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     page = cut(fc.store.services(call.tenant, part), part.limit, lambda service: service.name)
     rows = [forms.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
-
-
-# --- functions ---------------------------------------------------------------------------------------------------
 
 
 @operation("CreateFunction", "POST /services/{service}/functions", api=WITH_SERVICES)
@@ -275,9 +270,6 @@ def _passes(call: OperationRequest, function: Function) -> bool:
     )
 
 
-# --- versions ----------------------------------------------------------------------------------------------------
-
-
 @operation("PublishServiceVersion", "POST /services/{service}/versions", api=WITH_SERVICES)
 @operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
 async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
@@ -326,9 +318,6 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     fc.publishing.delete_version(call.tenant, owner_of(call), call.path["version"])
     return no_content()
-
-
-# --- aliases -----------------------------------------------------------------------------------------------------
 
 
 @operation("CreateAlias", "POST /services/{service}/aliases", api=WITH_SERVICES)

@@ -101,8 +101,6 @@ class CountingStore:
 class CatalogStore(CountingStore):
     """The tables of ``schema/``; answers what this tick has written."""
 
-    # --- services ------------------------------------------------------------------------------------------------
-
     def service(self, tenant: Tenant, name: str) -> Service | None:
         """Return a service."""
         row = self._database.read(_ONE_SERVICE, (tenant.account, tenant.region, name)).fetchone()
@@ -137,8 +135,6 @@ class CatalogStore(CountingStore):
         where = (tenant.account, tenant.region, name)
         self._write("DELETE FROM fc_services WHERE account = ? AND region = ? AND name = ?", where)
         self.delete_tags(tenant, f"services/{name}", None)
-
-    # --- functions -----------------------------------------------------------------------------------------------
 
     def function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> Function | None:
         """Return a function as it is in *version*."""
@@ -175,8 +171,6 @@ class CatalogStore(CountingStore):
         )
         if not service and not version:
             self.delete_tags(tenant, f"functions/{name}", None)
-
-    # --- versions ------------------------------------------------------------------------------------------------
 
     def version(self, tenant: Tenant, scope: Scope, number: int) -> Version | None:
         """Return a published version."""
@@ -220,8 +214,6 @@ class CatalogStore(CountingStore):
             self._write(sql, (tenant.account, tenant.region, scope.service, number))
         else:
             self._write(sql + " AND name = ?", (tenant.account, tenant.region, "", number, scope.function))
-
-    # --- aliases -------------------------------------------------------------------------------------------------
 
     def alias(self, tenant: Tenant, scope: Scope, name: str) -> Alias | None:
         """Return an alias."""
@@ -267,8 +259,6 @@ class CatalogStore(CountingStore):
             return "aliases"
         return "versions" if self.versions(tenant, scope, limit=1) else ""
 
-    # --- tags ----------------------------------------------------------------------------------------------------
-
     def tags(self, tenant: Tenant, resource: str) -> dict[str, str]:
         """Return the tags of ``services/x`` or ``functions/x``."""
         sql = "SELECT key, value FROM fc_tags WHERE account = ? AND region = ? AND resource = ? ORDER BY key"
@@ -298,8 +288,6 @@ class CatalogStore(CountingStore):
         )
         return [row[0] for row in rows]
 
-    # --- VPC bindings and event sources --------------------------------------------------------------------------
-
     def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
         """Write an attachment of a service (then without a function) or a function, unless it is there."""
         sql = "INSERT OR IGNORE INTO fc_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -314,8 +302,6 @@ class CatalogStore(CountingStore):
         """Remove an attachment; return whether it was there."""
         sql = f"DELETE FROM fc_attachments WHERE {_ATTACHED} AND name = ?"  # noqa: S608 - constants
         return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
-
-    # --- everything ----------------------------------------------------------------------------------------------
 
     def loaded(self, tenant: Tenant) -> Loaded:
         """Return everything that was loaded from the functions folder."""

@@ -63,8 +63,6 @@ class Publishing:
         self._resolver = resolver
         self._dependents = dependents
 
-    # --- versions ------------------------------------------------------------------------------------------------
-
     async def publish(self, tenant: Tenant, scope: Scope, description: str, if_match: str, now: Millis) -> Version:
         """Freeze all functions of the scope, their code and configuration, as the next version.
 
@@ -164,8 +162,6 @@ class Publishing:
             self._store.put_service(tenant, replace(owner, last_version=number))
         else:
             self._store.put_function(tenant, replace(owner, last_version=number))
-
-    # --- aliases -------------------------------------------------------------------------------------------------
 
     def create_alias(self, tenant: Tenant, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
         """Create an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).

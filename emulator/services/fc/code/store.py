@@ -149,8 +149,6 @@ class CodeStore:
         """End the thread after what it is doing."""
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
-    # --- in the thread -------------------------------------------------------------------------------------------
-
     def _store(self, package: bytes, expected_checksum: str) -> Code:
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
@@ -259,8 +257,6 @@ class Packages:
         self._objects = objects
         self._downloads: dict[str, tuple[Code, Millis]] = {}
 
-    # --- in ------------------------------------------------------------------------------------------------------
-
     async def reader(self, tenant: Tenant, source: CodeSource) -> Callable[[], bytes]:
         """Return a function that returns the package *source* names; call it in the thread of the code store.
 
@@ -293,8 +289,6 @@ class Packages:
         except ObjectsUnavailable as error:
             raise InvalidArgument(f"no bucket can be lent for code: {error}") from None
         raise InvalidArgument("no bucket can be lent for code: this emulator runs without object storage")
-
-    # --- out -----------------------------------------------------------------------------------------------------
 
     async def locate(self, function: Function) -> CodeLocation:
         """Offer a function's package for download. Code of the functions folder is packed for it.

@@ -75,8 +75,6 @@ def _texts(cors: Cors, name: str) -> Sequence[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-# --- tokens ------------------------------------------------------------------------------------------------------
-
 DEFAULT_LOOKUP = "header:Authorization:Bearer"
 
 Claims = Mapping[str, Any]

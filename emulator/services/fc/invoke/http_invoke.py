@@ -270,8 +270,6 @@ async def _beside_the_loop(size: int, job: Callable[[], T]) -> T:
     return job() if size < _LARGE_BODY else await asyncio.to_thread(job)
 
 
-# --- requests as events of built-in runtimes ---------------------------------------------------------------------
-
 _TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")
 
 

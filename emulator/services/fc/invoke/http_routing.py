@@ -249,8 +249,6 @@ class HttpRouting:
             return self._by_path(request, tenant)
         raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
 
-    # --- the three ways ------------------------------------------------------------------------------------------
-
     def _by_path(self, request: Request, tenant: Tenant) -> HttpTarget:
         prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
         place, _, rest = request.path[len(prefix) :].partition("/")

@@ -242,8 +242,6 @@ class LogBook:
         else:
             self._run()  # only what was left while no thread could be started
 
-    # --- jobs ----------------------------------------------------------------------------------------------------
-
     def _flush(self) -> None:
         if self._flush_soon is not None:
             self._flush_soon.cancel()

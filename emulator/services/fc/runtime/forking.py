@@ -211,8 +211,6 @@ def _send(to: socket.socket, data: bytes) -> bytes:
         return data
 
 
-# --- folders of an instance with namespaces ----------------------------------------------------------------------
-
 COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
 """Folders of the machine that an instance with namespaces does not see."""
 

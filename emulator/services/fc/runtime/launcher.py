@@ -128,8 +128,6 @@ class Launchers:
         await self._scratch.close()
 
 
-# --- folders -----------------------------------------------------------------------------------------------------
-
 _PREFIX = "localyun-instances-" if system.LOCKS else "localyun-unlocked-"
 _LOCK = "lock"
 _NEW_S = 60

@@ -99,8 +99,6 @@ class NodeLauncher(Launcher):
                 waiting.give_up()
         await self._spawner.close()
 
-    # --- processes that wait -------------------------------------------------------------------------------------
-
     async def _adopted(
         self, forker: Preparer, program: Program, image: FunctionImage, instance_id: str
     ) -> "_Waiting | None":

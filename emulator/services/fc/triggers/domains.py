@@ -248,9 +248,6 @@ def _is_address(name: str) -> bool:
     return True
 
 
-# --- what a body may say -----------------------------------------------------------------------------------------
-
-
 def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:
     config: dict[str, Any] = DOMAIN(dict(body), "body")
     auth = config.get("authConfig") or {}

@@ -265,9 +265,6 @@ def timer_event(name: str, payload: str, fired_at: Millis) -> bytes:
     return _bytes({"triggerTime": iso_seconds(fired_at), "triggerName": name, "payload": payload})
 
 
-# --- topics ------------------------------------------------------------------------------------------------------
-
-
 @frozen
 class TopicMessage:
     """A message of a topic on its way to a function. ``attributes`` are texts; ``body`` is as published."""
@@ -304,9 +301,6 @@ def topic_event(content_format: str, tenant: Tenant, message: TopicMessage) -> b
     if message.tag:
         members["MessageTag"] = message.tag
     return _bytes(members | {name: text for name, text in message.attributes.items() if name not in members})
-
-
-# --- objects -----------------------------------------------------------------------------------------------------
 
 
 @frozen

@@ -142,9 +142,6 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
     return render_trigger(api_of(call), call.tenant, trigger, url, host)
 
 
-# --- custom domains ----------------------------------------------------------------------------------------------
-
-
 def render_domain(domain: Domain) -> dict[str, Any]:
     """Write a domain, without its private key."""
     return {

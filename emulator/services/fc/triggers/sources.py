@@ -92,8 +92,6 @@ class EventSources:
         if self._queue_triggers is not None:
             self.triggers.watchers.append(self._queue_triggers)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Take up what an earlier run has left: timers are armed, host names answered."""
         self.domains.start()
@@ -130,8 +128,6 @@ class EventSources:
         """Make the triggers of the folder's functions be what their files say; versions are passed over."""
         self.triggers.follow_folder(tenant, [function for function in functions if not function.version], now)
 
-    # --- addresses -----------------------------------------------------------------------------------------------
-
     def url(self, trigger: Trigger) -> str:
         """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
         return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
@@ -147,8 +143,6 @@ class EventSources:
     def host(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
         return names_of(tenant, trigger)[0]
-
-    # --- events --------------------------------------------------------------------------------------------------
 
     def object_changed(self, tenant: Tenant, change: ObjectChange) -> list[str]:
         """Queue a call for every object trigger that *change* fires, in the transaction of this moment.

@@ -60,8 +60,6 @@ class Triggers:
         self._warned: frozenset[str] = frozenset()
         self.watchers: list[TriggerWatcher] = []
 
-    # --- the operations ------------------------------------------------------------------------------------------
-
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         """Create a trigger from a request body.
 
@@ -159,8 +157,6 @@ class Triggers:
         """Return every trigger of every tenant."""
         return self._store.all()
 
-    # --- the functions folder ------------------------------------------------------------------------------------
-
     def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
@@ -215,8 +211,6 @@ class Triggers:
         except FcError:
             return False
         return True
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         values = _lower_case(body)

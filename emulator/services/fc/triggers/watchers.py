@@ -39,8 +39,6 @@ class TimerTriggers(TriggerWatcher):
         self._armed: dict[_Key, Trigger] = {}
         timers.on_step_back(self._clock_set_back)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Arm the timers of an earlier run's triggers."""
         for tenant, trigger in self._store.of_kind("timer"):
@@ -52,8 +50,6 @@ class TimerTriggers(TriggerWatcher):
             self._timers.cancel(key)
         self._armed.clear()
         await self._tasks.close()
-
-    # --- TriggerWatcher ------------------------------------------------------------------------------------------
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Arm the timer of a trigger that is switched on."""
@@ -82,8 +78,6 @@ class TimerTriggers(TriggerWatcher):
         del before
         for key, trigger in list(self._armed.items()):
             self.changed(key[1], trigger)
-
-    # --- firing --------------------------------------------------------------------------------------------------
 
     def _arm(self, tenant: Tenant, trigger: Trigger, after: Millis) -> None:
         schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)

@@ -25,9 +25,6 @@ _TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
 _DONE = "operation success"
 
 
-# --- single values -----------------------------------------------------------------------------------------------
-
-
 def required(parameters: Parameters, name: str) -> str:
     """Return a parameter.
 
@@ -129,9 +126,6 @@ def _number(value: object, name: str) -> int:
 
 
 PARAMETERS = Notation("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)
-
-
-# --- answers -----------------------------------------------------------------------------------------------------
 
 
 def success(data: Any = None) -> Reply:

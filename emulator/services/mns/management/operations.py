@@ -51,8 +51,6 @@ from emulator.wire.rpc import InvalidParameter, Reply
 
 T = TypeVar("T")
 
-# --- queues ------------------------------------------------------------------------------------------------------
-
 
 @operation("CreateQueue")
 def create_queue(service: MessageService, call: OperationRequest) -> Reply:
@@ -121,9 +119,6 @@ def _with_tags(change: Change, parameters: Parameters) -> Change:
     return change | {"tags": tags} if tags else change
 
 
-# --- topics ------------------------------------------------------------------------------------------------------
-
-
 @operation("CreateTopic")
 def create_topic(service: MessageService, call: OperationRequest) -> Reply:
     """Create a topic, or confirm that one with the same attributes exists.
@@ -179,9 +174,6 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
     ]
     part = page(topics, number, size)
     return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
-
-
-# --- subscriptions -----------------------------------------------------------------------------------------------
 
 
 @operation("Subscribe")
@@ -254,8 +246,6 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Reply
 def _names(parameters: Parameters) -> tuple[str, str]:
     return required(parameters, "TopicName"), required(parameters, "SubscriptionName")
 
-
-# --- endpoints ---------------------------------------------------------------------------------------------------
 
 _EXTRAS = ("DmAttributes", "DysmsAttributes", "KafkaAttributes")
 _FORMS: Mapping[str, Callable[[Tenant, str], str]] = {

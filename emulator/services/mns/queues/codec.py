@@ -33,8 +33,6 @@ from emulator.services.mns.queues.model import (
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.wire.xml import Element, escape
 
-# --- queues and accounts -----------------------------------------------------------------------------------------
-
 
 def read_settings(body: bytes) -> Change:
     """Read the attributes a request names; an empty body names none.
@@ -85,9 +83,6 @@ def render_account(attributes: AccountAttributes) -> bytes:
     """Write GetAccountAttributes; LoggingBucket is there even when it is empty, the Python client asks for it."""
     content = leaf("LoggingBucket", attributes.logging_bucket) + leaf("TraceEnabled", int(attributes.trace_enabled))
     return document("Account", content)
-
-
-# --- messages in ----------------------------------------------------------------------------------------------------
 
 
 def read_drafts(body: bytes) -> Draft | list[Draft]:
@@ -151,9 +146,6 @@ def read_handles(body: bytes) -> list[str]:
     if not handles or not all(handles):
         raise MnsError("MissingReceiptHandle")
     return handles
-
-
-# --- messages out -----------------------------------------------------------------------------------------------------
 
 
 def render_receipt(receipt: MessageReceipt) -> bytes:

@@ -73,8 +73,6 @@ class Messages:
         self._ids = ids
         self._profile = profile
 
-    # --- sending -------------------------------------------------------------------------------------------------
-
     def send(self, live: LiveQueue, draft: Draft) -> MessageReceipt:
         """Store a message; it is visible at once or after its delay.
 
@@ -112,8 +110,6 @@ class Messages:
         self._ready.add(live, message, now)
         handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None
         return MessageReceipt(message_id, body_md5, handle, message.group_id)
-
-    # --- receiving -----------------------------------------------------------------------------------------------
 
     def receive(self, live: LiveQueue, count: int, wait_s: int | None, shape: Shape[T]) -> "T | asyncio.Future[T]":
         """Hand out up to *count* visible messages and hide them for the queue's visibility timeout.
@@ -236,8 +232,6 @@ class Messages:
         gone = Trace._make(getattr(message, name) for name in Trace._fields)
         self._ready.remove(live, gone, self._clock.now())
         return receipt
-
-    # --- by receipt handle -----------------------------------------------------------------------------------------
 
     def delete(self, live: LiveQueue, handle: str) -> None:
         """Delete the message a handle is about.

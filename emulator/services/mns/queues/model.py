@@ -18,9 +18,6 @@ QueueId = NewType("QueueId", int)
 """Number of a queue in the state file; never used again after the queue is deleted."""
 
 
-# --- queues ------------------------------------------------------------------------------------------------------
-
-
 @frozen
 class DeadLetterPolicy:
     """Where a message goes when it has been received *max_receives* times and would be received once more."""
@@ -106,8 +103,6 @@ class AccountAttributes:
     trace_enabled: bool = False
 
 
-# --- attributes --------------------------------------------------------------------------------------------------
-
 ENABLED = Attribute("Enabled", "enabled", bool)
 DEAD_LETTER_TARGET = Attribute("DeadLetterTargetQueue", "target")
 
@@ -178,9 +173,6 @@ QUEUE = Resource(
     ),
 )  # fmt: skip
 """A new attribute is a row here, a field of `QueueSettings` and a column in ``schema/``."""
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
 
 
 class PropertyType(Enum):
@@ -342,9 +334,6 @@ def same_settings(resource: Resource[Any], existing: Any, change: Change) -> boo
     return all(getattr(existing, field) == getattr(wanted, field) for field in compared)
 
 
-# --- messages ----------------------------------------------------------------------------------------------------
-
-
 def check_draft(draft: Draft, settings: QueueSettings, profile: limits.Profile) -> int:
     """Check one message against its queue; return the size of its body in bytes.
 
@@ -380,8 +369,6 @@ def check_batch(drafts: Sequence[Draft], settings: QueueSettings, profile: limit
     if sum(check_draft(draft, settings, profile) for draft in drafts) > limits.BATCH_BYTES:
         raise MnsError("InvalidArgument", name="Messages", low=1, high=limits.BATCH_BYTES, unit=" bytes")
 
-
-# --- properties --------------------------------------------------------------------------------------------------
 
 _TYPES = frozenset(kind.value for kind in PropertyType)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)

@@ -30,8 +30,6 @@ from emulator.services.mns.service import MessageService
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
 
-# --- accounts ----------------------------------------------------------------------------------------------------
-
 
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
@@ -62,9 +60,6 @@ def open_service(service: MessageService, call: OperationRequest) -> Response:
     """Answer an order number, which is the request's: there is nothing to order here. Source: OpenService, assumed."""
     del service
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
-
-
-# --- queues ------------------------------------------------------------------------------------------------------
 
 
 @operation("CreateQueue", "PUT /queues/{queue}")
@@ -112,9 +107,6 @@ def list_queues(service: MessageService, call: OperationRequest) -> Response:
     return respond(
         call, 200, render_queues(pages(call.tenant, prefix=prefix, start=start, limit=limit), base_url(call.http))
     )
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
 
 
 @operation("SendMessage", "POST /queues/{queue}/messages")

@@ -91,8 +91,6 @@ class QueueStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # --- accounts ------------------------------------------------------------------------------------------------
-
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
         row = self._database.read(
@@ -107,8 +105,6 @@ class QueueStore:
             "INSERT OR REPLACE INTO mns_accounts VALUES (?, ?, ?, ?)",
             (tenant.account, tenant.region, attributes.logging_bucket, attributes.trace_enabled),
         )
-
-    # --- queues --------------------------------------------------------------------------------------------------
 
     def queue(self, tenant: Tenant, name: str) -> Queue | None:
         """Return a queue."""
@@ -170,8 +166,6 @@ class QueueStore:
         """Forget everything."""
         for table in ("mns_messages", "mns_queues", "mns_deleted_queues", "mns_accounts", "mns_tallies"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
-
-    # --- messages ------------------------------------------------------------------------------------------------
 
     def keep_visible(self, now: Millis, before: Millis) -> None:
         """Make visible at *now* what became visible up to *before*; the order among these is that of sending."""
@@ -292,8 +286,6 @@ class QueueStore:
     def spare(self, seq: int) -> None:
         """Take the mark of the last receive off a message."""
         self._database.write("UPDATE mns_messages SET dying = 0 WHERE seq = ?", (seq,))
-
-    # --- counters, once per queue after a start --------------------------------------------------------------------
 
     def numbers(self, queue_id: QueueId) -> list[tuple[int, int]]:
         """Return (priority, number of messages)."""

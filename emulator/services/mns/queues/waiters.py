@@ -71,8 +71,6 @@ class LongPolls:
     def __len__(self) -> int:
         return sum(len(room.parked) for room in self._rooms.values())
 
-    # --- coming and going ------------------------------------------------------------------------------------------
-
     def park(
         self, queue_id: QueueId, count: int, deadline: Millis, shape: Shape[T], source: Source
     ) -> "asyncio.Future[T]":
@@ -110,8 +108,6 @@ class LongPolls:
         """End every long poll with *reason*."""
         for queue_id in list(self._rooms):
             self.dismiss(queue_id, reason)
-
-    # --- waking ----------------------------------------------------------------------------------------------------
 
     def visible_at(self, queue_id: QueueId, at: int, now: Millis) -> None:
         """Note that a message is, or will be, visible from *at* on.
@@ -175,8 +171,6 @@ class LongPolls:
             del room.parked[ticket]
         room.wake_at = source.next_visible(queue_id, now) if room.parked else None
         self._arm(queue_id, room)
-
-    # --- inside ----------------------------------------------------------------------------------------------------
 
     def _left(self, queue_id: QueueId, ticket: int, future: "asyncio.Future[Any]") -> None:
         del future

@@ -87,8 +87,6 @@ class Courier:
         database.on_rollback(self._after_rollback)
         timers.on_step_back(self._clock_set_back)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Take up what is pending: overdue attempts are made now, the others at their times."""
         self._closed = False
@@ -116,8 +114,6 @@ class Courier:
             self._timers.cancel(_timer(subscription_id))
         self._lanes.clear()
         self._starved.clear()
-
-    # --- in ------------------------------------------------------------------------------------------------------
 
     def dispatch(
         self, topic: Topic, publication: Publication, subscriptions: Sequence[Subscription], now: Millis
@@ -182,8 +178,6 @@ class Courier:
     def under_way(self) -> int:
         """How many attempts are being made."""
         return self._under_way
-
-    # --- lanes ---------------------------------------------------------------------------------------------------
 
     def _committed(self, subscription_ids: list[SubscriptionId], failure: CommitFailed | None) -> None:
         if failure is None:
@@ -272,8 +266,6 @@ class Courier:
                 self._pump(waiting)
         if self._lanes.get(subscription_id) is lane:
             self._pump(subscription_id)
-
-    # --- what follows an attempt ---------------------------------------------------------------------------------
 
     def _conclude(self, subscription: Subscription, delivery: Delivery, outcome: Outcome) -> None:
         now = self._clock.now()

@@ -54,9 +54,6 @@ class ContentFormat(Enum):
     STREAM = "STREAM"
 
 
-# --- topics ------------------------------------------------------------------------------------------------------
-
-
 @frozen
 class TopicSettings:
     """What a caller can choose about a topic; the attributes are described in `TOPIC`."""
@@ -86,9 +83,6 @@ class TopicView:
 
     topic: Topic
     message_count: int
-
-
-# --- subscriptions -----------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -129,8 +123,6 @@ class Subscription:
     created_at: Millis
     modified_at: Millis
 
-
-# --- attributes --------------------------------------------------------------------------------------------------
 
 _SIZE = {"rpc": "MaxMessageSize", "reply": "MaxMessageSize"}
 
@@ -201,9 +193,6 @@ SUBSCRIPTION = Resource(
 def _url(topic: Topic, network: str) -> str:
     """Return the address a topic would have in the cloud."""
     return f"http://{topic.tenant.account}.mns.{topic.tenant.region}{network}.aliyuncs.com/topics/{topic.name}"
-
-
-# --- messages and their deliveries -------------------------------------------------------------------------------
 
 
 @frozen

@@ -17,8 +17,6 @@ from emulator.services.mns.topics.codec import (
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
-# --- topics ------------------------------------------------------------------------------------------------------
-
 
 @operation("CreateTopic", "PUT /topics/{topic}")
 def create_topic(service: MessageService, call: OperationRequest) -> Response:
@@ -77,9 +75,6 @@ def publish_message(service: MessageService, call: OperationRequest) -> Response
     receipt = service.publish_draft(tenant, name, read_publish(call.http.body))
     call.about = {"message_id": receipt.message_id}
     return respond(call, 201, render_receipt(receipt))
-
-
-# --- subscriptions -----------------------------------------------------------------------------------------------
 
 
 @operation("Subscribe", "PUT /topics/{topic}/subscriptions/{subscription}")

@@ -43,9 +43,6 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 Pairs = list[tuple[str, str]]
 
 
-# --- bodies ------------------------------------------------------------------------------------------------------
-
-
 def notification(subscription: Subscription, publication: Publication) -> str:
     """Return the text a queue or web address gets.
 
@@ -118,9 +115,6 @@ def _json(subscription: Subscription, publication: Publication) -> str:
     if publication.tag:
         members["MessageTag"] = publication.tag
     return _encode(members)
-
-
-# --- headers -----------------------------------------------------------------------------------------------------
 
 
 def push_headers(

@@ -76,8 +76,6 @@ class TopicStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # --- topics --------------------------------------------------------------------------------------------------
-
     def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""
         row = self._database.read(
@@ -113,8 +111,6 @@ class TopicStore:
     def remove_topic(self, topic_id: TopicId) -> None:
         """Forget a topic that has no subscriptions left."""
         self._database.write("DELETE FROM mns_topics WHERE id = ?", (topic_id,))
-
-    # --- subscriptions -------------------------------------------------------------------------------------------
 
     def subscriptions(self, topic: Topic) -> list[Subscription]:
         """Return the subscriptions of a topic, ordered by name."""
@@ -159,8 +155,6 @@ class TopicStore:
         """Forget everything there is."""
         for table in _TABLES:
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
-
-    # --- deliveries ----------------------------------------------------------------------------------------------
 
     def add_publication(self, topic_id: TopicId, publication: Publication) -> PublicationId:
         """Store a message that has deliveries."""
@@ -306,8 +300,6 @@ class TopicStore:
         self._database.write("DELETE FROM mns_deleted_subscriptions WHERE id = ?", (subscription_id,))
         return True
 
-    # --- outbox --------------------------------------------------------------------------------------------------
-
     def add_outbox(self, tenant: Tenant, entry: OutboxEntry, keep: int) -> None:
         """Store an entry and drop the oldest beyond *keep*."""
         self._database.write(
@@ -345,8 +337,6 @@ class TopicStore:
             for kind, address, topic, subscription, message_id, body, details, recorded_at in rows
         ]
 
-    # --- management API ------------------------------------------------------------------------------------------
-
     def open_setting(self, tenant: Tenant, name: str) -> object | None:
         """Return a value, or None."""
         row = self._database.read(
@@ -377,9 +367,6 @@ class TopicStore:
         if number is None:
             raise LookupError("an insert without a row number")
         return number
-
-
-# --- rows to values and back -------------------------------------------------------------------------------------
 
 
 def _topic(row: tuple[Any, ...]) -> Topic:

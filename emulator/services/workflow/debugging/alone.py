@@ -171,9 +171,6 @@ def _place(program: Program, name: str) -> tuple[StepList, int]:
     raise invalid(f"The definition has no step {name!r}; there are {names}.")
 
 
-# --- mocks ----------------------------------------------------------------------------------------------------------
-
-
 class StepMocks:
     """Answers in place of calls, by the name of a step or of a function.
 

@@ -145,9 +145,6 @@ def read_breakpoints(documents: Iterable[Any]) -> tuple[Breakpoint, ...]:
     return tuple(breakpoints)
 
 
-# --- at a stop ------------------------------------------------------------------------------------------------------
-
-
 def _shown(stop: Stop) -> dict[str, Any]:
     shown: dict[str, Any] = {"strand": stop.strand, "event": stop.at, "when": stop.when, "step": stop.step}
     if stop.when == "failure":

@@ -123,8 +123,6 @@ class Watch:
             return True
         return any(each.when == when and each.step in {"", step} for each in self.breakpoints)
 
-    # --- stored form ---------------------------------------------------------------------------------------------
-
     def dump(self) -> str:
         """Return what `load` reads."""
         return canonical(

@@ -62,9 +62,6 @@ class TooMuchData(Exception):
     """A step holds more than its limit; ends the execution, caught or not."""
 
 
-# --- decisions ------------------------------------------------------------------------------------------------------
-
-
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     """Return the next events (apply them all), or what a strand parks with, or None when every strand is parked.
 
@@ -95,9 +92,6 @@ def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
     if not state.strands:
         return bounded(facts, state, (final_event(state, events.EXECUTION_FAILED, state.error, state.cause),))
     return None
-
-
-# --- arrivals -------------------------------------------------------------------------------------------------------
 
 
 def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
@@ -212,9 +206,6 @@ def _result(
 def _event(state: ExecutionState, strand: Strand, entry: Entry, kind: str, error: str, cause: str) -> Event:
     detail = events.failure(error, cause)
     return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
-
-
-# --- events and rules that languages share ----------------------------------------------------------------------------
 
 
 def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
@@ -345,9 +336,6 @@ def _time_out(task: Task, entry: Entry) -> tuple[Command, ...]:
     if timeout_s is None:
         return ()
     return (WakeAt(entry.id, "timeout", time_out_at(timeout_s, entry)),)
-
-
-# --- retry and catch ------------------------------------------------------------------------------------------------
 
 
 def matches(errors: Sequence[str], error: str) -> bool:

@@ -115,8 +115,6 @@ class Driver:
         """Whether every execution waits for a timer, a call or a report, or has ended."""
         return not self._scheduled and not self._queue and not self._loading
 
-    # --- what others ask -----------------------------------------------------------------------------------------
-
     def recover(self) -> None:
         """Queue everything that was under way, at start or after a lost transaction; harmless when done twice.
 
@@ -237,8 +235,6 @@ class Driver:
         await self._calls.close()
         self._programs.close()
 
-    # --- slices --------------------------------------------------------------------------------------------------
-
     def _kick(self) -> None:
         if not self._scheduled and not self._closed:
             self._scheduled = True
@@ -308,8 +304,6 @@ class Driver:
         if not self._closed:
             self._timers.call_at(Millis(self._clock.now() + RECOVER_AFTER_MS), _RECOVER, self.recover)
 
-    # --- wake-ups ------------------------------------------------------------------------------------------------
-
     def _arm(self, at: Millis | None) -> None:
         if at is not None and (self._armed_for is None or at < self._armed_for):
             self._armed_for = at
@@ -335,8 +329,6 @@ class Driver:
         self._turn(wakeup.execution, arrivals, now, part)
         return wakeup.execution not in self._loading
 
-    # --- turns ---------------------------------------------------------------------------------------------------
-
     def _turn(self, execution: ExecutionId, arrivals: list[Arrival | Resumed], now: Millis, part: Slice) -> None:
         run: Run | None = None
         try:
@@ -361,8 +353,6 @@ class Driver:
         self._hot[run.id] = run
         if not parked:
             self._queue.setdefault(run.id, [])
-
-    # --- executions in memory ------------------------------------------------------------------------------------
 
     def _run(self, execution: ExecutionId, arrivals: list[Arrival | Resumed]) -> Run | None:
         """Return an open execution; None when it has ended, or has to wait for its definition to be parsed."""

@@ -88,8 +88,6 @@ class Event(NamedTuple):
     value: Any
 
 
-# --- JSON -----------------------------------------------------------------------------------------------------------
-
 _slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False).encode
 _make_encoder = getattr(encoder, "c_make_encoder", None)
 # JSONEncoder.encode builds this encoder anew for every value, which takes as long as writing a small object
@@ -197,9 +195,6 @@ def _depth(text: str) -> int:
     return deepest
 
 
-# --- details --------------------------------------------------------------------------------------------------------
-
-
 def detail(**members: str | None) -> str:
     """Return the detail that has *members*, JSON texts in the order they are written; None leaves one out."""
     return "{" + ",".join([f'"{name}":{text}' for name, text in members.items() if text is not None]) + "}"
@@ -224,9 +219,6 @@ def whole_iteration(detail: str, shared: dict[str, str]) -> str:
     members = json.loads(detail)
     whole = joined({**shared, **member_texts(members["input"])})
     return f'{{"index":{members["index"]},"input":{whole}}}'
-
-
-# --- reading them back ----------------------------------------------------------------------------------------------
 
 
 def decode(kind: str, detail: str) -> Any:

@@ -134,9 +134,6 @@ class Resumed(NamedTuple):
     entry: int
 
 
-# --- languages ------------------------------------------------------------------------------------------------------
-
-
 class DefinitionError(Exception):
     """A definition that is not a flow: what is wrong and where.
 

@@ -23,8 +23,6 @@ from emulator.services.workflow.engine import events
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 from emulator.services.workflow.ports import FunctionResource, Resource
 
-# --- definitions ----------------------------------------------------------------------------------------------------
-
 Pattern = Literal["requestResponse", "sync", "waitForCallback"]
 """What a task waits for: the reply of its call, the end of what it has started, or a report with its token."""
 
@@ -255,8 +253,6 @@ def waiting_tasks(steps: StepList) -> Iterator[Task]:
     """
     return (step for step in all_steps(steps) if isinstance(step, Task) and step.pattern != "requestResponse")
 
-
-# --- executions -----------------------------------------------------------------------------------------------------
 
 ROOT = 0
 """The strand of the flow itself."""

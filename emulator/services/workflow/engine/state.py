@@ -104,9 +104,6 @@ def apply(definition: Definition, state: ExecutionState, event: Event, at: Milli
     handler(state, strand, event, at)
 
 
-# --- the execution --------------------------------------------------------------------------------------------------
-
-
 def _execution_started(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
     state.started_at = at
     strand = Strand(ROOT, ROOT, 0, Scope(definition.steps, definition.begin(event.value[0])))
@@ -134,9 +131,6 @@ def _drop_all(state: ExecutionState) -> None:
         _abandon(state, strand)
     state.strands.clear()
     state.ready.clear()
-
-
-# --- steps ----------------------------------------------------------------------------------------------------------
 
 
 def _entry(strand: Strand) -> Entry:
@@ -251,9 +245,6 @@ def _abandon(state: ExecutionState, strand: Strand) -> None:
         state.abandoned.append(strand.scopes[-1].entry)
 
 
-# --- branches and iterations ----------------------------------------------------------------------------------------
-
-
 def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
     del at
     entry = _entry(strand)
@@ -284,9 +275,6 @@ def _strand_exited(state: ExecutionState, strand: Strand, event: Event, at: Mill
         entry.local = [fork.results[index] for index in range(fork.total)]
         entry.fork = None
     state.unpark(owner)
-
-
-# --- tasks ----------------------------------------------------------------------------------------------------------
 
 
 def _task_scheduled(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:

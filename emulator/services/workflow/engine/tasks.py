@@ -125,8 +125,6 @@ class TaskCaller:
         except ParameterError as problem:
             return _refused(RUNTIME_ERROR, str(problem))
 
-    # --- functions -----------------------------------------------------------------------------------------------
-
     async def _call_function(
         self, attempt: Attempt, function: FunctionResource, submitted: Callable[[Result], None]
     ) -> Result:
@@ -161,8 +159,6 @@ class TaskCaller:
         if self._invoker is not None and isinstance(target_of(call), FunctionResource):
             self._invoker.abandon(tenant, key)
 
-    # --- messages ------------------------------------------------------------------------------------------------
-
     async def _send(self, attempt: Attempt, queue: str) -> Result:
         if self._sender is None:
             return _NO_MESSAGES
@@ -184,8 +180,6 @@ class TaskCaller:
         return _message_result(
             await self._sender.publish(attempt.tenant, topic, body, tag=tag, attributes=attributes, key=attempt.key)
         )
-
-    # --- flows ---------------------------------------------------------------------------------------------------
 
     def _act(self, attempt: Attempt, action: ActionResource) -> Result:
         if (action.service.lower(), action.operation) != ("fnf", "StartExecution"):
@@ -209,8 +203,6 @@ class TaskCaller:
         except ServiceError as error:
             return _refused(f"{prefix}.{error.code}", error.message)
         return Result(output=canonical(call.step.child_reply(members, _request_id(key))))
-
-    # --- HTTP and objects ----------------------------------------------------------------------------------------
 
     async def _request(self, attempt: Attempt, target: HttpResource) -> Result:
         if self._http is None:

@@ -74,8 +74,6 @@ class Effects:
             self._call_back(execution)
         self._maps.resume()
 
-    # --- Outside -------------------------------------------------------------------------------------------------
-
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
         begin(run.trace)
@@ -140,8 +138,6 @@ class Effects:
                 self._executions.stop(run.tenant, *child, "", "The execution that started it has ended.")
             except WorkflowError as error:
                 _log.debug("child execution %s of %s is not stopped: %s", child, run.facts.execution_name, error)
-
-    # --- FlowStarter ---------------------------------------------------------------------------------------------
 
     def start_child(
         self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool

@@ -135,9 +135,6 @@ def get_execution_history(service: Workflow, call: OperationRequest) -> Reply:
     return render_page("Events", [render_event(event) for event in page.items], page.next_marker)
 
 
-# --- reports --------------------------------------------------------------------------------------------------------
-
-
 @operation("ReportTaskSucceeded")
 def report_task_succeeded(service: Workflow, call: OperationRequest) -> Reply:
     """Complete the attempt of a task that waits with a token; returns the id of the event.
@@ -163,8 +160,6 @@ def report_task_failed(service: Workflow, call: OperationRequest) -> Reply:
         raise invalid(f"Error must have 1 to {limits.ERROR_CHARS} characters.")
     return {"EventId": service.reports.failed(call.tenant, token, *parse_failure(call))}
 
-
-# --- map runs -------------------------------------------------------------------------------------------------------
 
 _MAP_CONCURRENCY = Range(1, 300, 300)
 _MAP_TOLERATED = Range(0, 10_000, 0)

@@ -168,8 +168,6 @@ class ExecutionStore:
         self._database.write("INSERT OR IGNORE INTO workflow_secret (id, secret) VALUES (1, ?)", (draw,))
         return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
 
-    # --- rows that go --------------------------------------------------------------------------------------------
-
     def halt(self, flow: FlowId) -> list[ExecutionId]:
         """Let the open executions of a flow that is deleted enter no further step, and return them."""
         open_ones = []

@@ -158,8 +158,6 @@ class Versions:
         self._clock = clock
         self._ids = ids
 
-    # --- versions ------------------------------------------------------------------------------------------------
-
     def publish(self, tenant: Tenant, flow_name: str, description: str) -> VersionRecord:
         """Keep the flow as it is now as its next version.
 
@@ -216,8 +214,6 @@ class Versions:
         if record is None:
             raise WorkflowError("FlowVersionNotExists", flow=flow.name, version=version)
         return record
-
-    # --- aliases -------------------------------------------------------------------------------------------------
 
     def create_alias(
         self, tenant: Tenant, flow_name: str, name: str, routes: tuple[Route, ...], description: str

@@ -21,8 +21,6 @@ from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
 
-# --- flows ----------------------------------------------------------------------------------------------------------
-
 
 @operation("CreateFlow")
 async def create_flow(service: Workflow, call: OperationRequest) -> Reply:
@@ -109,9 +107,6 @@ def describe_regions(service: Workflow, call: OperationRequest) -> Reply:
     return {"Regions": {"Region": [entry]}}
 
 
-# --- versions -------------------------------------------------------------------------------------------------------
-
-
 @operation("PublishFlowVersion")
 def publish_flow_version(service: Workflow, call: OperationRequest) -> Reply:
     """Keep a flow as it is now as its next version; returns the version.
@@ -146,9 +141,6 @@ def list_flow_versions(service: Workflow, call: OperationRequest) -> Reply:
     limit = whole(call, "Limit", limits.LIST_VERSIONS)
     page = service.versions.page(call.tenant, flow, limit, optional(call, "NextToken"))
     return render_page("FlowVersions", [render_version(version) for version in page.items], page.next_marker)
-
-
-# --- aliases --------------------------------------------------------------------------------------------------------
 
 
 @operation("CreateFlowAlias")

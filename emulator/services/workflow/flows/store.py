@@ -33,8 +33,6 @@ class FlowStore:
         self._database = database
         self._tenants = tenants
 
-    # --- flows ---------------------------------------------------------------------------------------------------
-
     def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Keep a new flow."""
         world_id = self._tenants.id_of(tenant)
@@ -121,8 +119,6 @@ class FlowStore:
         for table in ("aliases", "versions", "definitions", "flows"):
             self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
 
-    # --- versions ------------------------------------------------------------------------------------------------
-
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
         """Keep *flow* as it is under the next number; numbers are never given twice."""
         number, tenant = self._database.write(
@@ -174,8 +170,6 @@ class FlowStore:
     def remove_version(self, flow: FlowId, number: int) -> None:
         """Remove a version; executions that run it go on."""
         self._database.write("DELETE FROM workflow_versions WHERE flow = ? AND number = ?", (flow, number))
-
-    # --- aliases -------------------------------------------------------------------------------------------------
 
     def put_alias(self, flow: FlowRecord, alias: AliasRecord) -> None:
         """Keep an alias, new or changed."""

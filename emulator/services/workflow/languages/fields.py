@@ -230,8 +230,6 @@ class Outline:
         self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
 
 
-# --- resources -------------------------------------------------------------------------------------------------------
-
 _FUNCTION_OF_SERVICE = re.compile(r"services/([^/.\s]+)(?:\.([^/\s]+))?/functions/([^/\s]+)\Z")
 _FUNCTION = re.compile(r"functions/([^/\s]+)(?:/([^/\s]+))?\Z")
 _QUEUE = re.compile(r"/queues/([^/\s]+)/messages\Z")

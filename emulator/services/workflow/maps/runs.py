@@ -113,8 +113,6 @@ class MapRuns:
         self._store.change(run, at_once, count, percentage)
         self._go_on_with(run.execution, run.name)
 
-    # --- inside --------------------------------------------------------------------------------------------------
-
     def _go_on_with(self, execution: ExecutionId, name: str) -> None:
         run = self._store.get(execution, name)
         if run is not None and run.stopped_at is None:

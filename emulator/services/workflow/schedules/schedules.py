@@ -73,8 +73,6 @@ class Firing:
         database.on_rollback(self._transaction_lost)
         timers.on_step_back(self._clock_set_back)
 
-    # --- life ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Take up the schedules of an earlier run; what was missed since is passed over."""
         if self._store.next_run() is not None:
@@ -107,8 +105,6 @@ class Firing:
             await asyncio.to_thread(parse_schedule("0 0 0 1 1 *").next_after, Millis(0))
             self._warm = True
 
-    # --- next runs -----------------------------------------------------------------------------------------------
-
     def first_turn(self, expression: str, now: Millis, *, enabled: bool) -> Turn:
         """Return when a schedule made, changed or enabled *now* runs first; `arm` follows once it is stored.
 
@@ -133,8 +129,6 @@ class Firing:
             _log.warning("schedule %s of flow %s will not run: %s", schedule.name, schedule.flow_name, error)
             next_at = None
         return schedule.id, Turn(since, now, next_at)
-
-    # --- runs ----------------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
         self._armed_for = None
@@ -163,8 +157,6 @@ class Firing:
             _log.warning("schedule %s of flow %s could not run: %s", schedule.name, schedule.flow_name, error)
         except Exception:  # one that fails inside must not keep the others from running
             _log.exception("schedule %s of flow %s could not run", schedule.name, schedule.flow_name)
-
-    # --- counting anew -------------------------------------------------------------------------------------------
 
     def _clock_set_back(self, before: Millis) -> None:
         del before

@@ -32,8 +32,6 @@ class ScheduleStore:
         self._database = database
         self._tenants = tenants
 
-    # --- as the operations see them ------------------------------------------------------------------------------
-
     def add(
         self, tenant: Tenant, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
     ) -> None:
@@ -90,8 +88,6 @@ class ScheduleStore:
     def clear(self) -> None:
         """Forget all schedules."""
         self._database.write("DELETE FROM workflow_schedules")
-
-    # --- as their timer sees them --------------------------------------------------------------------------------
 
     def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
         """Return up to *limit* schedules whose run has come, earliest first."""

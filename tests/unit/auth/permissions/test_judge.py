@@ -92,9 +92,6 @@ def test_more_statements_never_lift_a_denial(first, more):
         assert (before is Verdict.ALLOWED) <= (after is Verdict.ALLOWED)
 
 
-# --- trust -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("principal", "arn", "expected"),
     [

@@ -116,9 +116,6 @@ def test_any_statement_is_read_or_refused(statement):
         assert policy.statements[0].is_about("fc:InvokeFunction", ("acs:fc:::x",), {}) in (True, False)
 
 
-# --- wildcards -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("pattern", "text", "expected"),
     [

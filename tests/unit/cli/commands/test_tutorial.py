@@ -74,9 +74,6 @@ def test_program_that_fails_makes_the_tutorial_fail(tmp_path, client):
     assert not tutorial._show_steps(a_program(tmp_path, code=1), client)
 
 
-# --- colours -----------------------------------------------------------------------------------------------------
-
-
 def test_columns_are_dim_and_the_rest_has_the_colour_of_the_outcome():
     """On a terminal; the text is the same without the escapes."""
     line = "   +0.08s      80ms  Book  failed"
@@ -104,9 +101,6 @@ def test_colours_are_for_terminals_only(monkeypatch, terminal, env, coloured):
     monkeypatch.setattr(sys, "stdout", Namespace(isatty=lambda: terminal))
 
     assert Style.of_terminal(full=True).colour is coloured
-
-
-# --- pictures ----------------------------------------------------------------------------------------------------
 
 
 def test_picture_is_opened_by_its_address(monkeypatch):

@@ -658,8 +658,6 @@ async def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runti
     assert told.cold is ends
 
 
-# --- processes that are started ahead -------------------------------------------------------------------------------
-
 ABOUT = """
     const fs = require('fs');
     exports.handler = async () => ({

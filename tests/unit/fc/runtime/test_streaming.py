@@ -267,35 +267,27 @@ async def test_a_list_of_pieces_is_given_whole(functions):
 
 
 @BUILT_IN
-async def test_a_failure_midway_cuts_the_answer_short(functions, runtime):
-    """The log says so; the instance serves on."""
+@pytest.mark.parametrize(
+    ("order", "error", "logged", "cold"),
+    [
+        ("fail", FailedMidway, b"FC Invoke End RequestId: request-1, Error: Unhandled function error\n", False),
+        ("exit", ClientError, b"Error: Process exited unexpectedly", True),
+    ],
+    ids=["a failure", "an end"],
+)
+async def test_a_failure_or_an_end_midway_cuts_the_answer_short(functions, runtime, order, error, logged, cold):
+    """The log says so; the instance serves on after a failure, a new one after an end."""
     made = built_in(functions, runtime)
 
     async with functions.pool() as pool:
-        result = await pool.invoke(made, built_in_request(functions, "fail"))
-        with pytest.raises(FailedMidway):
+        result = await pool.invoke(made, built_in_request(functions, order))
+        with pytest.raises(error):
             async for _ in result.stream:
                 pass
         second = await pool.invoke(made, built_in_request(functions, "short"))
 
-    assert b"FC Invoke End RequestId: request-1, Error: Unhandled function error\n" in functions.logged("request-1")
-    assert (second.cold, second.body) == (False, b"piece 0piece 1")
-
-
-@BUILT_IN
-async def test_an_end_midway_cuts_the_answer_short(functions, runtime):
-    """The next call has a new instance."""
-    made = built_in(functions, runtime)
-
-    async with functions.pool() as pool:
-        result = await pool.invoke(made, built_in_request(functions, "exit"))
-        with pytest.raises(ClientError):
-            async for _ in result.stream:
-                pass
-        second = await pool.invoke(made, built_in_request(functions, "short"))
-
-    assert b"Error: Process exited unexpectedly" in functions.logged("request-1")
-    assert (second.cold, second.body) == (True, b"piece 0piece 1")
+    assert logged in functions.logged("request-1")
+    assert (second.cold, second.body) == (cold, b"piece 0piece 1")
 
 
 async def test_a_slow_reader_holds_the_handler_back(functions):

@@ -125,9 +125,6 @@ async def test_names_are_answered_again_after_a_start(site_of, tmp_path):
     assert names.there == {"www.shop.example": True}
 
 
-# --- what requests are refused for -------------------------------------------------------------------------------
-
-
 async def ask_trigger(site, method="GET", path="/2016-08-15/proxy/shop/order/x", host="", **headers):
     """Send a request to a trigger as the pipeline would; return (may go unsigned, answer)."""
     context = OperationRequest(Request(method, path, Headers(headers.items())), site.clock.now())

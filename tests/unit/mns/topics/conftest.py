@@ -148,8 +148,6 @@ class Site:
             await receiver.close()
         self.database.close()
 
-    # --- making things ------------------------------------------------------------------------------------------
-
     async def receiver(self, *answers):
         receiver = await Receiver(self.clock, answers or [204]).start()
         self._receivers.append(receiver)
@@ -171,8 +169,6 @@ class Site:
     def publish(self, body="hello", topic="t", **more):
         return self.service.publish(self.tenant, topic, body, **more)
 
-    # --- looking ------------------------------------------------------------------------------------------------
-
     def bodies(self, queue="q"):
         """Receive all messages of a queue and return their bodies."""
         live = self.queues.find(self.tenant, queue)
@@ -183,8 +179,6 @@ class Site:
 
     def reports(self, name="s", topic="t"):
         return self.service.list_deliveries(self.tenant, topic, name)
-
-    # --- time ---------------------------------------------------------------------------------------------------
 
     async def settle(self):
         """Let attempts under way end."""
@@ -200,8 +194,6 @@ class Site:
             await self.settle()
         self.timers.advance(end - self.clock.now())
         await self.settle()
-
-    # --- asking the fronts --------------------------------------------------------------------------------------
 
     def call(self, method, target, body=b"", **headers):
         """Ask the XML API and return its answer."""

@@ -65,8 +65,6 @@ class Play:
         self._wished: set[Any] = set()
         self._number = 0
 
-    # --- what happened -----------------------------------------------------------------------------------------------
-
     @property
     def types(self) -> list[str]:
         return [event.type for event, _ in self.history]
@@ -90,8 +88,6 @@ class Play:
         return whole_iteration(
             event.detail, member_texts(parse_object(self.history[event.mark - 1][0].detail)["input"])
         )
-
-    # --- playing -----------------------------------------------------------------------------------------------------
 
     def run(self) -> "Play":
         while True:

@@ -20,9 +20,6 @@ def scheduled_at(played) -> list[int]:
     return [(at - played.state.started_at) // 1000 for event, at in played.history if event.type == "TaskScheduled"]
 
 
-# --- arithmetic -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("policy", "waits"),
     [
@@ -81,9 +78,6 @@ def test_the_first_catch_that_matches_is_taken():
 
     assert catch_for(policies, "A") is policies[0]
     assert catch_for(policies, "B") is policies[1]
-
-
-# --- steps ----------------------------------------------------------------------------------------------------------
 
 
 def test_attempts_are_spaced_by_the_policy(play):
@@ -316,9 +310,6 @@ steps:
     ]  # fmt: skip
     assert [event[2] for event in played.shown[-3:]] == ["p", "p", ""]
     assert played.now - played.state.started_at == 10
-
-
-# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_history_ends_with_event_5000(play):

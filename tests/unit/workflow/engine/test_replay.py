@@ -133,8 +133,6 @@ def test_a_snapshot_equals_the_fold_at_every_event(everything, replay):
     assert all(compared)
 
 
-# --- any flow -------------------------------------------------------------------------------------------------------
-
 RESULTS = st.lists(
     st.one_of(
         st.builds(lambda n: Result(output=json.dumps({"n": n, "r": n})), st.integers(0, 3)),
@@ -256,8 +254,6 @@ def test_any_flow_survives_any_crash(play, case, data):
     assert from_history.shown == expected.shown
     assert from_snapshot.shown == expected.shown
 
-
-# --- recorded histories ---------------------------------------------------------------------------------------------
 
 ARRIVING = {
     "StepStarted", "StepSucceeded", "TaskScheduled", "TaskSubmitted", "TaskSucceeded", "TaskFailed", "TaskSubmitFailed",

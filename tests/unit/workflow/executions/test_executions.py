@@ -209,9 +209,6 @@ async def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
     assert "KeyError" in caplog.text
 
 
-# --- long poll ------------------------------------------------------------------------------------------------------
-
-
 async def test_a_long_poll_is_answered_when_the_execution_ends(workflow):
     """Held without a task of its own, and answered with the final state."""
     async with workflow() as bench:
@@ -248,9 +245,6 @@ async def test_a_long_poll_that_is_given_up_leaves_nothing_behind(workflow):
 
         assert len(bench.service._waiters) == 0
         assert len(bench.timers) == timers
-
-
-# --- restart --------------------------------------------------------------------------------------------------------
 
 
 async def test_calls_without_a_result_are_made_again_after_a_restart(workflow, tmp_path):
@@ -374,9 +368,6 @@ steps:
         assert len(bench.functions.calls) == 101
 
 
-# --- deleting -------------------------------------------------------------------------------------------------------
-
-
 async def test_a_deleted_flows_executions_stop_after_their_step(workflow):
     """Out of sight at once; the step under way ends, the next is not entered, and nothing is left in the store."""
     async with workflow() as bench:
@@ -451,8 +442,6 @@ async def test_update_touches_later_executions_only(workflow):
         assert (await bench.describe("old"))["Status"] == "Succeeded"
         assert bench.database.read("SELECT count(*) FROM workflow_definitions").fetchone() == (2,)
 
-
-# --- children -------------------------------------------------------------------------------------------------------
 
 PARENT = """
 version: v1
@@ -585,9 +574,6 @@ steps:
         assert child["Input"] == '{"flow":"child"}'
         assert json.loads((await bench.describe("one"))["Output"])["Name"] == "fixed"
         assert (await bench.describe("two"))["Output"] == '{"e":"fnf.ExecutionAlreadyExists"}'
-
-
-# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 async def test_too_many_open_executions_are_refused(workflow, monkeypatch):

@@ -19,7 +19,6 @@ FLOWS = sorted(
     [*ROOT.glob("sample-apps/*/flow.yml"), *ROOT.glob("tests/**/flow*.yml"), *ROOT.glob("examples/**/flow*.yml")]
 )
 
-# --- flows -----------------------------------------------------------------------------------------------------------
 
 KEYS = ("a", "b", "c")
 """Members that the input has, that every function returns, and that mappings set: nothing looked for is missing."""

@@ -33,9 +33,6 @@ def millis(text):
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
 
-# --- the operations --------------------------------------------------------------------------------------------------
-
-
 async def test_a_schedule_is_described_as_it_was_made(workflow):
     """Enabled unless told otherwise, empty texts present, no flow name in the reply."""
     async with workflow() as bench:
@@ -153,9 +150,6 @@ async def test_schedules_are_listed_by_name_in_pages(workflow):
         assert [each["ScheduleName"] for each in first["Schedules"]] == ["a", "b"]
         assert [each["ScheduleName"] for each in last["Schedules"]] == ["c"]
         assert "NextToken" not in last
-
-
-# --- runs ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_run_has_the_payload_as_its_input(workflow):

@@ -115,8 +115,6 @@ class _Conversion:
             output = self._taken_off(program.steps, "")
         return self._whole(program.steps, "Flow", beginning, output)
 
-    # --- scopes --------------------------------------------------------------------------------------------------
-
     def _whole(self, steps: StepList, name: str, beginning: State, output: State) -> State:
         """Return a scope of its own: states that begin with *beginning* and end with *output*."""
         begin, end = self._fresh(f"{name} begins"), self._fresh(f"{name} ends")
@@ -169,8 +167,6 @@ class _Conversion:
     def _member(self, name: str, template: Any) -> State:
         """Return a value under *name*, with the suffix when it is an expression."""
         return {name + SUFFIX: template.text} if isinstance(template, Expression) else {name: template}
-
-    # --- steps ---------------------------------------------------------------------------------------------------
 
     def _step(self, step: Step, following: str, scope: _Scope) -> None:
         head: State = {"Name": step.name}
@@ -241,8 +237,6 @@ class _Conversion:
             name, left = more, left - LONGEST_WAIT_S
         scope.states.append({"Name": name, "Type": "Wait", "Seconds": left, **framed, "Next": following})
 
-    # --- choices -------------------------------------------------------------------------------------------------
-
     def _choice(self, step: ChoiceStep, following: str, scope: _Scope) -> None:
         branches = []
         nested: list[tuple[str, StepList, str]] = []
@@ -295,8 +289,6 @@ class _Conversion:
             left["Outer.$"] = "$Input.Outer.Outer"
         scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": left, "Next": target})
 
-    # --- parallels and loops -------------------------------------------------------------------------------------
-
     def _branch(self, step: Step, index: int, steps: StepList) -> State:
         output = {"Local.$": "$Input.Local"}
         return self._whole(steps, f"{step.name} {index}", {"Input.$": "$Input.Step"}, output)
@@ -315,8 +307,6 @@ class _Conversion:
             "Processor": processor,
             **self._framed(step, scope, "$Output.Items", "{}", needs_step=True),
         }
-
-    # --- tasks ---------------------------------------------------------------------------------------------------
 
     def _task(self, step: TaskStep, scope: _Scope) -> State:
         action, parameters, result = self._call(step)

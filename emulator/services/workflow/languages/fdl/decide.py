@@ -99,9 +99,6 @@ def _end_of_strand(flow: Flow, facts: Facts, state: ExecutionState, strand: Stra
     return (Event(state.last + 1, events.EXECUTION_SUCCEEDED, ROOT, strand.last, "", detail, None, (output, text)),)
 
 
-# --- entering -------------------------------------------------------------------------------------------------------
-
-
 def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     step = scope.steps.steps[scope.position]
     assert isinstance(step, Step)
@@ -144,9 +141,6 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
         Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
         _exited(facts, entry_id + 3, entry_id + 2, strand, step.name, output, None),
     )
-
-
-# --- one function per phase -----------------------------------------------------------------------------------------
 
 
 def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -291,9 +285,6 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
     if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
         return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
     return after_fault(facts, state, strand, entry, cause, _caught)
-
-
-# --- events that several phases record --------------------------------------------------------------------------------
 
 
 def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> tuple[Any, str]:

@@ -125,9 +125,6 @@ def _assign(built: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
     built[last] = value
 
 
-# --- what mappings see ------------------------------------------------------------------------------------------------
-
-
 class Data(dict[str, Any]):
     """What mappings see: ``input``, ``local``, and ``context``, which is only made when a path asks for it.
 

@@ -80,9 +80,6 @@ def read_flow(root: Node) -> FlowProgram:
     )
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
 _EVERY_STEP: Final = frozenset({"type", "name", "inputMappings", "outputMappings", "description"})
 _OPTION: Final = frozenset({"condition", "steps", "goto"})
 _DEFAULT: Final = frozenset({"steps", "goto"})
@@ -233,9 +230,6 @@ _KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Read
     "fail": (FailStep, frozenset({"error", "cause"}), _fail),
 }
 """For each type: its class, its fields beyond those of every step, and what reads them."""
-
-
-# --- checks that need more than one step ------------------------------------------------------------------------------
 
 
 def check_jumps(jumps: list[Part], siblings: StepList) -> None:

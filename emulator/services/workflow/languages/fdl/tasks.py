@@ -38,7 +38,6 @@ DELAY_S: Final = Range(0, 604_800, 0)
 PRIORITY: Final = Range(1, 16, 8)
 """``DelaySeconds`` and ``Priority`` of a message sent to a queue."""
 
-# --- mappings ---------------------------------------------------------------------------------------------------------
 
 _KNOWN: Final = frozenset({"target", "source"})
 
@@ -78,8 +77,6 @@ def _entry(part: Part, parse: Callable[[Any], Any]) -> Mapping:
         raise source.failure(str(error)) from error
 
 
-# --- policies ---------------------------------------------------------------------------------------------------------
-
 _RETRY: Final = frozenset({"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"})
 _CATCH: Final = frozenset({"errors", "goto"})
 
@@ -114,8 +111,6 @@ def _errors(fields: Fields) -> tuple[str, ...]:
     return tuple(error.text() for error in fields.need("errors").items(least=1))
 
 
-# --- what is called ---------------------------------------------------------------------------------------------------
-
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
     FunctionResource: ("requestResponse", "sync", "waitForCallback"),
     QueueResource: ("requestResponse", "waitForCallback"),
@@ -125,8 +120,6 @@ PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
 }
 """Which patterns each kind of target knows."""
 
-
-# --- serviceParams ----------------------------------------------------------------------------------------------------
 
 Check = Callable[[Part, Any], Any]
 """Takes a constant where it stands and its value; returns the value to keep, or raises DefinitionError."""
@@ -214,8 +207,6 @@ def _read_parameters(fields: Fields, key: str, check: Check) -> Any:
     value = parse_parameter(part.value())
     return value if isinstance(value, Path) else check(part, value)
 
-
-# --- tasks ------------------------------------------------------------------------------------------------------------
 
 TASK_FIELDS: Final = frozenset(
     {"resourceArn", "action", "pattern", "timeoutSeconds", "serviceParams", "retry", "catch", "errorMappings"}

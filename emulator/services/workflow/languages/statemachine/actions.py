@@ -136,9 +136,6 @@ def read_action(text: str, pattern: Pattern) -> Action:
     return Action(text, resource, pattern, known or _OTHER)
 
 
-# --- checks ---------------------------------------------------------------------------------------------------------
-
-
 def _anything(value: Any) -> Any:
     return value
 
@@ -216,8 +213,6 @@ def _headers(value: Any) -> dict[str, str]:
         headers[name] = content if isinstance(content, str) else canonical(content)
     return headers
 
-
-# --- the table ------------------------------------------------------------------------------------------------------
 
 _ALL: Final[tuple[Pattern, ...]] = ("requestResponse", "sync", "waitForCallback")
 _WITHOUT_JOBS: Final[tuple[Pattern, ...]] = ("requestResponse", "waitForCallback")

@@ -125,9 +125,6 @@ def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Event
     return (strand_exited(state, strand, scope.local, scope.local_text, "output"),)
 
 
-# --- entering -------------------------------------------------------------------------------------------------------
-
-
 def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     step = scope.steps.steps[scope.position]
     assert isinstance(step, State)
@@ -159,9 +156,6 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
         Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
         Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
     )
-
-
-# --- one function per phase -----------------------------------------------------------------------------------------
 
 
 def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:

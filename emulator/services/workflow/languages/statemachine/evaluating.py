@@ -44,9 +44,6 @@ VARIABLE_BYTES: Final = 256 * 1024
 """Longest value of ``$Global``."""
 
 
-# --- what expressions see --------------------------------------------------------------------------------------------
-
-
 class EventChance:
     """Random values for what one event records: a function of the execution's secret and the event's number."""
 
@@ -122,9 +119,6 @@ class Data:
             "RoleArn": facts.role_arn,
         }
         return {"Execution": execution, "Current": current}
-
-
-# --- what states evaluate --------------------------------------------------------------------------------------------
 
 
 def state_of(entry: Entry) -> State:

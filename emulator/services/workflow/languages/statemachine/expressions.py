@@ -106,8 +106,6 @@ class _Parser:
         present = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
         return ExpressionError(f"{expected} expected, {present}", self.token.start)
 
-    # --- tokens --------------------------------------------------------------------------------------------------
-
     def _read(self, position: int) -> _Token:
         match = _TOKEN.match(self._text, position)
         if match is None or match.lastgroup is None:
@@ -137,8 +135,6 @@ class _Parser:
     def _need(self, sign: str) -> None:
         if not self._accept(sign):
             raise self.unexpected(f"'{sign}'")
-
-    # --- precedence ----------------------------------------------------------------------------------------------
 
     def expression(self) -> Tree:
         """Read ``a || b``."""
@@ -181,8 +177,6 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ExpressionError(f"nested more than {MAX_DEPTH} levels deep", self.token.start)
-
-    # --- what stands alone ---------------------------------------------------------------------------------------
 
     def _primary(self) -> Tree:
         token = self.token

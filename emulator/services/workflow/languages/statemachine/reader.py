@@ -105,9 +105,6 @@ def read_machine(root: Node) -> MachineProgram:
     return MachineProgram(name=name.text(), steps=_scope(fields, warnings), warnings=tuple(warnings))
 
 
-# --- scopes ---------------------------------------------------------------------------------------------------------
-
-
 def _scope(fields: Fields, warnings: list[str]) -> StepList:
     """Read the list of states that *fields* has, and where it starts."""
     part = fields.need("States")
@@ -139,9 +136,6 @@ def _scope(fields: Fields, warnings: list[str]) -> StepList:
 def _names(index: dict[str, int]) -> str:
     shown = ", ".join(repr(name[:60]) for name in list(index)[:10])
     return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
-
-
-# --- states ---------------------------------------------------------------------------------------------------------
 
 
 def _state(part: Part, reading: Reading) -> State:
@@ -296,9 +290,6 @@ def _tolerated(fields: Fields, keys: Collection[str], limit: Range) -> float:
     if len(spelt) > 1:
         raise spelt[1].failure("the tolerance stands here twice, in both spellings")
     return fields.number(spelt[0].field.rpartition(".")[2], limit) if spelt else 0
-
-
-# --- tasks ----------------------------------------------------------------------------------------------------------
 
 
 def _task(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:

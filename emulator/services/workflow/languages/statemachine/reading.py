@@ -109,9 +109,6 @@ def constructor_of(fields: Fields, key: str, roots: Collection[str]) -> Template
     return read_constructor(part, roots) if part else None
 
 
-# --- Retry and Catch ------------------------------------------------------------------------------------------------
-
-
 def read_policies(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
     """Return the rules of Retry and Catch; *ways* gets the states that these lead to.
 
@@ -150,9 +147,6 @@ def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
 
 def _errors(fields: Fields) -> tuple[str, ...]:
     return tuple(error.text() for error in fields.need("Errors").items(least=1))
-
-
-# --- ways through a scope --------------------------------------------------------------------------------------------
 
 
 def ways_out(state: Step) -> list[str]:

@@ -275,8 +275,6 @@ def test_data_that_nests_too_deep_is_a_fault():
         Budget().weigh(json.loads("[" * 300 + "]" * 300))
 
 
-# --- any expression -------------------------------------------------------------------------------------------------
-
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LITERALS = st.one_of(
     TEXTS, st.integers(-(10**12), 10**12), st.floats(-1e15, 1e15, allow_subnormal=False), st.booleans(), st.none()

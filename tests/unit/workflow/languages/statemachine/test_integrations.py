@@ -56,9 +56,6 @@ async def ended(bench):
     return described["Status"], json.loads(events[-1]["EventDetail"])
 
 
-# --- functions ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("parameters", "event", "reply", "body"),
     [
@@ -127,9 +124,6 @@ async def test_errors_of_functions_have_the_names_of_the_old_language(workflow, 
         status, detail = await outcome(bench, machine(a_task("FC:InvokeFunction", {"resourceArn": FC3})))
 
         assert (status, detail["error"]) == ("Failed", error)
-
-
-# --- messages, flows, HTTP, objects ---------------------------------------------------------------------------------
 
 
 async def test_a_message_is_sent_as_it_is(workflow):
@@ -322,9 +316,6 @@ async def test_a_service_that_is_not_there_fails_the_task(workflow, action, erro
         status, detail = await outcome(bench, machine(a_task(action, parameters)))
 
         assert (status, detail["error"]) == ("Failed", error)
-
-
-# --- operations -----------------------------------------------------------------------------------------------------
 
 
 async def test_a_flow_of_this_language_needs_no_description(workflow):

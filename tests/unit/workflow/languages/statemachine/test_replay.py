@@ -39,8 +39,6 @@ def test_what_was_evaluated_is_not_evaluated_again(play):
     assert json.loads(crashed.history[-1][0].detail)["output"]["drawn"] == drawn["id"]
 
 
-# --- any machine ----------------------------------------------------------------------------------------------------
-
 VALUES = st.sampled_from(["uuid()", "randomInt(0, 9)", "$Input", "$Input.n", "$Context.Execution", "length($Input.n)"])
 CONSTRUCTORS = st.dictionaries(st.sampled_from(["a.$", "b.$", "n.$"]), VALUES, max_size=2)
 

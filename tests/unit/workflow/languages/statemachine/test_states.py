@@ -55,9 +55,6 @@ def retry(errors=("E",), attempts=1, interval=1, **fields):
     return {"Errors": list(errors), "MaxAttempts": attempts, "IntervalSeconds": interval, **fields}
 
 
-# --- data flow ------------------------------------------------------------------------------------------------------
-
-
 def test_a_pass_hands_on_its_constructed_input(play):
     """The published sample: an InputConstructor alone is the output, and numbers stay numbers."""
     played = play(machine(a_pass(InputConstructor={"FieldA": 321})), '{"FieldA":123}').run()
@@ -171,9 +168,6 @@ def test_random_values_differ_from_event_to_event(play):
     found = output(played)
     assert len({found["a"], found["b"], found["before"]}) == 3
     assert 0 <= found["n"] < 1_000_000
-
-
-# --- kinds of states ------------------------------------------------------------------------------------------------
 
 
 TRIAGE = machine(
@@ -315,9 +309,6 @@ def test_a_map_keeps_to_its_concurrency(play):
     played = play(machine(a_map(wait, MaxConcurrency=2)), '{"items":[1,2,3,4,5]}').run()
 
     assert played.history[-1][1] - played.history[0][1] == 30_000
-
-
-# --- tasks ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_task_sends_its_parameters_and_yields_the_result(play):
@@ -470,9 +461,6 @@ def test_a_report_is_the_result_of_a_callback_task(play):
 
     assert output(good.run()) == {"ok": 1}
     assert failure(bad.run()) == ("No", "way")
-
-
-# --- Retry and Catch of Parallel and Map -----------------------------------------------------------------------------
 
 
 def test_a_parallel_is_tried_again_as_a_whole(play):

@@ -201,8 +201,6 @@ def wait_for_debugger() -> None:
         importlib.import_module("debugpy").wait_for_client()
 
 
-# --- time -------------------------------------------------------------------------------------------------------
-
 _traveller: list[Any] = []
 _variables: list[str] = []
 
