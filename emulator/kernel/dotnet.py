@@ -88,7 +88,8 @@ def compile_assembly(
     Raises: DotnetMissing; OSError with what the compiler has printed.
     """
     libraries = [path for path in sorted(_framework(dotnet).glob("*.dll")) if _is_managed(path.name)]
-    options = ["-nologo", "-nostdlib", "-noconfig", f"-target:{'exe' if program else 'library'}", f"-out:{target}"]
+    form = "exe" if program else "library"
+    options = ["-nologo", "-nostdlib", "-noconfig", "-langversion:7", f"-target:{form}", f"-out:{target}"]
     options += [f"-r:{path}" for path in (*libraries, *references)]
     command = [*_compiler(dotnet), *options, *map(str, files)]
     done = _ask(command, _BUILD_S, WITHOUT_CULTURES)

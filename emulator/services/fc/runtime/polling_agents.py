@@ -107,7 +107,7 @@ def _dotnet(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingPro
         raise RuntimeUnavailable(image.runtime, str(error)) from error
     heap = max(image.memory_mb * 3 // 4, 32) * 1024 * 1024
     variables = {"COMPlus_GCHeapHardLimit": f"{heap:x}", "COMPlus_gcConcurrent": "0", "COMPlus_EnableDiagnostics": "0"}
-    return PollingProgram(command=command, variables=variables | cultures)
+    return PollingProgram(command=command, variables={**variables, **cultures})
 
 
 def _published_options(image: FunctionImage, agent: Path) -> list[str]:
