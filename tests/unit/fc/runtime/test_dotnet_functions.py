@@ -226,7 +226,9 @@ async def test_http_requests_are_refused(functions, published, settings):
 
     result = await functions.invoke(published(), functions.invocation(b"", http=http), **settings)
 
-    assert json.loads(result.body)["errorType"] == "System.NotSupportedException"
+    described = json.loads(result.body)
+    assert described["errorType"] == "System.NotSupportedException"
+    assert "custom.debian10" in described["errorMessage"]
 
 
 async def test_without_dotnet_the_error_names_what_to_install(functions, monkeypatch):

@@ -40,7 +40,9 @@ namespace Localyun
             int kind = call.Number("x-fc-function-type");
             if (kind == 0 && call.IsHttp)
             {
-                throw new NotSupportedException("the emulator serves no HTTP requests by functions on the .NET runtimes");
+                throw new NotSupportedException(
+                    "the emulator has no FcHttpEntrypoint; publish a program that listens on FC_SERVER_PORT and run it on"
+                    + " custom.debian10 or later");
             }
             MethodInfo method;
             object owner;
