@@ -218,7 +218,7 @@ TOOL_CHAINS = (
     ToolChain(program="java", question=("-version",), runtimes="java*, custom (Java)"),
     ToolChain(program="go", question=("version",), runtimes="go1, custom (Go)"),
     ToolChain(program="php", question=("--version",), runtimes="php*, custom (PHP)"),
-    ToolChain(program="dotnet", question=("--version",), runtimes="custom (.NET)"),
+    ToolChain(program="dotnet", question=("--list-runtimes",), runtimes="dotnetcore*, custom (.NET)"),
     ToolChain(program="docker", question=("version", "--format", "{{.Server.Version}}"), runtimes="custom-container"),
 )
 
@@ -294,8 +294,9 @@ def _tool_chain(chain: ToolChain, path: str) -> Finding:
             [path, *chain.question], capture_output=True, text=True, errors="replace", timeout=VERSION_TIMEOUT_S,
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        if done.returncode == 0:
-            return ok("runtimes", f"{chain.runtimes}: {path}, {(done.stdout or done.stderr).strip().splitlines()[0]}")
+        printed = (done.stdout or done.stderr).strip()
+        if done.returncode == 0 and printed:  # a dotnet without any framework prints nothing
+            return ok("runtimes", f"{chain.runtimes}: {path}, {printed.splitlines()[0]}")
     text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.runtimes)
     return remark("runtimes", text, _("start its service, or repair it, if you need them"))
 

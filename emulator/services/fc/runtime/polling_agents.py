@@ -1,13 +1,15 @@
-"""What an instance runs that polls for its calls: the program of a Go function, or an agent of ours in Java or PHP.
+"""What an instance runs that polls for its calls: the program of a Go function, or an agent of ours in Java, PHP or C#.
 
-The agents are in ``bootstrap/java`` and ``bootstrap/php``. They speak the interface that the libraries of the vendor
-speak, so one launcher serves all of these runtimes.
+The agents are in ``bootstrap/java``, ``bootstrap/php`` and ``bootstrap/dotnet``. They speak the interface that the
+libraries of the vendor speak, so one launcher serves all of these runtimes.
 """
 
 import asyncio
+import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,10 +18,6 @@ from emulator.services.fc.runtime.model import FunctionImage, RuntimeUnavailable
 
 _BOOTSTRAP = Path(__file__).parent / "bootstrap"
 
-_NO_DOTNET = (
-    "the agent of the .NET runtimes is not part of the emulator; install the .NET SDK, publish the code as a program"
-    " that listens on FC_SERVER_PORT and run it on custom.debian10 or later, with customRuntimeConfig.command"
-)
 _INTERFACES = "com/aliyun/fc/runtime/fc-java-core"
 
 
@@ -48,7 +46,7 @@ async def polling_program(image: FunctionImage, interpreters: Mapping[str, str])
         return _php(runtime, interpreters)
     if runtime.startswith("java"):
         return await asyncio.to_thread(_java, image, interpreters)
-    raise RuntimeUnavailable(runtime, _NO_DOTNET)
+    return await asyncio.to_thread(_dotnet, image, interpreters)
 
 
 def _php(runtime: str, interpreters: Mapping[str, str]) -> PollingProgram:
@@ -91,3 +89,45 @@ def _interfaces() -> list[str]:
 
 def _version_of(jar: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", jar.parent.name)]
+
+
+def _dotnet(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgram:
+    """Return a .NET host with the agent, on the framework that the published code asks for or a newer one.
+
+    Source: Function Compute, C# runtimes: a package is what ``dotnet publish`` has written.
+    """
+    from emulator.kernel.dotnet import WITHOUT_CULTURES, DotnetMissing, built_assembly, dotnet_program, finds_cultures
+
+    try:
+        dotnet = interpreters.get(image.runtime) or dotnet_program()
+        agent = built_assembly(dotnet, _BOOTSTRAP / "dotnet")
+        command = (dotnet, "exec", "--roll-forward", "Major", *_published_options(image, agent), str(agent))
+        cultures = {} if finds_cultures((*command, "check")) else WITHOUT_CULTURES
+    except (DotnetMissing, OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeUnavailable(image.runtime, str(error)) from error
+    heap = max(image.memory_mb * 3 // 4, 32) * 1024 * 1024
+    variables = {"COMPlus_GCHeapHardLimit": f"{heap:x}", "COMPlus_gcConcurrent": "0", "COMPlus_EnableDiagnostics": "0"}
+    return PollingProgram(command=command, variables={**variables, **cultures})
+
+
+def _published_options(image: FunctionImage, agent: Path) -> list[str]:
+    """Return what tells the host which framework to take and where the assemblies of the package are.
+
+    A library does not say what it runs on, a program without framework brings a runtime, which is not used.
+    Assemblies that no list names are found in the folder by the agent.
+    """
+    published = str(image.code_dir / image.handler.partition("::")[0])
+    settings, listed = Path(f"{published}.runtimeconfig.json"), Path(f"{published}.deps.json")
+    own = _names_framework(settings)
+    options = ["--runtimeconfig", str(settings if own else agent.with_suffix(".runtimeconfig.json"))]
+    if listed.is_file() and (own or not settings.is_file()):
+        options += ["--depsfile", str(listed)]
+    return options
+
+
+def _names_framework(settings: Path) -> bool:
+    try:
+        options = json.loads(settings.read_text(encoding="utf-8-sig"))["runtimeOptions"]
+        return "framework" in options or "frameworks" in options
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

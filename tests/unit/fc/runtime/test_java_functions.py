@@ -167,9 +167,3 @@ async def test_without_java_the_error_names_what_to_install(functions, monkeypat
 
     with pytest.raises(RuntimeUnavailable, match="install a JDK"):
         await functions.calls(functions.image("", runtime="java8", handler="a.B::c"), b"")
-
-
-async def test_dotnet_says_how_its_code_runs(functions):
-    """There is no agent for it."""
-    with pytest.raises(RuntimeUnavailable, match=r"install the \.NET SDK"):
-        await functions.calls(functions.image("", runtime="dotnetcore3.1", handler="a::b::c"), b"")
