@@ -125,9 +125,6 @@ def output_of(emulator, flow):
     return json.loads(ended["Output"])
 
 
-# --- the three kinds of files
-
-
 def test_funcraft_template_is_deployed_used_changed_and_removed(project):
     """Functions, flow, topic, domain, roles: made once, called through the SDKs, changed where the file changed."""
     shop = project("funcraft")

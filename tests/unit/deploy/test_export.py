@@ -60,9 +60,6 @@ def a_job(folder, resources=None):
     return Job(portable(resources or a_world(), WORLD.account, WORLD.region), folder, "app", WORLD.region)
 
 
-# --- secrets and places
-
-
 @pytest.mark.parametrize(
     ("name", "value", "secret"),
     [
@@ -115,9 +112,6 @@ def test_alias_of_an_older_version_is_left_out_with_a_note():
 
     assert [each.identity[-1] for each in made.resources if each.kind == "fc3.alias"] == ["live"]
     assert len(made.notes) == 1
-
-
-# --- what is written reads back
 
 
 @pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
