@@ -160,9 +160,6 @@ def test_queue_attributes_are_written_as_they_are_read():
     assert text["VisibilityTimeout"] == 40
 
 
-# --- terraform
-
-
 def test_terraform_has_every_resource_of_the_provider_balanced_and_in_quotes(tmp_path):
     """Each resource is a block of a type of the provider; braces match outside of texts; texts cannot interpolate."""
     done = terraform.write(a_job(tmp_path))
@@ -258,9 +255,6 @@ def test_terraform_names_receivers_as_the_provider_does(endpoint, kind, shown):
 
     assert f'endpoint          = "{shown}"' in text
     assert f'push_type         = "{kind}"' in text
-
-
-# --- layout and packages
 
 
 def test_every_group_names_kinds_that_exist_and_chooses_them():
