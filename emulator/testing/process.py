@@ -88,11 +88,12 @@ class Emulator:
             self._closing.callback(self._end)
             endpoint = self._wait(state)
             keys = json.loads((state / "keys.json").read_text(encoding="utf-8"))
+            kit = kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
+            self._closing.callback(kit.close)
         except BaseException:
             self._closing.close()
             raise
-        self._kit = kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
-        self._closing.callback(self._kit.close)
+        self._kit = kit
         return self
 
     def stop(self) -> None:

@@ -215,18 +215,31 @@ def test_unittest_and_async_tests_work_too(project):
 
 
 def test_a_missing_extra_is_named(project):
-    """Without requests the fixture says which extra brings it."""
+    """Without requests the fixture says which extra brings it, and ends the emulator it has started."""
     text = project(
         exit_code=1,
         conftest_py="""
+            import subprocess
             import sys
 
             sys.modules["requests"] = None
+            made = []
+
+            class Noted(subprocess.Popen):
+                def __init__(self, *arguments, **options):
+                    super().__init__(*arguments, **options)
+                    made.append(self)
+
+            subprocess.Popen = Noted
+
+            def pytest_unconfigure():
+                print("started" if made else "idle", "left", [each.pid for each in made if each.poll() is None])
             """,
         test_it_py="def test_it(localyun):\n    pass\n",
     )
 
     assert "pip install 'localyun[testing]'" in text
+    assert "started left []" in text
 
 
 def test_plugin_costs_nothing_where_it_is_not_used(project):
