@@ -320,8 +320,8 @@ class _Invocation(Immutable):
         del actual
         return self.create(api, resource)
 
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        pass
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+        """A call that was made stays made."""
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
         error = actual.content.get("error")

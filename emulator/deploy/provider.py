@@ -1,5 +1,6 @@
 """What can be done with a resource of any kind: find it, create it, change it, remove it, put it back."""
 
+from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -57,7 +58,7 @@ class ActualState:
     made: bool = True
 
 
-class ResourceProvider:
+class ResourceProvider(ABC):
     """One kind of resource: how it is shown, made, changed, removed, and put back. Every method may raise `Refused`.
 
     A kind says what is so for it; `show`, `create` and `remove` it has to have. *fixed* are the properties that only a
@@ -76,13 +77,13 @@ class ResourceProvider:
             raise
         return None if shown is None else ActualState(shown)
 
+    @abstractmethod
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """Return what the API shows of the resource; `find` turns the refusal of a missing one into None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Create the resource."""
-        raise NotImplementedError
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Bring an existing resource to what the file says."""
@@ -97,9 +98,9 @@ class ResourceProvider:
             if not is_not_there(error):
                 raise
 
+    @abstractmethod
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Remove the resource, or part of it after part; `delete` ignores the refusal of a missing one."""
-        raise NotImplementedError
 
     def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
         """Whether a property has the value that the file gives."""

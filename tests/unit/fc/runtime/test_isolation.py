@@ -242,7 +242,7 @@ async def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
         task.cancel()
         await asyncio.wait([task])
 
-    await until(lambda: not Path(f"/proc/{pids.read_text()}").exists())
+    assert await until(lambda: not Path(f"/proc/{pids.read_text()}").exists())
 
 
 DAEMON = """
