@@ -164,6 +164,8 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     if "functions" not in values and (folder / "functions").is_dir():
         values["functions"] = folder / "functions"
     values.setdefault("state", folder / ".localyun")
+    if values.get("port", DEFAULT_PORT) != DEFAULT_PORT:
+        values.setdefault("https_port", AUTO_PORT)  # nobody chose it: a second emulator must not stumble over the first
     origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}
     config = Config(**values, resources=resources, resource_marks=marks)
     _check_together(config, raw)
