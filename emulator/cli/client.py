@@ -14,7 +14,7 @@ from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
-from emulator.config import Config, Settings
+from emulator.config import DEFAULT_PORT, Config, Settings
 from emulator.http.blocking import BrokenAnswer, Exchange
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
@@ -375,8 +375,9 @@ class Client:
         if isinstance(error, TimeoutError):
             return NoEmulator(_("{address} (from {source}) did not answer in time", **fields))
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-        text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: localyun start")
-        return NoEmulator(text.format(reason=reason.lower(), **fields))
+        text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
+        elsewhere = " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
+        return NoEmulator(text.format(reason=reason.lower(), command=f"localyun start{elsewhere}", **fields))
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:
