@@ -243,7 +243,7 @@ class DeadLetters:
         self._armed: dict[QueueId, Millis] = {}
 
     def start(self) -> None:
-        """Make the moves that came due while nothing ran, before retention removes the messages, and plan the others."""
+        """Make the moves that are overdue, before retention removes the messages, and plan the others."""
         now = self._clock.now()
         for queue_id in self._store.with_dead_letters():
             live = self._registry.find_by_id(queue_id)
