@@ -23,12 +23,10 @@ from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.catalog.versions import Publishing
 from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
@@ -91,20 +89,8 @@ class FunctionCompute:
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
-        layers = Layers(layer_store, codes)
-        self.layers = layers
+        self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.functions = Functions(
-            store=store,
-            ids=ids,
-            codes=codes,
-            effects=effects,
-            resolver=resolver,
-            layers=layers,
-            packages=packages,
-            dependents=dependents,
-        )
-        self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
 
         self._capacity_store = capacity_store = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
