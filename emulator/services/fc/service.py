@@ -18,8 +18,8 @@ from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
-from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
@@ -92,10 +92,10 @@ class FunctionCompute:
         self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
 
-        self._capacity_store = capacity_store = CapacityStore(database)
+        self.capacity = capacity = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
         self.provisioner = Provisioner(
-            settings=capacity_store,
+            settings=capacity,
             store=store,
             database=database,
             resolver=resolver,
@@ -104,8 +104,7 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(
@@ -146,9 +145,15 @@ class FunctionCompute:
         )
 
         dependents.functions.add(check=self.sources.triggers.check_none)
-        dependents.functions.add(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
+        dependents.functions.add(
+            check=lambda *where: check_deletable(capacity.of_function(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_function(*where)),
+        )
         dependents.functions.add(forget=self.async_queue.forget_function)
-        dependents.qualifiers.add(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
+        dependents.qualifiers.add(
+            check=lambda *where: check_deletable(capacity.of_qualifier(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_qualifier(*where)),
+        )
         dependents.qualifiers.add(forget=self.async_queue.forget_qualifier)
 
         self._loader = Loader(store, ids, effects, self.tenant)
@@ -193,7 +198,7 @@ class FunctionCompute:
         known = self.store.keys()
         await self.async_queue.reset()
         await self.provisioner.close()
-        self._capacity_store.clear()
+        self.capacity.clear()
         self.sources.clear()
         self.layer_store.clear()
         self.store.clear()

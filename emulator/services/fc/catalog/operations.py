@@ -16,6 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, is_custom, read
+from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.code.store import CodeSource, code_source
@@ -44,6 +45,7 @@ from emulator.services.fc.model import (
     Code,
     Function,
     FunctionConfig,
+    FunctionRef,
     Scope,
     Service,
     ServiceConfig,
@@ -373,7 +375,7 @@ def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
         tags=fc.store.tags(tenant, f"functions/{function.name}"),
-        switch=fc.capacity.switch(tenant, function.name),
+        switch=fc.capacity.get(Kind.SWITCH, FunctionRef(tenant, "", function.name, "")),
     )
 
 
