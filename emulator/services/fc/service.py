@@ -85,7 +85,7 @@ class FunctionCompute:
 
         self.dependents = dependents = Dependents()
         self.codes = codes = CodeStore(code_folder)
-        self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
+        self.packages = packages = Packages(codes, clock, ids, ports.objects)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
@@ -122,8 +122,7 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            queue=ports.queue_destinations,
-            topic=ports.topic_destinations,
+            destinations=ports.destinations,
             check_destination=self.role_checks.check_destination,
             interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
