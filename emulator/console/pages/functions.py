@@ -105,7 +105,7 @@ def call(service: str, name: str) -> str:
 
 def _function(service: str, name: str) -> Row:
     functions, admin, tenant = view().functions, view().function_admin, view().tenant
-    function = functions.functions.get(tenant, service, name)
+    function = functions.resolver.function(tenant, service, name)
     full = display_name(service, name)
     config = function.config
     triggers = [row for row in admin.triggers() if row["function"] == full]
@@ -152,18 +152,16 @@ def _instances(service: str, name: str) -> list[Row]:
 
 
 def _versions(function: Function) -> list[Row]:
-    page = view().functions.publishing.page_versions(
-        view().tenant, function.scope, start=None, newest_first=True, limit=PAGE
-    )
+    versions = view().functions.store.versions(view().tenant, function.scope, limit=PAGE)
     return [
         {"version": each.number, "description": each.description, "created_at": iso_millis(each.created_at)}
-        for each in page.items
+        for each in versions[:PAGE]
     ]
 
 
 def _aliases(function: Function) -> list[Row]:
     """Return aliases with the share of each version in per cent; the first version has what the others leave."""
-    page = view().functions.publishing.page_aliases(view().tenant, function.scope, Slice(limit=PAGE))
+    aliases = view().functions.store.aliases(view().tenant, function.scope, Slice(limit=PAGE))
     return [
         {
             "alias": each.name,
@@ -172,7 +170,7 @@ def _aliases(function: Function) -> list[Row]:
                 *((version, round(100 * weight, 1)) for version, weight in each.weights.items()),
             ],
         }
-        for each in page.items
+        for each in aliases[:PAGE]
     ]
 
 
