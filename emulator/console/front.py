@@ -24,6 +24,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.xml import escape
 
 LINK_S = 60
 """How long a link works."""
@@ -282,9 +283,5 @@ def _redirect(target: str) -> Response:
 
 
 def _page(status: int, title: str, text: str) -> Response:
-    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title><p>{_escape(text)}</p>'
+    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><p>{escape(text)}</p>'
     return Response(status, body.encode("utf-8", "replace"), [("Content-Type", "text/html; charset=utf-8"), *_HEADERS])
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
