@@ -13,12 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-import emulator
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
 from emulator.cli.output import CommandFailed, NoEmulator, _, progress, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
+from emulator.program import own_command
 
 CONSOLE = "/_localyun/console/"
 
@@ -98,8 +98,6 @@ LOG_NAME = "server.log"
 LONGEST_WORDS = 1024 * 1024
 """So much of the log is read for the reason of a start that failed."""
 
-_PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
-
 
 def start(settings: Settings, *, as_json: bool) -> int:
     """Start an emulator in the background, print what a foreground start prints, and leave it running.
@@ -163,9 +161,7 @@ def _with_ports(settings: Settings) -> Settings:
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
-    # -P: a folder named emulator in the working directory must not be taken for this package.
-    root = str(Path(emulator.__file__).parent.parent)
-    command = [sys.executable, "-P", "-c", _PROGRAM.format(root=root), "start", *flags(settings)]
+    command = own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program

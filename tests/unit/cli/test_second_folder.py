@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 
 import pytest
 
@@ -143,19 +144,25 @@ def test_https_port_nobody_chose_goes_with_the_other(tmp_path, chosen, https):
     assert load(chosen, {}, tmp_path).config.https_port == https
 
 
+WITH_USUAL_PORT = """
+import sys
+from emulator import config
+config.DEFAULT_PORT, config.DEFAULT_HTTPS_PORT = {port}, {port} + 1
+from emulator.cli.main import main
+sys.exit(main())
+"""
+
+
 def test_start_on_auto_beside_a_taken_port(program):
     """The address is recorded, so that commands find it."""
-    with socket.socket() as taken:
-        try:
-            taken.bind(("127.0.0.1", 8868))
-        except OSError:
-            pass  # another program has it, which is as well
-        else:
-            taken.listen()
-        started = json.loads(program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="").stdout)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        program.command = [sys.executable, "-c", WITH_USUAL_PORT.format(port=port)]
+        done = program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="")
+        started = json.loads(done.stdout)
 
-    assert started["http"] != "http://127.0.0.1:8868"
-    assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
+        assert started["http"] != f"http://127.0.0.1:{port}"
+        assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
 
 
 @pytest.fixture
