@@ -107,9 +107,10 @@ def render_trigger(api: str, tenant: Tenant, trigger: Trigger, url: str, host: s
     """Write a trigger; *url* and *host* are the address of an HTTP trigger.
 
     A configuration is an object in 2016-08-15 and JSON text later. An HTTP trigger has no source, whatever was sent;
-    the role is the text that was sent, empty without one.
+    the role is the text that was sent, empty without one. In 2023-03-30 ``httpTrigger`` is an object for every type.
 
-    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py.
+    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py; that other types than HTTP have an empty
+    ``httpTrigger`` is assumed from terraform-provider-alicloud, whose plan is never clean with null.
     """
     is_http = trigger.kind == "http"
     body: dict[str, Any] = {
@@ -129,10 +130,10 @@ def render_trigger(api: str, tenant: Tenant, trigger: Trigger, url: str, host: s
         "status": None if api == V2021 else "",
         "targetArn": function_arn(tenant, trigger.service, trigger.function),
     }
-    urls = {"urlInternet": url, "urlIntranet": url}
-    if is_http:
-        body |= {"domainName": host, **urls} if api == V2021 else {"httpTrigger": urls}
-    return body
+    urls = {"urlInternet": url, "urlIntranet": url} if is_http else {}
+    if api != V2021:
+        return body | {"httpTrigger": urls}
+    return body | ({"domainName": host, **urls} if is_http else {})
 
 
 def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
