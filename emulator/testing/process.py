@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import emulator
+from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
 from emulator.testing.api import TestingError
 
@@ -142,7 +143,7 @@ class Emulator:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
+                **system.apart(),
             )
 
     def _wait(self, state: Path) -> dict[str, str]:
