@@ -19,7 +19,7 @@ from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.errors import GONE, FcError, InvalidArgument
-from emulator.services.fc.model import FunctionRef, parse_function_arn
+from emulator.services.fc.model import Dated, FunctionRef, parse_function_arn
 from emulator.services.fc.runtime.model import HttpCall
 
 
@@ -55,13 +55,11 @@ class AsyncConfig:
 
 
 @frozen
-class StoredConfig:
-    """A configuration with its place and its times."""
+class StoredConfig(Dated):
+    """A configuration with its place."""
 
     lane: FunctionRef
     config: AsyncConfig
-    created_at: Millis
-    modified_at: Millis
 
 
 @frozen

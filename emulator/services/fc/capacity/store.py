@@ -51,7 +51,7 @@ class CapacityStore(CountingStore):
         self._write(
             f"INSERT OR REPLACE INTO fc_capacity ({_COLUMNS}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
             (
-                *_key(setting.kind, setting.place), json.dumps(dict(setting.config)), setting.setting_id,
+                *_key(setting.kind, setting.place), json.dumps(dict(setting.config)), setting.id,
                 setting.revision, setting.created_at, setting.modified_at,
             ),
         )  # fmt: skip
@@ -74,6 +74,6 @@ def _setting(row: Any) -> Setting:
     account, region, kind, service, function, qualifier, config, setting_id, revision, created_at, modified_at = row
     return Setting(
         kind=Kind(kind), place=FunctionRef(Tenant(AccountId(account), Region(region)), service, function, qualifier),
-        config=json.loads(config), setting_id=setting_id, created_at=created_at, modified_at=modified_at,
+        config=json.loads(config), id=setting_id, created_at=created_at, modified_at=modified_at,
         revision=revision,
     )  # fmt: skip

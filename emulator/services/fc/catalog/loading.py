@@ -90,7 +90,7 @@ class _Step:
         if old is None:
             new = Service(
                 name=file.name,
-                service_id=self._ids.uuid(),
+                id=self._ids.uuid(),
                 config=file.config,
                 created_at=self._now,
                 modified_at=self._now,
@@ -105,7 +105,7 @@ class _Step:
         if new == old:
             return
         if old is not None:
-            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            new = new.updated(self._now)
             heads = self._store.functions(self._tenant, file.name, 0)
             self.retired.update(family(self._tenant, file.name, function.name, 0) for function in heads)
         self._store.put_service(self._tenant, new)
@@ -124,7 +124,7 @@ class _Step:
         if old is None:
             head = self._functions_id(file)
             new = Function(
-                service=file.service, name=file.name, version=file.version, function_id=head,
+                service=file.service, name=file.name, version=file.version, id=head,
                 config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
                 base=file.config, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
@@ -139,13 +139,13 @@ class _Step:
         if new == old:
             return
         if old is not None:
-            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            new = new.updated(self._now)
             self.retired.add(family(self._tenant, file.service, file.name, file.version))
         self._store.put_function(self._tenant, new)
 
     def _functions_id(self, file: FileFunction) -> str:
         head = self._store.function(self._tenant, file.service, file.name) if file.version else None
-        return head.function_id if head else self._ids.uuid()
+        return head.id if head else self._ids.uuid()
 
     def _counted(self, function: Function) -> Function:
         """Take care of the version row of a 3.0 function; its head remembers the highest number."""
@@ -190,7 +190,7 @@ class _Step:
             old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
             if old is None:
                 new = Alias(
-                    scope=scope, name=entry.name, alias_id=self._ids.uuid(), version_id=entry.version_id,
+                    scope=scope, name=entry.name, id=self._ids.uuid(), version_id=entry.version_id,
                     created_at=self._now, modified_at=self._now, description=entry.description,
                     weights=entry.weights, folder=entry.file,
                 )  # fmt: skip
@@ -201,7 +201,7 @@ class _Step:
                 )  # fmt: skip
             if new != old:
                 if old is not None:
-                    new = replace(new, revision=old.revision + 1, modified_at=self._now)
+                    new = new.updated(self._now)
                 self._store.put_alias(self._tenant, new)
 
     def remove_the_rest(self) -> None:

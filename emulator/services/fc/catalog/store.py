@@ -124,7 +124,7 @@ class CatalogStore(CountingStore):
     def put_service(self, tenant: Tenant, service: Service) -> None:
         """Write a service, new or not."""
         values = (
-            tenant.account, tenant.region, service.name, service.service_id, config_json(service.config),
+            tenant.account, tenant.region, service.name, service.id, config_json(service.config),
             service.created_at, service.modified_at, service.revision, service.last_version, service.folder,
             None if service.base is None else config_json(service.base), _encode(dict(service.changed)),
         )  # fmt: skip
@@ -155,7 +155,7 @@ class CatalogStore(CountingStore):
         """Write a function, new or not."""
         code = function.code
         values = (
-            tenant.account, tenant.region, function.service, function.version, function.name, function.function_id,
+            tenant.account, tenant.region, function.service, function.version, function.name, function.id,
             config_json(function.config), code and code.digest, code and code.folder, code and code.checksum,
             code and code.size, function.created_at, function.modified_at, function.revision, function.last_version,
             function.folder, None if function.base is None else config_json(function.base),
@@ -229,7 +229,7 @@ class CatalogStore(CountingStore):
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
         values = (
-            *_scoped(tenant, alias.scope), alias.name, alias.alias_id, alias.version_id, alias.description,
+            *_scoped(tenant, alias.scope), alias.name, alias.id, alias.version_id, alias.description,
             json.dumps(dict(alias.weights)), alias.resolve_policy,
             None if alias.route_policy is None else json.dumps(alias.route_policy), alias.created_at,
             alias.modified_at, alias.revision, alias.folder,
@@ -387,7 +387,7 @@ def _scoped(tenant: Tenant, scope: Scope) -> tuple[str, str, str, str]:
 def _service(row: Any) -> Service:
     (name, service_id, config, created_at, modified_at, revision, last_version, folder, base, changed) = row
     return Service(
-        name=name, service_id=service_id, config=ServiceConfig(**parse_values(config)), created_at=created_at,
+        name=name, id=service_id, config=ServiceConfig(**parse_values(config)), created_at=created_at,
         modified_at=modified_at, revision=revision, last_version=last_version, folder=folder,
         base=None if base is None else ServiceConfig(**parse_values(base)), changed=json.loads(changed),
     )  # fmt: skip
@@ -400,7 +400,7 @@ def _function(row: Any) -> Function:
     ) = row  # fmt: skip
     code = None if checksum is None else Code(checksum=checksum, size=size, digest=digest, folder=code_folder)
     return Function(
-        service=service, version=version, name=name, function_id=function_id,
+        service=service, version=version, name=name, id=function_id,
         config=FunctionConfig(**parse_values(config)), code=code, created_at=created_at, modified_at=modified_at,
         revision=revision, last_version=last_version, folder=folder,
         base=None if base is None else FunctionConfig(**parse_values(base)), changed=parse_values(changed),
@@ -423,7 +423,7 @@ def _alias(row: Any) -> Alias:
         modified_at, revision, folder,
     ) = row  # fmt: skip
     return Alias(
-        scope=Scope(service, function), name=name, alias_id=alias_id, version_id=version_id, description=description,
+        scope=Scope(service, function), name=name, id=alias_id, version_id=version_id, description=description,
         weights=json.loads(weights), resolve_policy=resolve_policy,
         route_policy=None if route_policy is None else json.loads(route_policy), created_at=created_at,
         modified_at=modified_at, revision=revision, folder=folder,

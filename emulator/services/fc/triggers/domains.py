@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc import limits
@@ -14,13 +13,13 @@ from emulator.services.fc.catalog.fields import DOMAIN
 from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
-from emulator.services.fc.model import SLICED, Slice, Struct, etag
+from emulator.services.fc.model import SLICED, Resource, Slice, Struct
 from emulator.services.fc.ports import HostNames
 from emulator.storage.database import CommitFailed, Database
 
 
 @frozen
-class Domain:
+class Domain(Resource):
     """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
 
     ``name`` is in lower case, ``config["domainName"]`` as it was written.
@@ -28,17 +27,8 @@ class Domain:
 
     name: str
     tenant: Tenant
-    domain_id: str
     api: str
     config: Struct
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.domain_id, self.revision)
 
     @property
     def https(self) -> bool:
@@ -96,7 +86,7 @@ class Domains(CountingStore):
         self._write(
             f"INSERT OR REPLACE INTO fc_domains ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
             (
-                domain.name, domain.tenant.account, domain.tenant.region, domain.domain_id, domain.api,
+                domain.name, domain.tenant.account, domain.tenant.region, domain.id, domain.api,
                 json.dumps(domain.config), domain.created_at, domain.modified_at, domain.revision,
             ),
         )  # fmt: skip
@@ -125,7 +115,7 @@ class Domains(CountingStore):
 def _domain(row: Any) -> Domain:
     name, account, region, domain_id, api, config, created_at, modified_at, revision = row
     return Domain(
-        name=name, tenant=Tenant(AccountId(account), Region(region)), domain_id=domain_id, api=api,
+        name=name, tenant=Tenant(AccountId(account), Region(region)), id=domain_id, api=api,
         config=json.loads(config), created_at=created_at, modified_at=modified_at, revision=revision,
     )  # fmt: skip
 

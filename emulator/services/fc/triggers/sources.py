@@ -154,8 +154,8 @@ class EventSources:
             if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
                 continue
             if fires(trigger.config, change) and self._may_fire(tenant, trigger):
-                event = object_event(tenant, trigger.trigger_id, change)
-                key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
+                event = object_event(tenant, trigger.id, change)
+                key = f"object/{trigger.id}/{change.request_id}/{change.key}"
                 try:
                     started.append(self._fire(tenant, trigger, event, key))
                 except FcError as error:
@@ -231,7 +231,7 @@ class Firing:
                 )
                 return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
-                return object_event(tenant, trigger.trigger_id, self._change(trigger, payload))
+                return object_event(tenant, trigger.id, self._change(trigger, payload))
             case _:
                 return (payload or "").encode("utf-8", "replace")
 

@@ -46,7 +46,7 @@ class TriggerStore(CountingStore):
             f"INSERT OR REPLACE INTO fc_triggers (account, region, {_COLUMNS}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                tenant.account, tenant.region, trigger.service, trigger.function, trigger.name, trigger.trigger_id,
+                tenant.account, tenant.region, trigger.service, trigger.function, trigger.name, trigger.id,
                 trigger.kind, json.dumps(trigger.config), trigger.source_arn, trigger.role, trigger.qualifier,
                 trigger.description, trigger.label, trigger.created_at, trigger.modified_at, trigger.revision,
                 trigger.folder,
@@ -75,7 +75,7 @@ def _trigger(row: Any) -> Trigger:
         modified_at, revision, folder,
     ) = row  # fmt: skip
     return Trigger(
-        service=service, function=function, name=name, trigger_id=trigger_id, kind=kind, config=json.loads(config),
+        service=service, function=function, name=name, id=trigger_id, kind=kind, config=json.loads(config),
         source_arn=source_arn, role=role, qualifier=qualifier, description=description, label=label,
         created_at=created_at, modified_at=modified_at, revision=revision, folder=folder,
     )  # fmt: skip
