@@ -210,7 +210,7 @@ class Composition:
     def arm_faults(self) -> None:
         """Let the calls go wrong that the configuration names, once all that it deploys is there."""
         for rule in self._faults:
-            self._bench.add_fault(rule)
+            self._bench.faults.add(rule)
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""

@@ -111,9 +111,10 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
     """Write a trigger.
 
     A configuration is an object in 2016-08-15 and JSON text later. An HTTP trigger has no source, whatever was sent;
-    the role is the text that was sent, empty without one.
+    the role is the text that was sent, empty without one. In 2023-03-30 ``httpTrigger`` is an object for every type.
 
-    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py.
+    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py; that other types than HTTP have an empty
+    ``httpTrigger`` is assumed from terraform-provider-alicloud, whose plan is never clean with null.
     """
     api, is_http = api_of(call), trigger.kind == "http"
     url = fc.sources.url(trigger) if is_http else ""
@@ -134,11 +135,10 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
         "status": None if api == V2021 else "",
         "targetArn": function_arn(call.tenant, trigger.service, trigger.function),
     }
-    urls = {"urlInternet": url, "urlIntranet": url}
-    if is_http:
-        host = fc.sources.host(call.tenant, trigger)
-        body |= {"domainName": host, **urls} if api == V2021 else {"httpTrigger": urls}
-    return body
+    urls = {"urlInternet": url, "urlIntranet": url} if is_http else {}
+    if api != V2021:
+        return body | {"httpTrigger": urls}
+    return body | ({"domainName": fc.sources.host(call.tenant, trigger), **urls} if is_http else {})
 
 
 def _render_domain(domain: Domain) -> dict[str, Any]:
