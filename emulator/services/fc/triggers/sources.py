@@ -80,6 +80,7 @@ class EventSources:
         self.domains = Domains(database, host_names)
         self.http_routing = HttpRouting(store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
+        self.firing = Firing(invoker, self.http_invoker, clock, ids)
         self.timer_triggers = TimerTriggers(store, clock, timers, self._fire)
         self._names = TriggerNames(store, host_names) if host_names is not None else None
         self.triggers.watchers.append(self.timer_triggers)
