@@ -273,7 +273,7 @@ def _page(
 ) -> Page[Setting]:
     """Return the configurations that are *wanted*, ordered by *key*, from the token or from *start* on."""
     start, limit = max(page_marker(call), start), page_size(call)
-    rows = sorted(filter(wanted, fc.capacity.list(kind, call.tenant)), key=key)
+    rows = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
     return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
 

@@ -158,7 +158,7 @@ class Provisioner:
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
         left, asked_in_all = limits.PROVISIONED_INSTANCES, 0
-        settings = [setting for kind in (Kind.PROVISION, Kind.SCALING) for setting in self._settings.list(kind)]
+        settings = self._settings.list(Kind.PROVISION, Kind.SCALING)
         for setting in settings:
             try:
                 shares = self._shares(setting, self.target(setting))
