@@ -68,14 +68,13 @@ class Policy:
 
     max_age_ms: int
     max_retries: int
-    retry_delay_ms: int
 
 
-def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
+def policy_of(config: AsyncConfig | None) -> Policy:
     """Return the policy of *config*, with the defaults for what it leaves out."""
     age_s = config.max_age_s if config and config.max_age_s is not None else limits.ASYNC_AGE_S.default
     retries = config.max_retries if config and config.max_retries is not None else limits.ASYNC_RETRIES.default
-    return Policy(max_age_ms=age_s * SECOND, max_retries=retries, retry_delay_ms=retry_delay_ms)
+    return Policy(max_age_ms=age_s * SECOND, max_retries=retries)
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
@@ -242,9 +241,9 @@ def expires_at(call: AsyncCall, policy: Policy) -> Millis:
     return Millis(call.accepted_at + policy.max_age_ms)
 
 
-def function_delay_ms(failures: int, policy: Policy) -> int:
+def function_delay_ms(failures: int) -> int:
     """Return the pause after the *failures*-th failure of a function."""
-    return int(policy.retry_delay_ms * 2 ** (failures - 1))
+    return int(limits.ASYNC_RETRY_DELAY_MS * 2 ** (failures - 1))
 
 
 def platform_delay_ms(failures: int) -> int | None:
@@ -270,7 +269,7 @@ def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Ver
     elif call.function_failures > policy.max_retries:
         return Verdict(Status.FAILED, None)
     else:
-        delay_ms = function_delay_ms(call.function_failures, policy)
+        delay_ms = function_delay_ms(call.function_failures)
     # an event that grows too old while it waits is given up at that very moment
     return Verdict(Status.RETRYING, Millis(min(now + delay_ms, max(now, expires_at(call, policy)))))
 

@@ -239,13 +239,10 @@ _SHARE = 30
 class Watcher:
     """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
 
-    def __init__(
-        self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None], pause_s: float = PAUSE_S
-    ) -> None:
+    def __init__(self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None]) -> None:
         self._reader = reader
         self._clock = clock
         self._changed = changed
-        self._pause_s = pause_s
         self._last = Snapshot()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -269,7 +266,7 @@ class Watcher:
             self._thread = None
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        pause_s = self._pause_s
+        pause_s = PAUSE_S
         blind = False
         while not self._stop.wait(pause_s):
             started = self._clock.monotonic()
@@ -284,7 +281,7 @@ class Watcher:
                 _log.exception("the functions folder could not be read")
                 continue
             blind = False
-            pause_s = max(self._pause_s, _SHARE * (self._clock.monotonic() - started))
+            pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
             if snapshot != self._last:
                 self._last = snapshot
                 try:

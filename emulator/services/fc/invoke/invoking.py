@@ -11,14 +11,14 @@ from emulator.kernel.clock import MINUTE, Clock, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, Origin, Subject
+from emulator.kernel.interfering import Origin, Subject
 from emulator.kernel.tracing import trace
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
-from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances
+from emulator.services.fc.ports import Called, CredentialIssuer, Ended, Instances, Ports
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpCall,
@@ -120,12 +120,11 @@ class Invoker:
         keys: FunctionKeys,
         admission: Admission,
         clock: Clock,
-        interference: Interference,
-        doubles: FunctionDoubles | None = None,
+        ports: Ports,
     ) -> None:
         self._clock = clock
-        self._interference = interference
-        self._doubles = doubles
+        self._interference = ports.interference
+        self._doubles = ports.doubles
         self._resolver = resolver
         self._instances = instances
         self._admission = admission

@@ -32,6 +32,12 @@ _log = logging.getLogger(__name__)
 class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
+    def start(self) -> None:
+        """Take up the triggers of an earlier run."""
+
+    async def close(self) -> None:
+        """Let them rest."""
+
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
