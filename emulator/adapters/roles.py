@@ -48,11 +48,7 @@ class RoleKeys:
 
 def credentials_of(keys: TemporaryCredentials) -> Credentials:
     """Return temporary keys as functions get them."""
-    return Credentials(
-        access_key_id=keys.access_key_id,
-        access_key_secret=keys.access_key_secret,
-        security_token=keys.security_token,
-    )
+    return Credentials(keys.access_key_id, keys.access_key_secret, keys.security_token)
 
 
 class AssumableRoles:
