@@ -187,7 +187,7 @@ class Workflow:
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
         """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
-        return self._engine.upcoming(now, limit)
+        return self._engine_store.upcoming(now, limit)
 
     def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
         """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""

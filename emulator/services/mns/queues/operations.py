@@ -43,7 +43,7 @@ from emulator.wire.request import Answer, OperationRequest
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
     """Answer the attributes of the account: 200. Source: aliyun-mns-python-sdk mns/account.py."""
-    return respond(call, 200, render_account(service.account(call.tenant)))
+    return respond(call, 200, render_account(service.queue_store.account(call.tenant)))
 
 
 @operation("SetAccountAttributes", "PUT /?accountmeta=true")
@@ -52,8 +52,8 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
     Raises: MalformedXML, SchemaViolation. Source: aliyun-mns-python-sdk mns/account.py.
     """
-    before = service.account(call.tenant)
-    service.set_account(call.tenant, read_account(call.http.body, before))
+    before = service.queue_store.account(call.tenant)
+    service.queue_store.put_account(call.tenant, read_account(call.http.body, before))
     return respond(call, 204)
 
 
