@@ -122,7 +122,6 @@ async def signing_certificate(service: MessageService, call: OperationRequest) -
 
     Raises: SigningFailed.
     """
-    del call
     return Response(200, await service.certificate(), [("Content-Type", "application/x-pem-file")])
 
 

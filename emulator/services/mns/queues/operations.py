@@ -60,14 +60,12 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 @operation("GetAccount", "GET /?account")
 def get_account(service: MessageService, call: OperationRequest) -> Response:
     """Answer the number of the account: 200. Source: error decoders of the SDKs, form assumed."""
-    del service
     return respond(call, 200, document("Account", leaf("AccountId", call.tenant.account)))
 
 
 @operation("OpenService", "POST /commonbuy/openservice")
 def open_service(service: MessageService, call: OperationRequest) -> Response:
     """Answer an order number, which is the request's: there is nothing to order here. Source: OpenService, assumed."""
-    del service
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
 
 

@@ -60,7 +60,6 @@ class State(model.Step):
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return the position of the next state, or the end."""
-        del position
         return len(steps.steps) if self.next is None else steps.index[self.next]
 
 
@@ -225,7 +224,6 @@ class TaskState(Guarded, Task):
 
     def event(self, value: Any, text: str) -> bytes:
         """Return the body for the function."""
-        del text
         return self.action.event(value)
 
     def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
@@ -287,7 +285,6 @@ class DistributedMapState(TaskState):
 
     def target(self, value: Any) -> Resource:
         """Return the bounds of the run."""
-        del value
         return self.resource
 
     def parameters(self, value: Any) -> dict[str, Any]:
