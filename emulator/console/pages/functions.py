@@ -104,10 +104,9 @@ def call(service: str, name: str) -> str:
 
 def _function(service: str, name: str) -> Row:
     functions, admin, tenant = view().functions, view().function_admin, view().tenant
-    function = functions.functions.get(tenant, service, name)
+    function = functions.resolver.function(tenant, service, name)
     full = display_name(service, name)
     triggers = [row for row in admin.triggers() if row["function"] == full]
-    versions = functions.publishing.page_versions(tenant, function.scope, start=None, newest_first=True, limit=PAGE)
     return {
         "name": full,
         "service": service,
@@ -120,7 +119,7 @@ def _function(service: str, name: str) -> Row:
             }
             for row in triggers
         ],
-        "versions": versions.items,
+        "versions": functions.store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),
         "instances": functions.instance_list.of_function(tenant, service, name),
         "place": functions.codes.path(function.code) if function.code is not None else None,
@@ -129,7 +128,7 @@ def _function(service: str, name: str) -> Row:
 
 def _aliases(function: Function) -> list[Row]:
     """Return aliases with the share of each version in per cent; the first version has what the others leave."""
-    page = view().functions.publishing.page_aliases(view().tenant, function.scope, Slice(limit=PAGE))
+    aliases = view().functions.store.aliases(view().tenant, function.scope, Slice(limit=PAGE))
     return [
         {
             "alias": each.name,
@@ -138,7 +137,7 @@ def _aliases(function: Function) -> list[Row]:
                 *((version, round(100 * weight, 1)) for version, weight in each.weights.items()),
             ],
         }
-        for each in page.items
+        for each in aliases[:PAGE]
     ]
 
 
