@@ -1,5 +1,7 @@
 """What the gateway refuses: errors before a service is known and of the admin API, written as plain JSON.
 
+`UnsignedFront` is what the fronts share that need no signature: admin API, console, sinks.
+
 The latest requests whose signature was refused are kept to say why. No secret leaves this module.
 """
 

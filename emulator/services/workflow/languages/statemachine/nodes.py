@@ -24,7 +24,7 @@ from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.actions import Action
 from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
 from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
-from emulator.services.workflow.ports import ActionResource, Resource
+from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024
 """Input and output of a state, each, and the data of one event, in bytes of JSON."""
@@ -238,11 +238,6 @@ class TaskState(Guarded, Task):
     def timeout_of(self, entry: Entry) -> int | None:
         """Return the seconds the attempt may take, as recorded when it was scheduled."""
         return entry.mark
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the action is available here."""
-        return not isinstance(self.resource, ActionResource)
 
 
 @frozen(kw_only=False)
