@@ -83,7 +83,7 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     limit_ms = _duration(call.arguments["limit"], "limit")
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     try:
-        moved = await lab.skipper.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
+        moved = await lab.time.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
     except SkipEnded as ended:
         return _conflict("SkipEnded", ended.reason, ended.active, call, settled=False, **lab.time.view())
     return {**lab.time.view(), **_outcome(moved)}
