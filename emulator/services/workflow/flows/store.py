@@ -123,11 +123,6 @@ class FlowStore:
             ).fetchone()
         return int(row[0])
 
-    def clear(self) -> None:
-        """Forget all flows."""
-        for table in ("aliases", "versions", "definitions", "flows"):
-            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
-
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
         """Keep *flow* as it is under the next number; numbers are never given twice."""
         number, tenant = self._database.write(
