@@ -41,7 +41,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
         )
     if config.auth == "lenient":
-        rows["auth"] = _("lenient: any key is accepted and no signature is checked")
+        rows["auth"] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
     if config.isolate:
         rows["isolate"] = _("functions can change nothing in {home}, unless the log says otherwise", home=Path.home())
     if config.ephemeral:

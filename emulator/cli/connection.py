@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _
+from emulator.config import DEFAULT_PORT
 from emulator.http.blocking import BrokenAnswer, Exchange
 from emulator.keyfile import InstallationKeys
 
@@ -192,8 +193,10 @@ class Connection:
             raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
         except (OSError, BrokenAnswer) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-            text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: localyun start")
-            raise NoEmulator(text.format(reason=reason.lower(), **fields)) from error
+            text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
+            elsewhere = " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
+            command = f"localyun start{elsewhere}"
+            raise NoEmulator(text.format(reason=reason.lower(), command=command, **fields)) from error
 
     def accepted(self, reply: Reply) -> Reply:
         """Return *reply*.

@@ -44,6 +44,19 @@ def _create(access: AccessManagement, account: AccountId, entity: User | Group |
     access.store.put(account, entity)
 
 
+def _update(access: AccessManagement, account: AccountId, name: str, entity: User | Group) -> None:
+    """Store what the user or group of this *name* has become, under the name that it has now.
+
+    Raises: RamError: EntityAlreadyExists.*.
+    """
+    kind = type(entity)
+    if entity.name != name:
+        if access.store.find(kind, account, entity.name) is not None:
+            raise RamError(f"EntityAlreadyExists.{kind.__name__}", name=entity.name)
+        access.store.rename(kind, account, name, entity.name)
+    access.store.put(account, entity)
+
+
 def _page(
     access: AccessManagement,
     call: OperationRequest,
@@ -110,11 +123,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
         comments=changed("NewComments", user.comments, limits.COMMENTS_LENGTH),
         updated_at=call.now,
     )
-    if user.name != name:
-        if access.store.find(User, account, user.name) is not None:
-            raise RamError("EntityAlreadyExists.User", name=user.name)
-        access.store.rename_user(account, name, user.name)
-    access.store.put(account, user)
+    _update(access, account, name, user)
     return {"User": codec.render_user(account, user)}
 
 
@@ -246,6 +255,25 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, GetGroup.
     """
     return {"Group": codec.render_group(_named(access, call, Group))}
+
+
+@operation("UpdateGroup")
+def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a new name counts everywhere.
+
+    Raises: RamError: a parameter's, EntityNotExist.Group, EntityAlreadyExists.Group.
+    Source: RAM API reference, UpdateGroup.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    group = _named(access, call, Group)
+    name = group.name
+    if "NewComments" in parameters:
+        group = replace(group, comments=codec.text(parameters, "NewComments", limits.COMMENTS_LENGTH))
+    if parameters.get("NewGroupName"):
+        group = replace(group, name=codec.entity_name(parameters, "NewGroupName"))
+    group = replace(group, updated_at=call.now)
+    _update(access, account, name, group)
+    return {"Group": codec.render_group(group)}
 
 
 @operation("ListGroups")

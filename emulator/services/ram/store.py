@@ -28,6 +28,12 @@ _ENTITIES: Mapping[type[Any], tuple[str, str]] = {
 }
 """The table of each kind and its columns, which are the fields in their order."""
 
+_NAMED_IN: Mapping[type[Any], tuple[tuple[str, str], ...]] = {
+    User: (("ram_users", "name"), ("ram_access_keys", "user"), ("ram_members", "user")),
+    Group: (("ram_groups", "name"), ("ram_members", "group_name")),
+}
+"""Where a name stands beside the attachments: tables and columns."""
+
 _KEY = "key_id, user, secret, active, created_at"
 _POLICY = "name, description, default_version, created_at, updated_at"
 _ATTACHMENT = "holder_kind, holder, policy_type, policy, attached_at"
@@ -78,19 +84,20 @@ class RamStore:
             self.delete_tags(account, "role", name)
         self._write(f"DELETE FROM {_ENTITIES[kind][0]} WHERE account = ? AND name = ?", account, name)  # noqa: S608
 
-    def rename_user(self, account: AccountId, name: str, new_name: str) -> None:
-        """Give a user another name, everywhere."""
-        for table, column in (("users", "name"), ("access_keys", "user"), ("members", "user")):
+    def rename(self, kind: type[User | Group], account: AccountId, name: str, new_name: str) -> None:
+        """Give a user or group another name, everywhere."""
+        for table, column in _NAMED_IN[kind]:
             self._write(
-                f"UPDATE ram_{table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
+                f"UPDATE {table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
                 new_name,
                 account,
                 name,
             )
         self._write(
-            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = 'User' AND holder = ?",
+            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = ? AND holder = ?",
             new_name,
             account,
+            kind.__name__,
             name,
         )
 
