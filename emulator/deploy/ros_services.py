@@ -24,6 +24,7 @@ from emulator.deploy.shapes import (
     switch,
     text,
     texts,
+    uncapitalised,
 )
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
@@ -102,22 +103,18 @@ def fields_of(resource: Resource[Any], *, capital: bool = True) -> tuple[Field, 
     table = []
     for each in resource.of_form("file"):
         others = tuple(each.names.values())
-        also = others if capital else (*others, *map(_lowered, others))
-        table.append(Field(_lowered(each.name), _reader(each), also=also))
+        also = others if capital else (*others, *map(uncapitalised, others))
+        table.append(Field(uncapitalised(each.name), _reader(each), also=also))
     return tuple(table)
-
-
-def _lowered(name: str) -> str:
-    return name[0].lower() + name[1:]
 
 
 def _reader(attribute: Attribute) -> Reader:
     if attribute.members:
-        inner = tuple(Field(_lowered(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
+        inner = tuple(Field(uncapitalised(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
 
         def read_members(part: Part, capital: bool) -> dict[str, Any]:
             values = members(part, inner, capital=capital)
-            names = {_lowered(each.name): each.name for each in attribute.members}
+            names = {uncapitalised(each.name): each.name for each in attribute.members}
             return {names[name]: value for name, value in values.items()}
 
         return read_members
@@ -132,7 +129,7 @@ def api_properties(resource: Resource[Any], values: Mapping[str, Any]) -> dict[s
     for each in resource.of_form("file"):
         default = None if each.words else resource.default_of(each)
         default = default.value if isinstance(default, Enum) else default
-        properties[each.name_in("rpc")] = values.get(_lowered(each.name), default)
+        properties[each.name_in("rpc")] = values.get(uncapitalised(each.name), default)
     return properties
 
 
@@ -144,8 +141,8 @@ def file_values(resource: Resource[Any], properties: Mapping[str, Any], *, capit
         if value in (None, ""):
             continue
         if each.members and isinstance(value, Mapping):
-            value = {(name if capital else _lowered(name)): item for name, item in value.items()}
-        values[each.name if capital else _lowered(each.name)] = value
+            value = {(name if capital else uncapitalised(name)): item for name, item in value.items()}
+        values[each.name if capital else uncapitalised(each.name)] = value
     return values
 
 
