@@ -14,7 +14,7 @@
     python3 dev.py pictures                                       take the screenshots of docs/console again
     python3 dev.py docs [--write]                                 build the documentation; --write its tables
     python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
-    python3 dev.py image [--base TAR]                             build and try the image without a container engine
+    python3 dev.py image [--arch ARCH] [--base TAR]               build and try the image without a container engine
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 

@@ -17,6 +17,7 @@ from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
 from emulator.cli.output import CommandFailed, NoEmulator, _, progress, say, say_json
 from emulator.config import OPTIONS, Config, Settings
+from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
 from emulator.program import own_command
 
@@ -165,7 +166,7 @@ def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system.apart()
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
 from emulator.program import own_command
 from emulator.testing.api import TestingError
@@ -127,7 +128,7 @@ class Emulator:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
+                **system.apart(),
             )
 
     def _wait(self, state: Path) -> dict[str, str]:
