@@ -5,6 +5,7 @@ Source: Resource Orchestration Service, reference of resource types.
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from emulator.deploy.build import CUSTOM, SYSTEM, Build, Builder, add_policy, add_role, attach
@@ -151,18 +152,12 @@ _TAGS = Field("tags", noted("tags are set through the API"))
 _ENDPOINT = Field("endpoint", text, required=True)
 
 
-def queue(build: Build, part: Part, kind: str) -> None:
-    """Add a queue."""
-    values = members(build.properties(part), (_NAME["queueName"], *fields_of(QUEUE), _TAGS), capital=True)
-    properties = api_properties(QUEUE, values)
-    build.add(part, "mns.queue", (values.get("queueName", ""),), properties, type_name=kind)
-
-
-def topic(build: Build, part: Part, kind: str) -> None:
-    """Add a topic."""
-    values = members(build.properties(part), (_NAME["topicName"], *fields_of(TOPIC), _TAGS), capital=True)
-    properties = api_properties(TOPIC, values)
-    build.add(part, "mns.topic", (values.get("topicName", ""),), properties, type_name=kind)
+def queue_or_topic(build: Build, part: Part, kind: str, *, resource: Resource[Any]) -> None:
+    """Add a queue or topic."""
+    what = resource.name.lower()
+    values = members(build.properties(part), (_NAME[f"{what}Name"], *fields_of(resource), _TAGS), capital=True)
+    identity = (values.get(f"{what}Name", ""),)
+    build.add(part, f"mns.{what}", identity, api_properties(resource, values), type_name=kind)
 
 
 def subscription(build: Build, part: Part, kind: str) -> None:
@@ -279,8 +274,8 @@ def attachment(build: Build, part: Part, kind: str) -> None:
 SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::FNF::Flow": flow,
     "ALIYUN::FNF::Schedule": schedule,
-    "ALIYUN::MNS::Queue": queue,
-    "ALIYUN::MNS::Topic": topic,
+    "ALIYUN::MNS::Queue": partial(queue_or_topic, resource=QUEUE),
+    "ALIYUN::MNS::Topic": partial(queue_or_topic, resource=TOPIC),
     "ALIYUN::MNS::Subscription": subscription,
     "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,
