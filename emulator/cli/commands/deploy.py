@@ -328,7 +328,7 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
         remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
-        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.type}  {step.logical}{remark}")
+        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.subject.type}  {step.subject.logical}{remark}")
     counts = [
         f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
     ]
@@ -340,7 +340,7 @@ def _counts(action: Action) -> bool:
 
 
 def _print_step(step: Step) -> None:
-    progress(f"{_SIGNS[step.action]} {step.action.value} {step.type} {step.logical}")
+    progress(f"{_SIGNS[step.action]} {step.action.value} {step.subject.type} {step.subject.logical}")
 
 
 def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:
@@ -361,7 +361,10 @@ def _result(
 ) -> dict[str, Any]:
     return {
         "name": record.name,
-        "plan": [{"action": step.action.value, "logicalName": step.logical, "type": step.type} for step in steps.steps],
+        "plan": [
+            {"action": step.action.value, "logicalName": step.subject.logical, "type": step.subject.type}
+            for step in steps.steps
+        ],
         "resources": [
             {
                 "logicalName": each.logical,
