@@ -196,15 +196,9 @@ def is_taken(port: int) -> bool:
 def with_ports(config: Config) -> Config:
     """Return *config* with free ports in place of ``auto``: the usual ones, else the next pair that is free.
 
-    With ``port`` on ``auto`` the default ``https_port`` moves along.
-
     Raises: CommandFailed when no port nearby is free.
     """
-    moves = {
-        "port": config.port == AUTO_PORT,
-        "https_port": config.https_port == AUTO_PORT
-        or (config.port == AUTO_PORT and config.https_port == DEFAULT_HTTPS_PORT),
-    }
+    moves = {"port": config.port == AUTO_PORT, "https_port": config.https_port == AUTO_PORT}
     if not any(moves.values()):
         return config
     for step in range(_PORTS_TRIED):
