@@ -136,6 +136,7 @@ class Composition:
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
+            topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
@@ -380,8 +381,16 @@ class Composition:
         return SkipConditions(self._messages, self._functions, self._workflow)
 
     def status(self) -> dict[str, Any]:
-        """Return the functions' names and how many resources there are."""
-        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
+        """Return the functions' names, the triggers that wait for something, and how many resources there are."""
+        return {
+            "functions": self._function_admin.names(),
+            "waiting": [
+                f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}"
+                for row in self._function_admin.triggers()
+                if row["waitsFor"]
+            ],
+            "counts": self._function_admin.counts(),
+        }
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' metrics."""

@@ -23,7 +23,7 @@ from emulator.keyfile import FILE_NAME as KEY_FILE
 CONSOLE = "/_localyun/console/"
 
 NAMES_SHOWN = 6
-"""More functions than this are counted, not named."""
+"""More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
 
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
@@ -36,6 +36,8 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
         "functions": _functions(config, status),
     }
+    if waiting := status.get("waiting"):
+        rows["waiting"] = "; ".join(waiting[:NAMES_SHOWN])
     if config.console:
         rows["console"] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()

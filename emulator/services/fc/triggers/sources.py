@@ -86,8 +86,9 @@ class EventSources:
         self.triggers.watchers.append(self.timer_triggers)
         if self._names is not None:
             self.triggers.watchers.append(self._names)
-        if topics is not None:
-            self.triggers.watchers.append(TopicTriggers(topics))
+        self._topic_triggers = TopicTriggers(self._store, topics) if topics is not None else None
+        if self._topic_triggers is not None:
+            self.triggers.watchers.append(self._topic_triggers)
         self._queue_triggers = QueueTriggers(self._store, database, queues, self._fire) if queues is not None else None
         if self._queue_triggers is not None:
             self.triggers.watchers.append(self._queue_triggers)
@@ -106,6 +107,11 @@ class EventSources:
         if self._queue_triggers is not None:
             await self._queue_triggers.close()
         await self.timer_triggers.close()
+
+    def topic_made(self, tenant: Tenant, topic: str) -> None:
+        """Bind the triggers of the folder that wait for a topic which is being made."""
+        if self._topic_triggers is not None:
+            self._topic_triggers.topic_made(tenant, topic)
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
