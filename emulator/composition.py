@@ -13,7 +13,7 @@ from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageAc
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
@@ -165,13 +165,11 @@ class Composition:
             ports=Ports(
                 credentials=RoleKeys(self._temporary, clock),
                 guard=FunctionRights(rights) if config.enforce_ram else None,
-                objects=CodeObjects(self._objects, clock, ids),
-                uploads=CodeUploads(self._objects, self._temporary, clock, ids),
+                objects=CodeObjects(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
                 queues=TriggerQueues(self._messages),
-                queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
-                topic_destinations=results,
+                destinations=ResultMessages(self._messages, bench.faults),
                 interference=bench.faults,
                 doubles=Doubles(bench, clock),
             ),
@@ -213,7 +211,7 @@ class Composition:
     def arm_faults(self) -> None:
         """Let the calls go wrong that the configuration names, once all that it deploys is there."""
         for rule in self._faults:
-            self._bench.add_fault(rule)
+            self._bench.faults.add(rule)
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""

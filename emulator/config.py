@@ -46,16 +46,16 @@ class ConfigError(Exception):
 class Config:
     """The settings of one emulator.
 
-    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free
-    one, `AUTO_PORT` the next free one after the default, which the command chooses. ``functions`` is None
-    when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
-    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
-    such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
-    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them;
-    ``push_retry_scale`` is what the gaps between their retries are multiplied by.
-    ``keep_executions`` is in days after the end, 0 for ever. ``runtimes``
-    maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
-    `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues", "orders")``.
+    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one, `AUTO_PORT` the
+    next free one after the default, which the command chooses. The folder ``functions`` need not exist yet; None
+    serves none. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None when they are not
+    given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such as that of a
+    container, under which clients may call beside loopback and the cloud's own. ``allow_push_to`` are hosts beyond
+    loopback that topics may push to, as `PushPolicy` of the message service reads them; ``push_retry_scale`` is
+    what the gaps between their retries are multiplied by. ``keep_executions`` is in days after the end, 0 for ever.
+    ``runtimes`` maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys
+    of `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues",
+    "orders")``.
     """
 
     host: tuple[str, ...] | None = None
@@ -161,9 +161,10 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     for option in OPTIONS:
         if option.name in raw:
             values[option.name] = _value_of(option, raw[option.name])
-    if "functions" not in values and (folder / "functions").is_dir():
-        values["functions"] = folder / "functions"
+    values.setdefault("functions", folder / "functions")
     values.setdefault("state", folder / ".localyun")
+    if values.get("port", DEFAULT_PORT) != DEFAULT_PORT:
+        values.setdefault("https_port", AUTO_PORT)  # nobody chose it: a second emulator must not stumble over the first
     origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}
     config = Config(**values, resources=resources, resource_marks=marks)
     _check_together(config, raw)
@@ -401,7 +402,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("state", _path, "folder for everything that is kept (default: .localyun)", "DIR"),
     Option("ephemeral", _switch, "keep no resources when the emulator stops", is_switch=True),
-    Option("functions", _folder, "folder of functions to serve (default: functions, when there is one)", "DIR"),
+    Option("functions", _folder, "folder of functions to serve, also one made later (default: functions)", "DIR"),
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
     Option("enforce_ram", _switch, "check what users and roles may do (default: no)", is_switch=True),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
-_EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
+_EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
 
 Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
 

@@ -16,13 +16,16 @@ from flask import Flask, current_app, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
+from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
-from emulator.console.json_view import body, tree
+from emulator.console.json_view import body, decoded, tree
 from emulator.console.pages import BLUEPRINTS
 from emulator.console.pages.shared import link
 from emulator.console.view import View
 from emulator.http.message import Request, Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
+from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
 """Key of the WSGI environment: the session the request belongs to."""
@@ -131,7 +134,7 @@ def make_application(view: View, sessions: Sessions) -> Pages:
         lambda one, many, count: _catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
-    app.jinja_env.filters.update(body=body, json=tree)
+    app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree)
     app.before_request(_begin)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
@@ -171,6 +174,7 @@ def _common() -> dict[str, Any]:
         "fragment": "HX-Request" in request.headers,
         "coming": _coming,
         "link": link,
+        "took": took,
         "view": current_app.extensions["view"],
     }
 
@@ -180,6 +184,11 @@ def _coming(what: str) -> str:
     known = _catalogue(g.language).gettext
     kind = next((each for each in COMING if what.startswith(f"{each} ")), what)
     return known(kind) + what[len(kind) :]
+
+
+def _iso(at: int | str) -> str:
+    """Return a time in milliseconds as text; a text stays as it is."""
+    return iso_millis(Millis(at)) if isinstance(at, int) else at
 
 
 def _refused(error: ServiceError) -> tuple[str, int]:

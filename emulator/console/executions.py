@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
 from typing import Any
 
-from emulator.drawing.execution_tree import Attempt, Execution, Outcome, Part, Visit, duration
+from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
 from emulator.drawing.picture import picture
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.model import HistoryEvent
-from emulator.wire.dates import iso_millis
+from emulator.services.workflow.model import ExecutionId, HistoryEvent
 
 Row = dict[str, Any]
 ReadEvents = Callable[[int], list[HistoryEvent]]
@@ -27,7 +26,6 @@ WINDOW = 20
 """So many branches or iterations of a step are shown at a time."""
 
 EVENTS_SHOWN = 100
-_DETAIL_SHOWN = 2_000
 _KEPT = 3
 _BARS = 50
 """So many attempts of a step have a bar of their own."""
@@ -67,9 +65,9 @@ class Folds:
     """The folds of the executions that were looked at last."""
 
     def __init__(self) -> None:
-        self._folds: OrderedDict[tuple[str, bool], Fold] = OrderedDict()
+        self._folds: OrderedDict[tuple[ExecutionId, bool], Fold] = OrderedDict()
 
-    def upto(self, execution: str, read: ReadEvents, stop: int | None) -> Fold:
+    def upto(self, execution: ExecutionId, read: ReadEvents, stop: int | None) -> Fold:
         """Return the fold of an execution up to the event *stop*, or of all of it."""
         key = (execution, stop is None)
         fold = self._folds.pop(key, None)
@@ -90,6 +88,11 @@ class Look:
     visit: int = 0
     opened: int = 0
     offset: int = 0
+
+
+def took(begin: Millis, end: Millis | None) -> str:
+    """Return a span for people, empty while it lasts."""
+    return "" if end is None else duration(end - begin)
 
 
 def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
@@ -126,13 +129,9 @@ def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
             "error": visit.error or _last_error(visit),
             "entered": visit.entered,
             "ended": visit.ended,
-            "spans": [(each.started, each.ended, _attempt_state(each)) for each in visit.attempts[-_BARS:]],
+            "spans": [(each.started, each.ended, each.state) for each in visit.attempts[-_BARS:]],
         }
         yield from _parts(fold, visit, depth, look)
-
-
-def _attempt_state(attempt: Attempt) -> Outcome:
-    return "failed" if attempt.failed else "running" if attempt.ended is None else "succeeded"
 
 
 def _last_error(visit: Visit) -> str:
@@ -201,58 +200,12 @@ def outcome(part: Part) -> Outcome:
     return "running" if part.ended is None else last
 
 
-def chosen(fold: Fold, look: Look) -> Row | None:
-    """Return all of the visit that is looked at: what went in and out, attempts, errors."""
-    visit = fold.by_id.get(look.visit)
-    if visit is None:
-        return None
-    return {
-        "id": look.visit,
-        "step": visit.step,
-        "state": visit.outcome,
-        "entered_at": iso_millis(visit.entered),
-        "ended_at": iso_millis(visit.ended) if visit.ended is not None else None,
-        "took": duration(visit.ended - visit.entered) if visit.ended is not None else "",
-        "error": visit.error,
-        "cause": visit.cause,
-        "goto": visit.goto,
-        "waits_for": visit.waits_for,
-        "resource": visit.resource,
-        "input": visit.input,
-        "mapped": visit.mapped if visit.mapped != visit.input else None,
-        "reply": visit.reply,
-        "output": visit.output,
-        "attempts": [
-            {
-                "number": number,
-                "at": iso_millis(each.started),
-                "took": duration(each.ended - each.started) if each.ended is not None else "",
-                "state": _attempt_state(each),
-                "error": each.error,
-                "cause": each.cause,
-            }
-            for number, each in enumerate(visit.attempts, 1)
-        ],
-    }
-
-
 def graph(definition: str, fold: Fold | None, title: str) -> str:
     """Return the picture as SVG, empty for a definition that cannot be drawn."""
     try:
         return picture(definition, title, fold.execution if fold is not None else None, "svg")
     except DefinitionError:
         return ""
-
-
-def event_row(event: HistoryEvent) -> Row:
-    """Return an event of the history as its table shows it."""
-    return {
-        "id": event.id,
-        "type": event.type,
-        "step": event.step,
-        "at": iso_millis(event.at),
-        "detail": event.detail[:_DETAIL_SHOWN],
-    }
 
 
 BEFORE = 10

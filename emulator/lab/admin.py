@@ -10,7 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.lab.calls import shown_call
 from emulator.lab.clock import Moved, SkipEnded, shown_waiting, shown_work
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
 from emulator.lab.mocks import read_target
 from emulator.lab.service import Lab
@@ -44,7 +44,7 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
     chosen = {name: value for name, value in call.arguments.items() if value is not None}
     if len(chosen) != 1:
-        raise LabError("InvalidParameter", reason="exactly one of advance, to, next and freeze is needed")
+        raise invalid("exactly one of advance, to, next and freeze is needed")
     ((name, value),) = chosen.items()
     if name == "advance":
         moved = await lab.time.advance(_duration(value, "advance"))
@@ -107,11 +107,11 @@ def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Calla
     text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
     number = until.get("visible", until.get("count", 1))
     if type(number) is not int or number < 1 or not all(isinstance(value, str) for value in text.values()):
-        raise LabError("InvalidParameter", reason="until names a resource by text, and visible and count are numbers")
+        raise invalid("until names a resource by text, and visible and count are numbers")
     if until.get("quiet") is True and not text:
         return None
     if len(text) != 1:
-        raise LabError("InvalidParameter", reason="until needs one of execution, queue, calls and quiet")
+        raise invalid("until needs one of execution, queue, calls and quiet")
     ((kind, name),) = text.items()
     return lab.conditions.look(kind, call.tenant, name, number)
 
@@ -120,14 +120,14 @@ def _duration(text: Any, name: str) -> int:
     try:
         return parse_duration(text)
     except ValueError:
-        raise LabError("InvalidParameter", reason=f"{name} must be a duration such as 500ms, 30s or 1h30m") from None
+        raise invalid(f"{name} must be a duration such as 500ms, 30s or 1h30m") from None
 
 
 def _time(text: str) -> Millis:
     try:
         return parse_iso(text)
     except ValueError:
-        raise LabError("InvalidParameter", reason="to must be a time such as 2027-01-01T00:00:00Z") from None
+        raise invalid("to must be a time such as 2027-01-01T00:00:00Z") from None
 
 
 @operation(
@@ -142,7 +142,7 @@ def _time(text: str) -> Millis:
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Let calls go wrong."""
-    return {"id": lab.bench.add_fault(read_rule(call.arguments))}
+    return {"id": lab.bench.faults.add(read_rule(call.arguments))}
 
 
 @operation("list-faults", "GET /faults")
@@ -155,7 +155,7 @@ def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-fault", "DELETE /faults/{id}")
 def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove a fault."""
-    lab.bench.remove_fault(call.path["id"])
+    lab.bench.faults.remove(call.path["id"])
     return {"removed": 1}
 
 
@@ -163,7 +163,7 @@ def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all faults."""
     del call
-    return {"removed": lab.bench.clear_faults()}
+    return {"removed": lab.bench.faults.clear()}
 
 
 @operation(

@@ -91,7 +91,7 @@ class Lab:
             services,
             self._standstill,
             tenant,
-            memory=bench,
+            bench=bench,
             resumed=journal.mark,
         )
 

@@ -127,7 +127,7 @@ def _content(body: Any, base64: bool) -> str:
 class Queue:
     """A queue, made when it is missing; one that is there keeps its attributes.
 
-    The official SDKs for Python, Java and Go send bodies to queues in Base64 and expect them so; ``base64=True`` does
+    The official SDKs for Python and Java send bodies to queues in Base64 and expect them so; ``base64=True`` does
     what they do.
     """
 

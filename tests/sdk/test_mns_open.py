@@ -5,7 +5,6 @@ import uuid
 import pytest
 from alibabacloud_mns_open20220119 import models
 from alibabacloud_mns_open20220119.client import Client
-from alibabacloud_tea_openapi.models import Config
 from mns.queue import QueueMeta
 
 pytestmark = [
@@ -16,15 +15,7 @@ pytestmark = [
 
 @pytest.fixture
 def client(emulator):
-    return Client(
-        Config(
-            endpoint=emulator.address,
-            protocol="http",
-            region_id="cn-hangzhou",
-            access_key_id=emulator.keys["accessKeyId"],
-            access_key_secret=emulator.keys["accessKeySecret"],
-        )
-    )
+    return Client(emulator.tea_config())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
 from emulator.deploy.export import packages
-from emulator.deploy.export.layout import Job, Names, Written, owned, plain, yaml_text
+from emulator.deploy.export.layout import Job, Writer, Written, owned, plain, yaml_text
 from emulator.deploy.export.portable import changed, document, parts
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.model import Resource, key_of
@@ -41,17 +41,14 @@ def write(job: Job) -> Written:
     return _Project(job).written()
 
 
-class _Project:
+class _Project(Writer):
     """The project under construction."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
+        super().__init__(job, lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
         self._resources = job.content.resources
-        self._there = {each.key: each for each in self._resources}
-        self._names = Names(lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
         self._modules: dict[str, Any] = {}
         self._done: list[Resource] = []
-        self._notes: list[str] = []
 
     def written(self) -> Written:
         """Return the project's file."""
@@ -123,9 +120,7 @@ class _Project:
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
             return None
-        folder = self._job.folder / "code"
-        folder.mkdir(parents=True, exist_ok=True)
-        return f"./code/{packages.write(each.package, folder, self._names.of(each))}"
+        return f"./code/{packages.write(each.package, self._code_folder(), self._names.of(each))}"
 
     def _layer(self, each: Resource) -> dict[str, Any]:
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.export.layout import Job, Names, Written, needs, plain
+from emulator.deploy.export.layout import Job, Writer, Written, needs, plain
 from emulator.deploy.export.portable import has_place, parts
 from emulator.deploy.model import Resource, key_of
 from emulator.kernel.frozen import field, frozen
@@ -137,7 +137,7 @@ def snake(name: str) -> str:
 
 def write(job: Job) -> Written:
     """Write archives of code into the job's folder and return ``main.tf``."""
-    return _Configuration(job).written()
+    return _Configuration(job, _identifier).written()
 
 
 @frozen(kw_only=False)
@@ -147,14 +147,8 @@ class _Raw:
     text: str
 
 
-class _Configuration:
+class _Configuration(Writer):
     """The configuration under construction."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._there = {each.key: each for each in job.content.resources}
-        self._names = Names(lambda text: _identifier(text))
-        self._notes: list[str] = []
 
     def written(self) -> Written:
         """Return the configuration."""
@@ -228,9 +222,9 @@ class _Configuration:
                 version = key_of("fc.version", (each.identity[0], "version"))
                 return {"publish": True} if version in self._there else {}
             case "fc.function" if each.package is not None:
-                return {"filename": _Raw(self._archive(each))}
+                return {"filename": _Raw(self._filename(each))}
             case "fc3.function" | "fc3.layer" if each.package is not None:
-                return {"code": {"zip_file": _Raw(f"filebase64({self._archive(each)})")}}
+                return {"code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
             case "fc.trigger":
                 config = arguments.pop("config", {})
                 if arguments.get("type") == "mns_topic":
@@ -257,12 +251,8 @@ class _Configuration:
                 return {"endpoint": match[1], "push_type": kind}
         return {"push_type": "fc"}
 
-    def _archive(self, each: Resource) -> str:
-        folder = self._job.folder / "code"
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._names.of(each)}.zip"
-        (folder / name).write_bytes(each.package or b"")
-        return f'"${{path.module}}/code/{name}"'
+    def _filename(self, each: Resource) -> str:
+        return f'"${{path.module}}/code/{self._archive(each)}"'
 
     def _body(self, arguments: Mapping[str, Any], indent: str) -> list[str]:
         lines: list[tuple[str, str]] = []

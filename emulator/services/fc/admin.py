@@ -119,7 +119,7 @@ class FunctionAdmin:
                 "sourceArn": trigger.source_arn,
                 "urls": sources.urls(self._tenant, trigger),
             }
-            for owner, trigger in sources.triggers.all()
+            for owner, trigger in sources.store.all()
             if owner == self._tenant
         ]
 

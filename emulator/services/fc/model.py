@@ -8,7 +8,7 @@ Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API c
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
@@ -259,6 +259,16 @@ class Alias:
 def etag(resource_id: str, revision: int) -> str:
     """Return the ETag of a resource's state: opaque, different after every update."""
     return sha256(f"{resource_id}:{revision}".encode()).hexdigest()[:32]
+
+
+def content_of(config: ServiceConfig | None, functions: Iterable[Function]) -> str:
+    """Return a digest of all that a publish would freeze; equal digests mean that nothing has changed."""
+    state: list[Any] = [config_json(config) if config is not None else None]
+    state += [
+        [function.name, config_json(function.config), function.code.checksum if function.code else None]
+        for function in functions
+    ]
+    return sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
 def initializer_of(config: FunctionConfig) -> Hook | None:

@@ -18,17 +18,15 @@ from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
-from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.catalog.versions import Publishing
 from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
@@ -87,29 +85,17 @@ class FunctionCompute:
 
         self.dependents = dependents = Dependents()
         self.codes = codes = CodeStore(code_folder)
-        self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
+        self.packages = packages = Packages(codes, clock, ids, ports.objects)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
-        layers = Layers(layer_store, codes)
-        self.layers = layers
+        self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.functions = Functions(
-            store=store,
-            ids=ids,
-            codes=codes,
-            effects=effects,
-            resolver=resolver,
-            layers=layers,
-            packages=packages,
-            dependents=dependents,
-        )
-        self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
 
-        self._capacity_store = capacity_store = CapacityStore(database)
+        self.capacity = capacity = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
         self.provisioner = Provisioner(
-            settings=capacity_store,
+            settings=capacity,
             store=store,
             database=database,
             resolver=resolver,
@@ -118,8 +104,7 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(
@@ -137,8 +122,7 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            queue=ports.queue_destinations,
-            topic=ports.topic_destinations,
+            destinations=ports.destinations,
             check_destination=self.role_checks.check_destination,
             interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
@@ -160,9 +144,15 @@ class FunctionCompute:
         )
 
         dependents.functions.add(check=self.sources.triggers.check_none)
-        dependents.functions.add(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
+        dependents.functions.add(
+            check=lambda *where: check_deletable(capacity.of_function(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_function(*where)),
+        )
         dependents.functions.add(forget=self.async_queue.forget_function)
-        dependents.qualifiers.add(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
+        dependents.qualifiers.add(
+            check=lambda *where: check_deletable(capacity.of_qualifier(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_qualifier(*where)),
+        )
         dependents.qualifiers.add(forget=self.async_queue.forget_qualifier)
 
         self._loader = Loader(store, ids, effects, self.tenant)
@@ -207,7 +197,7 @@ class FunctionCompute:
         known = self.store.keys()
         await self.async_queue.reset()
         await self.provisioner.close()
-        self._capacity_store.clear()
+        self.capacity.clear()
         self.sources.clear()
         self.layer_store.clear()
         self.store.clear()

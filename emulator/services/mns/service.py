@@ -82,7 +82,7 @@ class MessageService:
         self._waiters = LongPolls(database, timers, clock)
         self._ready = ReadyIndex(self._registry, database, self._store, self._waiters, timers, clock)
         self._dead_letters = DeadLetters(self._registry, self._store, self._ready, timers, clock, ids)
-        database.on_rollback(self._dead_letters.start)
+        database.on_rollback(self._dead_letters.replan_all)
         timers.on_step_back(self._clock_set_back)
         self.messages = Messages(
             self._registry, self._store, self._ready, self._dead_letters, self._waiters, clock, ids, profile
@@ -117,8 +117,8 @@ class MessageService:
 
     def start(self) -> None:
         """Take up what the tables hold: expiry, dead letters, overdue deliveries, what deleted resources have left."""
-        self._ready.retention.start()
         self._dead_letters.start()
+        self._ready.retention.start()
         self._purge.start()
         if self.serves_topics:
             self._courier.start()

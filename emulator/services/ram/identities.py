@@ -236,6 +236,29 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
     return {"Group": codec.render_group(_named(access.store.group, call, "Group"))}
 
 
+@operation("UpdateGroup")
+def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a new name counts everywhere.
+
+    Raises: RamError: a parameter's, EntityNotExist.Group, EntityAlreadyExists.Group.
+    Source: RAM API reference, UpdateGroup.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    group = _named(access.store.group, call, "Group")
+    name = group.name
+    if "NewComments" in parameters:
+        group = replace(group, comments=codec.text(parameters, "NewComments", limits.COMMENTS_LENGTH))
+    if parameters.get("NewGroupName"):
+        group = replace(group, name=codec.entity_name(parameters, "NewGroupName"))
+    if group.name != name:
+        if access.store.group(account, group.name) is not None:
+            raise RamError("EntityAlreadyExists.Group", name=group.name)
+        access.store.rename_group(account, name, group.name)
+    group = replace(group, updated_at=call.now)
+    access.store.put_group(account, group)
+    return {"Group": codec.render_group(group)}
+
+
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a page of the groups by name. Raises: a parameter's. Source: RAM API reference, ListGroups."""

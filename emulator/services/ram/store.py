@@ -89,19 +89,8 @@ class RamStore:
 
     def rename_user(self, account: AccountId, name: str, new_name: str) -> None:
         """Give a user another name, everywhere."""
-        for table, column in (("users", "name"), ("access_keys", "user"), ("members", "user")):
-            self._write(
-                f"UPDATE ram_{table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
-                new_name,
-                account,
-                name,
-            )
-        self._write(
-            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = 'User' AND holder = ?",
-            new_name,
-            account,
-            name,
-        )
+        columns = (("users", "name"), ("access_keys", "user"), ("members", "user"))
+        self._rename(account, HolderKind.USER, columns, name, new_name)
 
     def delete_user(self, account: AccountId, name: str) -> None:
         """Remove a user."""
@@ -145,6 +134,28 @@ class RamStore:
             "INSERT OR REPLACE INTO ram_groups VALUES (?, ?, ?, ?, ?)",
             account, group.name, group.comments, group.created_at, group.updated_at,
         )  # fmt: skip
+
+    def rename_group(self, account: AccountId, name: str, new_name: str) -> None:
+        """Give a group another name, everywhere."""
+        self._rename(account, HolderKind.GROUP, (("groups", "name"), ("members", "group_name")), name, new_name)
+
+    def _rename(
+        self, account: AccountId, kind: HolderKind, columns: tuple[tuple[str, str], ...], name: str, new_name: str
+    ) -> None:
+        for table, column in columns:
+            self._write(
+                f"UPDATE ram_{table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
+                new_name,
+                account,
+                name,
+            )
+        self._write(
+            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = ? AND holder = ?",
+            new_name,
+            account,
+            kind,
+            name,
+        )
 
     def delete_group(self, account: AccountId, name: str) -> None:
         """Remove a group."""

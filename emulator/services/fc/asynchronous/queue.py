@@ -40,7 +40,7 @@ from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
-from emulator.services.fc.ports import DestinationQueue, DestinationTopic
+from emulator.services.fc.ports import MessageDestinations
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
@@ -66,8 +66,7 @@ class AsyncQueue:
         timers: Timers,
         invoker: Invoker,
         concurrency: Callable[[FunctionRef], int | None],
-        queue: DestinationQueue | None = None,
-        topic: DestinationTopic | None = None,
+        destinations: MessageDestinations | None = None,
         check_destination: CheckTarget | None = None,
         interference: Interference = _UNDISTURBED,
         retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
@@ -80,7 +79,7 @@ class AsyncQueue:
         self._invoker = invoker
         self._concurrency = concurrency
         self._interference = interference
-        self._destinations = Destinations(queue, topic, self._hand_over, check_destination)
+        self._destinations = Destinations(destinations, self._hand_over, check_destination)
         self._retry_delay_ms = retry_delay_ms
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}

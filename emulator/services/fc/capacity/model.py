@@ -16,7 +16,7 @@ from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
-from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import FunctionRef, etag
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -195,6 +195,31 @@ def default_target(setting: Setting) -> int:
     """Return how many instances a provision or scaling configuration keeps when no schedule says otherwise."""
     name = "target" if setting.kind is Kind.PROVISION else "minInstances"
     return int(setting.config.get(name) or 0)
+
+
+SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
+"""The members of a provision configuration that change its target with time and load."""
+
+
+def keeps_nothing(setting: Setting) -> bool:
+    """Whether it is a provision configuration with a target of 0 and without schedules and policies."""
+    return (
+        setting.kind is Kind.PROVISION
+        and not default_target(setting)
+        and not any(setting.config.get(name) for name in SCHEDULES)
+    )
+
+
+def check_deletable(settings: Iterable[Setting]) -> None:
+    """Make sure that no instances are kept ready for the function, alias or version that *settings* are about.
+
+    Raises: ProvisionConfigExist, ResidentScalingConfigExists.
+    """
+    for setting in settings:
+        if setting.kind is Kind.PROVISION and not keeps_nothing(setting):
+            raise FcError("ProvisionConfigExist", resource=resource_of(setting.place))
+        if setting.kind is Kind.SCALING:
+            raise FcError("ResidentScalingConfigExists", resource=resource_of(setting.place))
 
 
 _TARGET = Whole(limits.INSTANCE_TARGET)

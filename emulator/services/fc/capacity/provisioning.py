@@ -85,6 +85,7 @@ class Provisioner:
         self._is_full = False
         self._dirty = False
         self._open = False
+        settings.watch(self.changed)
         store.watch(self.changed)
 
     def start(self) -> None:

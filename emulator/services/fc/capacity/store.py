@@ -6,7 +6,7 @@ from typing import Any
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
 from emulator.services.fc.catalog.store import CountingStore
-from emulator.services.fc.model import FunctionRef
+from emulator.services.fc.model import FunctionRef, Scope
 
 _COLUMNS = "account, region, kind, service, function, qualifier, config, id, revision, created_at, modified_at"
 _KEY = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
@@ -29,6 +29,15 @@ class CapacityStore(CountingStore):
         )
         return [_setting(row) for row in rows]
 
+    def of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
+        """Return everything configured for an alias or version, of every function of a service."""
+        rows = self._database.read(
+            f"SELECT {_COLUMNS} FROM fc_capacity WHERE account = ? AND region = ? AND service = ? "  # noqa: S608 - constants
+            "AND ? IN ('', function) AND qualifier = ?",
+            (tenant.account, tenant.region, scope.service, scope.function, qualifier),
+        )
+        return [_setting(row) for row in rows]
+
     def list(self, kind: Kind, tenant: Tenant | None = None) -> list[Setting]:
         """Return the configurations of a kind by service, function and qualifier, of one tenant or of all."""
         sql, values = f"SELECT {_COLUMNS} FROM fc_capacity WHERE kind = ?", [kind.value]  # noqa: S608 - constants
@@ -47,9 +56,10 @@ class CapacityStore(CountingStore):
             ),
         )  # fmt: skip
 
-    def delete(self, setting: Setting) -> None:
-        """Remove a configuration."""
-        self._write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
+    def delete(self, *settings: Setting) -> None:
+        """Remove configurations."""
+        for setting in settings:
+            self._write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
 
     def clear(self) -> None:
         """Remove everything."""

@@ -17,7 +17,6 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
-from emulator.services.fc.catalog.versions import content_of
 from emulator.services.fc.model import (
     LATEST,
     Alias,
@@ -29,6 +28,7 @@ from emulator.services.fc.model import (
     ServiceConfig,
     Version,
     config_json,
+    content_of,
     family,
     parse_values,
     scope_of,

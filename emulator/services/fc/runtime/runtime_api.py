@@ -323,7 +323,10 @@ def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:
 
 
 def _http_params(http: HttpCall) -> str:
-    """Return an HTTP request as the libraries read it: base64 of JSON, names and values as lists."""
+    """Return an HTTP request as the libraries read it: base64 of JSON, names and values as lists.
+
+    ``basePath`` is for agents of ours; libraries pass over it.
+    """
     headers: dict[str, list[str]] = {}
     for name, value in http.headers:
         headers.setdefault(name.title(), []).append(value)
@@ -331,6 +334,7 @@ def _http_params(http: HttpCall) -> str:
         "method": http.method,
         "path": http.path,
         "requestURI": http.request_uri,
+        "basePath": http.base_path,
         "clientIP": http.client_ip,
         "host": http.host,
         "headersMap": headers,

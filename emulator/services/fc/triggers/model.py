@@ -130,7 +130,7 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
                 raise InvalidArgument("triggerConfig.events is required for an oss trigger")
             return known
         case "mns_topic":
-            return {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY", **known}
+            return _completed(known, {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY"})
         case _:
             return known
 
@@ -215,18 +215,26 @@ def _object_event(value: Any, field: str) -> str:
     return value
 
 
+def _completed(known: Struct, unsaid: Struct) -> Struct:
+    """Return a configuration in the order it was sent, with what was not said after it.
+
+    Source: terraform-provider-alicloud compares the text of ``config_mns`` as it stands.
+    """
+    return {**known, **unsaid, **known}
+
+
 def _http(known: dict[str, Any]) -> Struct:
     if not known.get("methods"):
         raise InvalidArgument("triggerConfig.methods is required for an http trigger")
     if known.get("authType") == "jwt":
         read_rules(known.get("authConfig"), "triggerConfig.authConfig")
-    return {"authType": "function", **known, "methods": list(dict.fromkeys(known["methods"]))}
+    return _completed(known | {"methods": list(dict.fromkeys(known["methods"]))}, {"authType": "function"})
 
 
 def _timer(known: dict[str, Any]) -> Struct:
     if "cronExpression" not in known:
         raise InvalidArgument("triggerConfig.cronExpression is required for a timer trigger")
-    return {"payload": "", "enable": True, **known}
+    return _completed(known, {"payload": "", "enable": True})
 
 
 TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {

@@ -16,7 +16,7 @@ from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function
 from emulator.services.fc.ports import HostNames, SourceQueues, TopicSubscriptions
-from emulator.services.fc.triggers.domains import Domains, DomainStore
+from emulator.services.fc.triggers.domains import Domains
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -75,21 +75,20 @@ class EventSources:
         self._enqueue = enqueue
         self._may_fire = may_fire
         self._host_names = host_names
-        self._store = store
-        domain_store = DomainStore(database)
-        self.triggers = Triggers(self._store, database, resolver, ids)
-        self.domains = Domains(domain_store, database, ids, host_names)
-        self.http_routing = HttpRouting(self._store, domain_store, resolver)
+        self.store = store
+        self.triggers = Triggers(store, database, resolver, ids)
+        self.domains = Domains(database, host_names)
+        self.http_routing = HttpRouting(store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
-        self.timer_triggers = TimerTriggers(self._store, clock, timers, self._fire)
-        self._names = TriggerNames(self._store, host_names) if host_names is not None else None
+        self.timer_triggers = TimerTriggers(store, clock, timers, self._fire)
+        self._names = TriggerNames(store, host_names) if host_names is not None else None
         self.triggers.watchers.append(self.timer_triggers)
         if self._names is not None:
             self.triggers.watchers.append(self._names)
-        self._topic_triggers = TopicTriggers(self._store, topics) if topics is not None else None
+        self._topic_triggers = TopicTriggers(store, topics) if topics is not None else None
         if self._topic_triggers is not None:
             self.triggers.watchers.append(self._topic_triggers)
-        self._queue_triggers = QueueTriggers(self._store, database, queues, self._fire) if queues is not None else None
+        self._queue_triggers = QueueTriggers(store, database, queues, self._fire) if queues is not None else None
         if self._queue_triggers is not None:
             self.triggers.watchers.append(self._queue_triggers)
 
@@ -115,8 +114,8 @@ class EventSources:
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
-        yield from self.domains.host_names()
-        for tenant, trigger in self._store.of_kind("http"):
+        yield from (domain.name for domain in self.domains.all())
+        for tenant, trigger in self.store.of_kind("http"):
             yield from names_of(tenant, trigger)
 
     def forget_names(self, names: Iterable[str]) -> None:
@@ -157,7 +156,7 @@ class EventSources:
         firing, nor the change from happening.
         """
         started = []
-        for owner, trigger in self._store.of_kind("oss"):
+        for owner, trigger in self.store.of_kind("oss"):
             if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
                 continue
             if fires(trigger.config, change) and self._may_fire(tenant, trigger):

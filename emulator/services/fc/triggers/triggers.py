@@ -1,4 +1,4 @@
-"""Triggers as resources: create, get, update, delete, list, and those the functions folder names."""
+"""Triggers as resources: create, get, update, delete, and those the functions folder names."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -8,12 +8,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Text, check_name
+from emulator.services.fc.attributes import TEXT, Field, Text, check_name, read
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
+from emulator.services.fc.model import Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -112,17 +111,13 @@ class Triggers:
         check_if_match(if_match, old.etag)
         _check_own(old)
         values = _lower_case(body)
-        changes: dict[str, Any] = {
-            attribute: values[wire]
-            for wire, attribute in (("invocationrole", "role"), ("description", "description"))
-            if wire in values
-        }
+        changes: dict[str, Any] = {}
         if "triggerconfig" in values:
             kept = old.config if old.kind in PASSED_ON else {}
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
-        if values.get("qualifier"):
-            changes["qualifier"] = values["qualifier"]
-        trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
+        changes |= read(_CHANGEABLE, body)
+        changes["qualifier"] = changes.get("qualifier") or old.qualifier
+        trigger = replace(old, **changes, modified_at=now, revision=old.revision + 1)
         self._check_place(tenant, trigger)
         self._put(tenant, trigger)
         return trigger
@@ -137,14 +132,6 @@ class Triggers:
         _check_own(trigger)
         self._delete(tenant, trigger)
 
-    def page(self, tenant: Tenant, service: str, function: str, part: Slice) -> Page[Trigger]:
-        """Return a function's triggers by name.
-
-        Raises: ServiceNotFound, FunctionNotFound.
-        """
-        self._resolver.function(tenant, service, function)
-        return cut(self._store.some(tenant, service, function, part), part.limit, lambda trigger: trigger.name)
-
     def check_none(self, tenant: Tenant, service: str, function: str) -> None:
         """Keep a function with triggers from being deleted.
 
@@ -157,10 +144,6 @@ class Triggers:
         """Forget every trigger."""
         for tenant, trigger in self._store.all():
             self._delete(tenant, trigger)
-
-    def all(self) -> list[tuple[Tenant, Trigger]]:
-        """Return every trigger of every tenant."""
-        return self._store.all()
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return why *trigger* does not work yet, empty when it does."""
@@ -231,12 +214,7 @@ class Triggers:
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
         trigger_id = self._ids.uuid()
-        texts = {
-            "source_arn": values.get("sourcearn") or "",
-            "role": values.get("invocationrole") or "",
-            "qualifier": values.get("qualifier") or LATEST,
-            "description": values.get("description") or "",
-        }
+        texts = {attribute: text for attribute, text in read((_SOURCE, *_CHANGEABLE), body).items() if text}
         if kind == "eventbridge":
             texts["source_arn"] = rule_arn(tenant, service, function, name, config)
         return Trigger(
@@ -249,7 +227,7 @@ class Triggers:
             label=host_label(service, function, trigger_id) if kind == "http" else "",
             created_at=now,
             modified_at=now,
-            **_checked(texts),
+            **texts,
         )
 
     def _check_place(self, tenant: Tenant, trigger: Trigger) -> None:
@@ -297,20 +275,12 @@ def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 
-TRIGGER = {
-    "source_arn": ("sourceArn", TEXT),
-    "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
-    "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
-    "description": ("description", Text(limits.DESCRIPTION_LENGTH)),
-}
-
-
-def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    for name, value in values.items():
-        if name in TRIGGER:
-            wire, check = TRIGGER[name]
-            check(value, wire)
-    return dict(values)
+_SOURCE = Field("sourceArn", "source_arn", TEXT)
+_CHANGEABLE = (
+    Field("invocationRole", "role", Text(limits.ROLE_LENGTH)),
+    Field("qualifier", "qualifier", Text(limits.ALIAS_NAME_LENGTH)),
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+)
 
 
 def _check_own(trigger: Trigger) -> None:

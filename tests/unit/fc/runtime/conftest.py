@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import itertools
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from textwrap import dedent
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from emulator.kernel import dotnet
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
@@ -92,3 +95,38 @@ class Functions:
 def functions(tmp_path: Path) -> Functions:
     """Functions in a folder of the test's own."""
     return Functions(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def dotnet_host() -> str:
+    """The machine's .NET: that of the PATH, else of the distribution ``dotnetcore2``."""
+    if found := shutil.which("dotnet"):
+        return found
+    packed = importlib.util.find_spec("dotnetcore2")
+    if packed is None or packed.origin is None:
+        pytest.skip("there is no .NET")
+    return str(Path(packed.origin).parent / "bin" / "dotnet")
+
+
+@pytest.fixture(scope="session")
+def dotnet_package(tmp_path_factory: pytest.TempPathFactory, dotnet_host: str) -> Path:
+    """A folder as ``dotnet publish`` writes it, with the platform's interfaces and entry point."""
+    folder = tmp_path_factory.mktemp("published")
+    sources = Path(__file__).with_name("dotnet")
+    built: list[Path] = []
+    for name, files in (
+        ("Microsoft.Extensions.Logging.Abstractions", ["Logging.cs"]),
+        ("Aliyun.Serverless.Core", ["Core.cs"]),
+        ("Microsoft.AspNetCore.Http", ["AspNet.cs"]),
+        ("Aliyun.Serverless.Core.Http", ["CoreHttp.cs"]),
+        ("Example", ["Handlers.cs", "Web.cs"]),
+    ):
+        target = folder / f"{name}.dll"
+        try:
+            dotnet.compile_assembly(
+                dotnet_host, [sources / file for file in files], target, built, program=name == "Example"
+            )
+        except dotnet.DotnetMissing as missing:
+            pytest.skip(str(missing))
+        built.append(target)
+    return folder

@@ -4,7 +4,6 @@ They need .NET 3.1 or newer, on the PATH or as the distribution ``dotnetcore2``,
 Mono's ``mcs``.
 """
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -12,59 +11,32 @@ from pathlib import Path
 import pytest
 
 from emulator.kernel import dotnet
-from emulator.services.fc.runtime.model import Credentials, HttpCall, InstanceStartFailed, RuntimeUnavailable
-
-SOURCES = Path(__file__).with_name("dotnet")
-
-
-def _program():
-    if found := shutil.which("dotnet"):
-        return found
-    packed = importlib.util.find_spec("dotnetcore2")
-    return str(Path(packed.origin).parent / "bin" / "dotnet") if packed is not None and packed.origin else None
-
-
-@pytest.fixture(scope="module")
-def program():
-    """The machine's .NET."""
-    if (found := _program()) is None:
-        pytest.skip("there is no .NET")
-    return found
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory, program):
-    """A folder as ``dotnet publish`` writes it, with the platform's interfaces."""
-    folder = tmp_path_factory.mktemp("published")
-    logging = folder / "Microsoft.Extensions.Logging.Abstractions.dll"
-    core = folder / "Aliyun.Serverless.Core.dll"
-    try:
-        dotnet.compile_assembly(program, [SOURCES / "Logging.cs"], logging)
-    except dotnet.DotnetMissing as missing:
-        pytest.skip(str(missing))
-    dotnet.compile_assembly(program, [SOURCES / "Core.cs"], core, [logging])
-    handlers = folder / "Example.dll"
-    dotnet.compile_assembly(program, [SOURCES / "Handlers.cs"], handlers, [logging, core], program=True)
-    return folder
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    HttpAnswer,
+    HttpCall,
+    InstanceStartFailed,
+    RuntimeUnavailable,
+)
 
 
 @pytest.fixture
-def published(functions, package, program):
+def published(functions, dotnet_package):
     """Make a function of that package."""
 
     def image(method="End", handler="Example::Example.Handlers::", **changes):
         fields = {"runtime": "dotnetcore3.1", "handler": handler + method, "timeout_s": 30, "memory_mb": 512}
         made = functions.image("", **(fields | changes))
-        shutil.copytree(package, made.code_dir, dirs_exist_ok=True)
+        shutil.copytree(dotnet_package, made.code_dir, dirs_exist_ok=True)
         return made
 
     return image
 
 
 @pytest.fixture
-def settings(program):
+def settings(dotnet_host):
     """The machine's .NET for both runtimes."""
-    return {"interpreters": {"dotnetcore2.1": program, "dotnetcore3.1": program}}
+    return {"interpreters": {"dotnetcore2.1": dotnet_host, "dotnetcore3.1": dotnet_host}}
 
 
 async def test_streams_and_context_are_those_of_the_platform(functions, published, settings):
@@ -218,17 +190,76 @@ async def test_a_framework_that_is_not_there_is_named(functions, published, sett
         await functions.calls(made, b"x", **settings)
 
 
-async def test_http_requests_are_refused(functions, published, settings):
-    """What would serve them is ASP.NET Core."""
+def request(functions, query="?a=%20b&c"):
+    """An HTTP request below a trigger's address."""
     http = HttpCall(
-        method="GET", path="/", request_uri="/", base_path="", client_ip="127.0.0.9", host="h", headers=()
+        method="PUT", path="/p q", request_uri=f"/2016-08-15/proxy/s/f/p%20q{query}",
+        base_path="/2016-08-15/proxy/s/f", client_ip="127.0.0.9", host="h:1", headers=(("x-two", "a"), ("X-Two", "b")),
     )  # fmt: skip
+    return functions.invocation("body é".encode(), http=http)
 
-    result = await functions.invoke(published(), functions.invocation(b"", http=http), **settings)
+
+async def test_http_requests_are_those_of_asp_net(functions, published, settings):
+    """A context of the package's own kind is filled; status, fields and body of its response answer."""
+    made = published("HandleRequest", "Example::Example.Web::")
+    call = request(functions)
+
+    result = await functions.invoke(made, call, **settings)
+
+    code = str(made.code_dir)
+    assert result.error_type is None, result.body
+    assert result.http == HttpAnswer(status=201, headers=(("X-Own", "a"), ("X-Own", "é")))
+    assert result.body.decode().splitlines() == [
+        "PUT", "http", "HTTP/1.1", "h:1", "/2016-08-15/proxy/s/f", "/p q", "?a=%20b&c", "a+b", "127.0.0.9", "body é",
+        call.request_id, code, f"{code}/",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "body"),
+    [("Replace", 200, b"replaced"), ("Another", 404, b"another"), ("WriteLate", 200, b"late")],
+)
+async def test_http_bodies_may_be_other_streams(functions, published, settings, method, status, body):
+    """Those of the response that is returned, and what has not been flushed."""
+    result = await functions.invoke(published(method, "Example::Example.Web::"), request(functions, ""), **settings)
+
+    assert (result.error_type, result.http, result.body) == (None, HttpAnswer(status=status, headers=()), body)
+
+
+async def test_exceptions_of_http_handlers_are_described(functions, published, settings):
+    """Like those of others."""
+    result = await functions.invoke(published("Fail", "Example::Example.Web::"), request(functions), **settings)
 
     described = json.loads(result.body)
-    assert described["errorType"] == "System.NotSupportedException"
-    assert "custom.debian10" in described["errorMessage"]
+    assert (described["errorType"], described["errorMessage"]) == ("System.InvalidOperationException", "oops")
+    assert described["stackTrace"][0].startswith("at Example.Web.Fail(")
+
+
+@pytest.mark.parametrize(
+    ("handler", "is_http", "message"),
+    [
+        ("Handlers::End", True, "A handler of an HTTP trigger takes an HttpRequest and an HttpResponse"),
+        ("Web::Fail", False, "A handler that takes an HttpRequest serves no events"),
+    ],
+    ids=["request", "event"],
+)
+async def test_requests_and_events_have_their_own_handlers(functions, published, settings, handler, is_http, message):
+    """The other kind is an error of the call."""
+    call = request(functions) if is_http else functions.invocation(b"x")
+
+    result = await functions.invoke(published(handler, "Example::Example."), call, **settings)
+
+    assert json.loads(result.body)["errorMessage"] == message
+
+
+async def test_packages_without_asp_net_cannot_serve_http(functions, published, settings):
+    """The assembly that is missing is named."""
+    made = published("HandleRequest", "Example::Example.Web::")
+    (made.code_dir / "Microsoft.AspNetCore.Http.dll").unlink()
+
+    result = await functions.invoke(made, request(functions), **settings)
+
+    assert "'Microsoft.AspNetCore.Http," in json.loads(result.body)["errorMessage"]
 
 
 async def test_without_dotnet_the_error_names_what_to_install(functions, monkeypatch):

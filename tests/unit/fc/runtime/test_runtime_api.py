@@ -100,6 +100,7 @@ async def test_http_requests_are_told_in_one_field(functions):
         "method": "POST",
         "path": "/a b",
         "requestURI": "/proxy/a%20b?x=1",
+        "basePath": "/proxy",
         "clientIP": "127.0.0.9",
         "host": "h",
         "headersMap": {"X-Two": ["a", "b"]},

@@ -1,4 +1,4 @@
-"""HTTP answers of Java and PHP functions that are passed on while the handler still writes them."""
+"""HTTP answers of Java, PHP and .NET functions that are passed on while the handler still writes them."""
 
 import shutil
 import subprocess
@@ -87,16 +87,27 @@ def jar(tmp_path_factory):
     return folder / "function.jar"
 
 
-@pytest.fixture(params=["java", "php"])
+@pytest.fixture(params=["dotnet", "java", "php"])
 def made(functions, request):
     """A function that writes ``one``, waits for a file where it is told to, and writes ``two``."""
     if request.param == "php":
         return php(functions)
+    if request.param == "dotnet":
+        program = request.getfixturevalue("dotnet_host")
+        request.getfixturevalue("monkeypatch").setenv("DOTNET_ROOT", str(Path(program).parent))
+        return dotnet(functions, request.getfixturevalue("dotnet_package"))
     package = request.getfixturevalue("jar")
     image = functions.image(
         "", runtime="java11", handler="example.Handlers$Slow::handleRequest", timeout_s=30, memory_mb=512
     )
     shutil.copy(package, image.code_dir)
+    return image
+
+
+def dotnet(functions, package):
+    """The C# function."""
+    image = functions.image("", runtime="dotnetcore3.1", handler="Example::Example.Web::Slow", timeout_s=30)
+    shutil.copytree(package, image.code_dir, dirs_exist_ok=True)
     return image
 
 

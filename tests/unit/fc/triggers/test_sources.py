@@ -161,7 +161,7 @@ async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
 
     async with open_site() as site:
         topics = Subscriptions()
-        site.fc.sources.triggers.watchers.append(TopicTriggers(site.fc.sources._store, topics))
+        site.fc.sources.triggers.watchers.append(TopicTriggers(site.fc.sources.store, topics))
         await site.make_function()
         arn = "acs:mns:cn-hangzhou:123456789012:/topics/{}"
         role = "acs:ram::1:role/r"
@@ -239,10 +239,10 @@ async def test_a_trigger_of_the_folder_waits_for_its_topic(open_site, tmp_path):
     async with open_site() as site:
         topics = Subscriptions()
         sources = site.fc.sources
-        sources._topic_triggers = TopicTriggers(sources._store, topics)
+        sources._topic_triggers = TopicTriggers(sources.store, topics)
         sources.triggers.watchers.append(sources._topic_triggers)
         await site.fc.start(tmp_path / "functions")
-        ((tenant, kept),) = sources.triggers.all()
+        ((tenant, kept),) = sources.store.all()
         waits = sources.triggers.waits_for(tenant, kept)
         before = dict(topics.there)
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from emulator.services.mns import limits as topic_limits
-from emulator.services.mns.queues.model import Property
+from emulator.services.mns.queues.model import DeadLetters, Property
 from emulator.services.mns.topics import push as push_module
-from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft, SubscriptionDeadLetters
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft
 from tests.waiting import until
 
 
@@ -309,7 +309,7 @@ async def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(new_s
         receiver = await site.receiver(500)
         site.topic()
         site.queue("dead")
-        policy = SubscriptionDeadLetters(enabled=True, target="dead")
+        policy = DeadLetters(enabled=True, target="dead")
         site.subscribe(receiver.url, dead_letters=policy)
         receipt = site.publish()
         await site.advance(100)
@@ -330,7 +330,7 @@ async def test_a_dead_letter_queue_that_is_missing_loses_the_message(new_site):
     """The report says so."""
     async with new_site() as site:
         site.topic()
-        site.subscribe("http://127.0.0.1:1/", dead_letters=SubscriptionDeadLetters(enabled=True, target="nobody"))
+        site.subscribe("http://127.0.0.1:1/", dead_letters=DeadLetters(enabled=True, target="nobody"))
         site.publish()
         await site.advance(100)
 

@@ -6,8 +6,7 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.identity import Principal
-from emulator.services.mns.queues.model import RateLimit
-from emulator.services.mns.topics.model import SubscriptionDeadLetters
+from emulator.services.mns.queues.model import DeadLetters, RateLimit
 from emulator.wire.request import OperationRequest
 
 SUB = {"TopicName": "t", "SubscriptionName": "s"}
@@ -170,7 +169,7 @@ async def test_changes_of_a_subscription_are_kept(new_site):
         settings = site.service.subscriptions.get(site.tenant, "t", "s").settings
         assert settings.extras["StsRoleArn"] == "acs:ram::1:role/r"
         assert settings.rate_limit == RateLimit(enabled=True, max_receives_per_second=3)
-        assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
+        assert settings.dead_letters == DeadLetters(enabled=True, target="dead")
         assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
 

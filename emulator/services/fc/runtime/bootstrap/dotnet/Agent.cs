@@ -62,31 +62,34 @@ namespace Localyun
 
         private void Serve(Call call)
         {
-            string kind = "response";
-            byte[] body;
+            Answer answer;
             try
             {
-                body = _functions.Perform(call);
+                answer = _functions.Perform(call, piece => Post(call, piece));
             }
             catch (Exception thrown) // whatever user code throws is the caller's
             {
                 Failure failure = new Failure(thrown);
                 Console.Error.WriteLine(call.LogLine("ERROR", failure.Text()));
-                kind = "error";
-                body = failure.Json();
+                answer = new Answer("error", failure.Json());
             }
             Console.Out.Flush();
             Console.Error.Flush();
-            Post(call.RequestId + "/" + kind, body);
+            Post(call, answer);
         }
 
-        private void Post(string page, byte[] body)
+        private void Post(Call call, Answer answer)
         {
-            ByteArrayContent content = new ByteArrayContent(body);
+            ByteArrayContent content = new ByteArrayContent(answer.Body);
             content.Headers.ContentType = new MediaTypeHeaderValue("application/octet-stream");
+            if (answer.Http != null)
+            {
+                content.Headers.Add(Call.HttpField, answer.Http);
+            }
             try
             {
-                _client.PostAsync(_base + page, content).GetAwaiter().GetResult().Dispose();
+                string page = _base + call.RequestId + "/" + answer.Kind;
+                _client.PostAsync(page, content).GetAwaiter().GetResult().Dispose();
             }
             catch (HttpRequestException)
             {

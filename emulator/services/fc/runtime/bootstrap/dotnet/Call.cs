@@ -9,6 +9,12 @@ namespace Localyun
     /// <summary>One call as the runtime interface hands it out: header fields and the event.</summary>
     public sealed class Call
     {
+        /// <summary>The field that describes an HTTP request, and the answer to one.</summary>
+        public const string HttpField = "x-fc-http-params";
+
+        /// <summary>The field of a call whose answer may be sent in parts.</summary>
+        public const string StreamField = "x-localyun-stream";
+
         public readonly byte[] Event;
         private readonly Dictionary<string, string> _fields;
 
@@ -27,7 +33,7 @@ namespace Localyun
         /// <summary>Whether an HTTP request is to be served, and not an event.</summary>
         public bool IsHttp
         {
-            get { return _fields.ContainsKey("x-fc-http-params"); }
+            get { return _fields.ContainsKey(HttpField); }
         }
 
         /// <summary>Return a header field, empty when there is none.</summary>

@@ -28,6 +28,7 @@ namespace Localyun
         public Functions(string code)
         {
             _code = code;
+            AppDomain.CurrentDomain.SetData("APP_CONTEXT_BASE_DIRECTORY", code + "/"); // where applications look for settings
             AssemblyLoadContext.Default.Resolving += (context, name) =>
             {
                 string path = Path.Combine(_code, name.Name + ".dll");
@@ -35,15 +36,10 @@ namespace Localyun
             };
         }
 
-        public byte[] Perform(Call call)
+        /// <summary>Serve a call; what an HTTP handler writes may go out by <paramref name="parts"/> before it ends.</summary>
+        public Answer Perform(Call call, Parts parts)
         {
             int kind = call.Number("x-fc-function-type");
-            if (kind == 0 && call.IsHttp)
-            {
-                throw new NotSupportedException(
-                    "the emulator has no FcHttpEntrypoint; publish a program that listens on FC_SERVER_PORT and run it on"
-                    + " custom.debian10 or later");
-            }
             MethodInfo method;
             object owner;
             lock (_methods)
@@ -51,22 +47,25 @@ namespace Localyun
                 method = Find(call.Field(Hooks[kind]));
                 owner = method.IsStatic ? null : Owner(method.ReflectedType);
             }
-            Serializer serializer = kind == 0 ? new Serializer(method) : null;
-            object[] given = method.GetParameters().Select(p => Given(p.ParameterType, call, serializer)).ToArray();
-            Type type = method.ReturnType;
-            object result = Run(method, owner, given);
-            if (typeof(Task).IsAssignableFrom(type))
+            if (kind != 0)
             {
-                Wait((Task)result);
-                bool hasResult = type.IsGenericType;
-                result = hasResult ? type.GetProperty("Result").GetValue(result) : null;
-                type = hasResult ? type.GetGenericArguments()[0] : typeof(void);
+                Result(method, owner, type => Given(type, call, null));
+                return new Answer("response", new byte[0]);
             }
-            if (serializer == null || type == typeof(void))
+            if (call.IsHttp != Http.IsServedBy(method))
             {
-                return new byte[0];
+                throw new ArgumentException(
+                    call.IsHttp ? "A handler of an HTTP trigger takes an HttpRequest and an HttpResponse"
+                    : "A handler that takes an HttpRequest serves no events");
             }
-            return typeof(Stream).IsAssignableFrom(type) ? Content((Stream)result) : serializer.Write(result, type);
+            if (call.IsHttp)
+            {
+                Http http = new Http(call, parts);
+                return http.Answer(Result(method, owner, http.Given));
+            }
+            Serializer serializer = new Serializer(method);
+            object result = Result(method, owner, type => Given(type, call, serializer));
+            return new Answer("response", Bytes(result, ResultType(method), serializer));
         }
 
         private static object Given(Type type, Call call, Serializer serializer)
@@ -82,6 +81,38 @@ namespace Localyun
             return type == typeof(Stream) ? new MemoryStream(call.Event) : serializer.Read(call.Event, type);
         }
 
+        private static byte[] Bytes(object result, Type type, Serializer serializer)
+        {
+            if (type == typeof(void))
+            {
+                return new byte[0];
+            }
+            return typeof(Stream).IsAssignableFrom(type) ? Content((Stream)result) : serializer.Write(result, type);
+        }
+
+        /// <summary>Return the type of what a method returns, or its task ends with.</summary>
+        private static Type ResultType(MethodInfo method)
+        {
+            Type type = method.ReturnType;
+            if (!typeof(Task).IsAssignableFrom(type))
+            {
+                return type;
+            }
+            return type.IsGenericType ? type.GetGenericArguments()[0] : typeof(void);
+        }
+
+        /// <summary>Call a method and return its result, or that of its task, null when there is none.</summary>
+        private static object Result(MethodInfo method, object owner, Func<Type, object> given)
+        {
+            object result = Run(method, owner, method.GetParameters().Select(p => given(p.ParameterType)).ToArray());
+            if (!typeof(Task).IsAssignableFrom(method.ReturnType))
+            {
+                return result;
+            }
+            Wait((Task)result);
+            return method.ReturnType.IsGenericType ? method.ReturnType.GetProperty("Result").GetValue(result) : null;
+        }
+
         private static object Run(MethodInfo method, object owner, object[] given)
         {
             bool isAsyncVoid = method.ReturnType == typeof(void)
@@ -89,7 +120,8 @@ namespace Localyun
             return isAsyncVoid ? Unreturned.Run(() => method.Invoke(owner, given)) : method.Invoke(owner, given);
         }
 
-        private static void Wait(Task task)
+        /// <summary>Wait for a task; its exception is thrown as reflection throws one.</summary>
+        public static void Wait(Task task)
         {
             try
             {
@@ -102,7 +134,7 @@ namespace Localyun
         }
 
         /// <summary>Return all of a stream; a handler may leave one that it has written at its end.</summary>
-        private static byte[] Content(Stream result)
+        public static byte[] Content(Stream result)
         {
             using (MemoryStream target = new MemoryStream())
             {
@@ -148,6 +180,7 @@ namespace Localyun
             object owner;
             if (!_owners.TryGetValue(type, out owner))
             {
+                Http.Place(type, _code);
                 owner = _owners[type] = Activator.CreateInstance(type);
             }
             return owner;
