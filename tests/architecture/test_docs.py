@@ -219,7 +219,7 @@ def messages():
 
 
 FOREIGN = {"Connection refused", "certificate verify failed", "unable to get local issuer certificate",
-           "Name or service not known", "getaddrinfo ENOTFOUND"}  # fmt: skip
+           "Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"}  # fmt: skip
 """Messages of clients and systems."""
 
 

@@ -30,7 +30,7 @@ def outcome(tmp_path_factory):
 
 
 def test_page_has_the_recipes():
-    """A consumer, the bodies of the SDKs, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
+    """A consumer, bodies, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
     assert len(TESTS) == 10
 
 
