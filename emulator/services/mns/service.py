@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
@@ -119,6 +119,10 @@ class MessageService:
         self._purge.start()
         if self.serves_topics:
             self.courier.start()
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has queues or topics."""
+        return self._store.regions(account) | self.topic_store.regions(account)
 
     def end_polls(self) -> None:
         """Answer long polls with nothing, now rather than at the end of their wait."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import (
     QUEUE,
     AccountAttributes,
@@ -110,6 +110,11 @@ class QueueStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has queues."""
+        rows = self._database.read("SELECT DISTINCT region FROM mns_queues WHERE account = ?", (account,))
+        return {Region(row[0]) for row in rows}
 
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""

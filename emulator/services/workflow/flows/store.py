@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import (
     AliasRecord,
     DefinitionId,
@@ -82,6 +82,15 @@ class FlowStore:
             (self._tenants.id_of(tenant), start, resource_group, resource_group, limit),
         )
         return [_flow(row) for row in rows]
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has flows."""
+        rows = self._database.read(
+            "SELECT DISTINCT w.region FROM workflow_worlds w JOIN workflow_flows f ON f.world = w.id"
+            " WHERE w.account = ? AND f.deleted = 0",
+            (account,),
+        )
+        return {Region(row[0]) for row in rows}
 
     def count(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
