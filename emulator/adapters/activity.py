@@ -97,9 +97,9 @@ class FlowActivity:
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield waits, retries and time-outs of executions, and runs of schedules."""
-        for flow, execution, kind, at in self._workflow.upcoming(now, limit):
+        for flow, execution, kind, at in self._workflow.engine_store.upcoming(now, limit):
             yield Upcoming(at=at, what=_WAKEUPS.get(kind, kind), resource=f"{flow}/{execution}", kind="execution")
-        for flow, schedule, at in self._workflow.schedule_runs(now, limit):
+        for flow, schedule, at in self._workflow.schedule_store.upcoming(now, limit):
             yield Upcoming(at=at, what=f"schedule {schedule}", resource=flow, kind="flow", recurring=True)
 
     def waiting(self) -> Iterator[Waiting]:

@@ -230,7 +230,7 @@ def _steps(definition: str) -> list[str]:
 
 
 def _next(flow: str, name: str) -> list[Row]:
-    coming = view().call(view().workflow.upcoming, view().now(), _COMING)
+    coming = view().call(view().workflow.engine_store.upcoming, view().now(), _COMING)
     return [
         {"what": _WAKEUPS.get(what, what), "at": due}
         for its_flow, its_name, what, due in coming

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
@@ -84,16 +84,16 @@ class Workflow:
         self._tenants = tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
-        self._schedule_store = ScheduleStore(database, tenants)
+        self.schedule_store = ScheduleStore(database, tenants)
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
         self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects, interference)
         self._programs = programs = Programs(self._flow_store.definition)
-        self._engine_store = EngineStore(database, tenants)
+        self.engine_store = EngineStore(database, tenants)
         self._engine = Driver(
             database=database,
-            store=self._engine_store,
+            store=self.engine_store,
             clock=clock,
             timers=timers,
             mint=self._mint,
@@ -105,8 +105,8 @@ class Workflow:
         self.versions = Versions(self._flow_store, self.flows, clock, ids)
         self.executions = Executions(self._store, self.flows, self.versions, self._engine, self._waiters, clock, ids)
         self.reports = Reports(self._engine, self._mint, self.executions.get)
-        self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
-        self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
+        self._firing = Firing(database, self.schedule_store, clock, timers, self._run_scheduled)
+        self.schedules = Schedules(self.schedule_store, self.flows, self._firing, clock, ids)
         self._map_store = MapRunStore(database, tenants)
         self.maps = MapRuns(
             self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.accept
@@ -160,7 +160,7 @@ class Workflow:
         """Executions that begin with the history of another one."""
         from emulator.services.workflow.debugging.forks import Forks
 
-        stores = (self._store, self._engine_store, self._flow_store)
+        stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)
 
     @cached_property
@@ -184,14 +184,6 @@ class Workflow:
     def calls_under_way(self) -> int:
         """How many calls of tasks are being made."""
         return self._engine.calls_under_way
-
-    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
-        """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
-        return self._engine_store.upcoming(now, limit)
-
-    def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
-        """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""
-        return self._schedule_store.upcoming(now, limit)
 
     def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
@@ -234,7 +226,7 @@ class Workflow:
         return deleted
 
     def _flow_deleted(self, flow: FlowRecord) -> None:
-        self._schedule_store.remove_of(flow.id)
+        self.schedule_store.remove_of(flow.id)
         halted = self._store.halt(flow.id)
         self._engine.halt(halted)
         for execution in halted:

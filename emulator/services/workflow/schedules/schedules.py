@@ -105,13 +105,13 @@ class Firing:
             await asyncio.to_thread(parse_schedule("0 0 0 1 1 *").next_after, Millis(0))
             self._warm = True
 
-    def first_turn(self, expression: str, now: Millis, *, enabled: bool) -> Turn:
+    def first_turn(self, settings: ScheduleSettings, now: Millis) -> Turn:
         """Return when a schedule made, changed or enabled *now* runs first; `arm` follows once it is stored.
 
         Raises: CronError.
         """
-        schedule = parse_schedule(expression, STRICT)
-        return Turn(now, now, schedule.next_after(now, since=now) if enabled else None)
+        schedule = parse_schedule(settings.expression, STRICT)
+        return Turn(now, now, schedule.next_after(now, since=now) if settings.enabled else None)
 
     def arm(self, at: Millis | None) -> None:
         """Look for due schedules at that time, if not before."""
@@ -221,7 +221,7 @@ class Schedules:
         if self._store.get(flow.id, name) is not None:
             raise WorkflowError("ScheduleAlreadyExists", schedule=name, flow=flow_name)
         now = self._clock.now()
-        turn = self._turn(settings, now)
+        turn = self._firing.first_turn(settings, now)
         self._store.add(tenant, flow.id, name, self._ids.uuid(), settings, now, turn)
         self._firing.arm(turn.next_at)
         return self._of(flow, name)
@@ -247,7 +247,7 @@ class Schedules:
         record = self._of(flow, name)  # once more: it may go, or change, while the first cron expression is read
         settings = changed(record.settings)
         now = self._clock.now()
-        turn = self._turn(settings, now)
+        turn = self._firing.first_turn(settings, now)
         self._store.change(record.id, settings, Millis(max(now, record.modified_at)), turn)
         self._firing.arm(turn.next_at)
         return self._of(flow, name)
@@ -295,6 +295,3 @@ class Schedules:
                 await self._firing.warm_up()
         except CronError as error:
             raise invalid(f"CronExpression: {error}.") from error
-
-    def _turn(self, settings: ScheduleSettings, now: Millis) -> Turn:
-        return self._firing.first_turn(settings.expression, now, enabled=settings.enabled)
