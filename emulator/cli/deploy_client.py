@@ -8,9 +8,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from emulator.cli.client import Client
 from emulator.cli.output import CallRefused
-from emulator.deploy.model import RECORDS, Record, Refused, from_object, to_object
+from emulator.deploy.model import Record, Refused, from_object, to_object
 from emulator.deploy.provider import Reply
 from emulator.wire.xml import MalformedXml, parse
+
+PATH = "/_localyun/deployments"
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -90,7 +92,7 @@ class DeployClient:
 
         Raises: CallRefused, NoEmulator.
         """
-        return [from_object(row) for row in self._client.functions("GET", RECORDS, b"", {}).json()["deployments"]]
+        return [from_object(row) for row in self._client.functions("GET", PATH, b"", {}).json()["deployments"]]
 
     def keep(self, record: Record) -> None:
         """Remember a deployment.
@@ -122,7 +124,7 @@ class DeployClient:
 
 
 def _page(name: str) -> str:
-    return f"{RECORDS}/{quote(name, safe='')}"
+    return f"{PATH}/{quote(name, safe='')}"
 
 
 @contextmanager

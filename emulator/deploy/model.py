@@ -173,10 +173,6 @@ def entry_of(resource: Resource, digest: str, status: str, *, made: bool, attrib
     )
 
 
-RECORDS = "/_localyun/deployments"
-"""Where the records of an emulator are reached."""
-
-
 @frozen
 class Record:
     """A deployment. ``file`` is where its file was, ``outputs`` the values of the file's outputs."""

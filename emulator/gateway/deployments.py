@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from emulator.deploy.model import RECORDS
 from emulator.deploy.records import Deployments
 from emulator.gateway.errors import JsonFront, json_response
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.wire.request import OperationRequest
+
+PATH = "/_localyun/deployments"
 
 _LONGEST_NAME = 256
 
@@ -67,7 +68,7 @@ class DeploymentsFront(JsonFront):
         call.operation = f"{request.method} deployment"
         if call.principal is None or call.principal.temporary:
             raise DeploymentError("Forbidden", reason="temporary keys do not keep records of deployments")
-        name = unquote(request.path.removeprefix(RECORDS).removeprefix("/"))
+        name = unquote(request.path.removeprefix(PATH).removeprefix("/"))
         if not name and request.method == "GET":
             return json_response(200, {"deployments": self._deployments.all()})
         if not name or len(name) > _LONGEST_NAME:
