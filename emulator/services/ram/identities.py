@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
     RamError,
@@ -61,11 +61,10 @@ def _page(
     access: AccessManagement,
     call: OperationRequest,
     kind: type[Entity],
-    render: Callable[[AccountId, Entity], dict[str, Any]],
+    render: Callable[[Entity], dict[str, Any]],
 ) -> Reply:
-    account, name = call.tenant.account, kind.__name__
-    read, shown = partial(access.store.page, kind, account), partial(render, account)
-    return codec.page(call.parameters, read, shown, (f"{name}s", name))
+    read = partial(access.store.page, kind, call.tenant.account)
+    return codec.page(call.parameters, read, render, (f"{kind.__name__}s", kind.__name__))
 
 
 @operation("CreateUser")
@@ -85,9 +84,10 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
         comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
         created_at=call.now,
         updated_at=call.now,
+        user_id=stable_id("user", account, access.ids.uuid()),
     )
     _create(access, account, user, limits.USERS)
-    return {"User": codec.render_user(account, user)}
+    return {"User": codec.render_user(user)}
 
 
 @operation("GetUser")
@@ -97,7 +97,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, GetUser.
     """
-    return {"User": codec.render_user(call.tenant.account, _named(access, call, User))}
+    return {"User": codec.render_user(_named(access, call, User))}
 
 
 @operation("UpdateUser")
@@ -124,7 +124,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
         updated_at=call.now,
     )
     _update(access, account, name, user)
-    return {"User": codec.render_user(account, user)}
+    return {"User": codec.render_user(user)}
 
 
 @operation("ListUsers")
@@ -279,7 +279,7 @@ def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a page of the groups by name. Raises: a parameter's. Source: RAM API reference, ListGroups."""
-    return _page(access, call, Group, lambda account, group: codec.render_group(group))
+    return _page(access, call, Group, codec.render_group)
 
 
 @operation("DeleteGroup")
@@ -441,7 +441,7 @@ def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: a parameter's.
     Source: RAM API reference, ListRoles.
     """
-    return _page(access, call, Role, codec.render_listed_role)
+    return _page(access, call, Role, partial(codec.render_listed_role, call.tenant.account))
 
 
 @operation("DeleteRole")

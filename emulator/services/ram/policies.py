@@ -306,8 +306,7 @@ def _entity(access: AccessManagement, account: AccountId, attachment: Attachment
     match attachment.kind:
         case HolderKind.USER:
             user = access.entity(User, account, name)
-            user_id = stable_id("user", account, name)
-            return {"UserName": name, "UserId": user_id, "DisplayName": user.display_name, **since}
+            return {"UserName": name, "UserId": user.user_id, "DisplayName": user.display_name, **since}
         case HolderKind.GROUP:
             return {"GroupName": name, "Comments": access.entity(Group, account, name).comments, **since}
         case HolderKind.ROLE:

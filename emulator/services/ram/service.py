@@ -17,6 +17,7 @@ from emulator.services.ram.model import (
     PolicyType,
     PolicyVersion,
     Role,
+    User,
     role_arn,
     user_arn,
 )
@@ -140,6 +141,11 @@ class Authorizer:
         if not principal.session_policy:
             return True
         return judge([parse_policy(principal.session_policy)], demand, facts) is Verdict.ALLOWED
+
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        user = self._access.store.find(User, account, name)
+        return user.user_id if user else None
 
     def max_session_s(self, account: AccountId, role: str) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram.model import (
     Attachment,
     Group,
@@ -23,7 +23,7 @@ Entity = TypeVar("Entity", bound=Role | User | Group)
 
 _ENTITIES: Mapping[type[Any], tuple[str, str]] = {
     Role: ("ram_roles", "name, description, trust, max_session_s, created_at, updated_at"),
-    User: ("ram_users", "name, display_name, mobile_phone, email, comments, created_at, updated_at"),
+    User: ("ram_users", "name, display_name, mobile_phone, email, comments, created_at, updated_at, user_id"),
     Group: ("ram_groups", "name, comments, created_at, updated_at"),
 }
 """The table of each kind and its columns, which are the fields in their order."""
@@ -63,13 +63,13 @@ class RamStore:
         """Return a role, user or group."""
         table, columns = _ENTITIES[kind]
         row = self._one(f"SELECT {columns} FROM {table} WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return kind(*row) if row else None
+        return _entity(kind, account, row) if row else None
 
     def page(self, kind: type[Entity], account: AccountId, after: str, limit: int) -> list[Entity]:
         """Return up to *limit* roles, users or groups by name, those after *after*."""
         table, columns = _ENTITIES[kind]
         sql = f"SELECT {columns} FROM {table} WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [kind(*row) for row in self._all(sql, account, after, limit)]
+        return [_entity(kind, account, row) for row in self._all(sql, account, after, limit)]
 
     def put(self, account: AccountId, entity: Role | User | Group) -> None:
         """Store a role, user or group in place of one of its name."""
@@ -261,6 +261,12 @@ class RamStore:
 
     def _changed(self) -> None:
         self.generation += 1
+
+
+def _entity(kind: type[Entity], account: AccountId, row: Sequence[Any]) -> Entity:
+    if kind is User and not row[-1]:  # made before users had ids of their own
+        row = (*row[:-1], stable_id("user", account, row[0]))
+    return kind(*row)
 
 
 def _key(row: Sequence[Any]) -> UserKey:
