@@ -63,8 +63,8 @@ def _page(
     kind: type[Entity],
     render: Callable[[Entity], dict[str, Any]],
 ) -> Reply:
-    read = partial(access.store.page, kind, call.tenant.account)
-    return codec.page(call.parameters, read, render, (f"{kind.__name__}s", kind.__name__))
+    account, name = call.tenant.account, kind.__name__
+    return codec.page(call.parameters, partial(access.store.page, kind, account), render, (f"{name}s", name))
 
 
 @operation("CreateUser")

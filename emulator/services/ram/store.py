@@ -264,7 +264,7 @@ class RamStore:
 
 
 def _entity(kind: type[Entity], account: AccountId, row: Sequence[Any]) -> Entity:
-    if kind is User and not row[-1]:  # made before users had ids of their own
+    if kind is User and not row[-1]:
         row = (*row[:-1], stable_id("user", account, row[0]))
     return kind(*row)
 
