@@ -20,8 +20,9 @@ from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.deploy.declared import Declared
-from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.deploy.records import Deployments
 from emulator.gateway.admin import Part
+from emulator.gateway.deployments import DeploymentsFront
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal

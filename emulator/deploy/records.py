@@ -1,21 +1,11 @@
-"""Records of deployments: kept in the emulator's own state, reached at ``/_localyun/deployments``.
-
-Calls are signed with this installation's key instead of the admin token, so that a client elsewhere that may deploy can
-also continue from the last deployment. ``GET`` lists all; below it are ``GET``, ``PUT`` and ``DELETE`` of one name.
-"""
+"""Records of deployments, kept in the emulator's own state."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
-from emulator.http.message import Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.kernel.ids import Ids
 from emulator.storage.database import Database
-from emulator.wire.request import OperationRequest
 
 
 class Deployments:
@@ -57,102 +47,3 @@ class Deployments:
     def clear(self) -> None:
         """Forget all records."""
         self._database.write("DELETE FROM deployments WHERE account = ? AND region = ?", self._place)
-
-
-PATH = "/_localyun/deployments"
-
-_LONGEST_NAME = 256
-
-
-ERRORS: Mapping[str, ErrorRow] = {
-    "InvalidArgument": ErrorRow(400, "{reason}"),
-    "Forbidden": ErrorRow(403, "{reason}"),
-    "NotFound": ErrorRow(404, "there is no deployment {name}"),
-    "EntityTooLarge": ErrorRow(413, "a record may have {limit} bytes"),
-}
-
-
-class DeploymentError(ServiceError):
-    """A call that is refused."""
-
-    table = ERRORS
-
-
-class DeploymentsFront:
-    """The front of the records."""
-
-    name = "deployments"
-    max_body = 8 * 1024 * 1024
-
-    def __init__(self, deployments: Deployments, ids: Ids) -> None:
-        self._deployments = deployments
-        self._ids = ids
-
-    def new_request_id(self, context: OperationRequest) -> str:
-        """Return a UUID."""
-        del context
-        return self._ids.uuid()
-
-    def allows_anonymous(self, context: OperationRequest) -> bool:
-        """Everything is signed."""
-        del context
-        return False
-
-    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
-        """Return the refusal of a call without a valid signature."""
-        del context
-        reason = f"this call needs the signature of this installation's access key ({failure})"
-        return DeploymentError("Forbidden", reason=reason)
-
-    def too_large(self, limit: int) -> ServiceError:
-        """Return the refusal of an oversized record."""
-        return DeploymentError("EntityTooLarge", limit=limit)
-
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
-        """Write an error as JSON."""
-        return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
-
-    def handle(self, context: OperationRequest) -> Response:
-        """Serve one call.
-
-        Raises: DeploymentError.
-        """
-        request = context.http
-        context.operation = f"{request.method} deployment"
-        if context.principal is None or context.principal.temporary:
-            raise DeploymentError("Forbidden", reason="temporary keys do not keep records of deployments")
-        name = unquote(request.path.removeprefix(PATH).removeprefix("/"))
-        if not name and request.method == "GET":
-            return _json(200, {"deployments": self._deployments.all()})
-        if not name or len(name) > _LONGEST_NAME:
-            reason = f"a deployment needs a name of 1 to {_LONGEST_NAME} characters"
-            raise DeploymentError("InvalidArgument", reason=reason)
-        match request.method:
-            case "GET":
-                record = self._deployments.get(name)
-                if record is None:
-                    raise DeploymentError("NotFound", name=name)
-                return _json(200, record)
-            case "PUT":
-                self._deployments.put(name, _record(request.body))
-                return _json(200, {"name": name})
-            case "DELETE":
-                if not self._deployments.remove(name):
-                    raise DeploymentError("NotFound", name=name)
-                return _json(200, {"name": name})
-            case _:
-                raise DeploymentError("InvalidArgument", reason=f"{request.method} is not served here")
-
-
-def _record(body: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(body)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or not isinstance(record.get("resources"), list):
-        raise DeploymentError("InvalidArgument", reason="the body must be the record of a deployment in JSON")
-    return record
-
-
-def _json(status: int, body: dict[str, Any]) -> Response:
-    return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])

@@ -45,8 +45,13 @@ class GatewayError(ServiceError):
     table = ERRORS
 
 
-class UnsignedFront:
-    """A front whose calls are not signed: a token or a cookie opens them, or nothing has to. Errors are JSON."""
+def json_response(status: int, content: dict[str, Any]) -> Response:
+    """Return an answer in JSON."""
+    return Response(status, json.dumps(content).encode("ascii"), [("Content-Type", "application/json")])
+
+
+class JsonFront:
+    """A front of the emulator's own, whose errors are JSON."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
@@ -55,6 +60,19 @@ class UnsignedFront:
         """Return a UUID."""
         return self._ids.uuid()
 
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized body."""
+        return GatewayError("BodyTooLarge", limit=limit)
+
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
+        """Write an error as JSON."""
+        content = {"Code": error.code, "Message": error.message, "RequestId": call.request_id}
+        return json_response(error.http_status, content)
+
+
+class UnsignedFront(JsonFront):
+    """A front whose calls are not signed: a token or a cookie opens them, or nothing has to."""
+
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is signed."""
         return True
@@ -62,15 +80,6 @@ class UnsignedFront:
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Return the refusal of a signature; not used, because none is asked for."""
         return GatewayError("Forbidden")
-
-    def too_large(self, limit: int) -> ServiceError:
-        """Return the refusal of an oversized body."""
-        return GatewayError("BodyTooLarge", limit=limit)
-
-    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
-        """Write an error as JSON."""
-        body = json.dumps({"Code": error.code, "Message": error.message, "RequestId": call.request_id})
-        return Response(error.http_status, body.encode("ascii"), [("Content-Type", "application/json")])
 
 
 KEPT = 50
