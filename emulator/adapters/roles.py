@@ -62,6 +62,10 @@ class AssumableRoles:
         self._authorizer = authorizer
         self._enforced = enforced
 
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        return self._authorizer.user_id(account, name)
+
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
         known = self._authorizer.max_session_s(account, role)

@@ -12,8 +12,11 @@ from urllib.parse import urlsplit
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import REGION_SUFFIX
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
+
+_LOCAL = r"(?P<region>[a-z][a-z0-9-]{0,63})\.region\.localhost"
 
 # Texts, not compiled patterns: most clients come to a loopback address, and a start does not pay for the others.
 _MNS = r"(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com"
@@ -63,7 +66,8 @@ def host_of(request: Request) -> str:
 def facts(host: str) -> HostFacts:
     """Read service, account and region out of an emulated host name; any other says nothing."""
     if not host.endswith(EMULATED_SUFFIXES):
-        return HostFacts()
+        match = re.fullmatch(_LOCAL, host) if host.endswith(REGION_SUFFIX) else None
+        return HostFacts("", "", match["region"]) if match else HostFacts()
     if match := re.fullmatch(_MNS, host):
         return HostFacts("mns", _digits(match["account"]), _region(match["region"]))
     if match := re.fullmatch(_FC_ACCOUNT, host):

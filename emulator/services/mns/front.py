@@ -95,7 +95,6 @@ class MnsFront:
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
-        del call
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
@@ -203,5 +202,4 @@ class ManagementFront(RpcFront):
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the XML API's error for a caller without the right."""
-        del call
         return errors.access_denied(demand)

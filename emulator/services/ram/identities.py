@@ -6,7 +6,7 @@ Source: RAM API reference, one page for each operation.
 from collections.abc import Callable
 
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
     Entity,
@@ -50,11 +50,12 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
         comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
         created_at=call.now,
         updated_at=call.now,
+        user_id=stable_id("user", account, access.ids.uuid()),
     )
     count = access.store.count(account, "users")
     check_new(access.store.user(account, name), "User", name, count, limits.USERS)
     access.store.put_user(account, user)
-    return {"User": codec.render_user(account, user)}
+    return {"User": codec.render_user(user)}
 
 
 @operation("GetUser")
@@ -64,7 +65,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, GetUser.
     """
-    return {"User": codec.render_user(call.tenant.account, _named(access.store.user, call, "User"))}
+    return {"User": codec.render_user(_named(access.store.user, call, "User"))}
 
 
 @operation("UpdateUser")
@@ -95,7 +96,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
             raise RamError("EntityAlreadyExists.User", name=user.name)
         access.store.rename_user(account, name, user.name)
     access.store.put_user(account, user)
-    return {"User": codec.render_user(account, user)}
+    return {"User": codec.render_user(user)}
 
 
 @operation("ListUsers")
@@ -105,7 +106,7 @@ def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
     return codec.page(
         call.parameters,
         lambda after, limit: access.store.users(account, after, limit),
-        lambda user: codec.render_user(account, user),
+        codec.render_user,
         ("Users", "User"),
     )
 

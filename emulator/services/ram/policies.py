@@ -304,8 +304,7 @@ def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict
     match attachment.kind:
         case HolderKind.USER:
             user = existing(store.user(account, name), "User", name)
-            user_id = stable_id("user", account, name)
-            return {"UserName": name, "UserId": user_id, "DisplayName": user.display_name, **since}
+            return {"UserName": name, "UserId": user.user_id, "DisplayName": user.display_name, **since}
         case HolderKind.GROUP:
             return {
                 "GroupName": name,

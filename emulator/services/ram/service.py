@@ -133,6 +133,11 @@ class Authorizer:
             return True
         return judge([parse_policy(principal.session_policy)], demand, facts) is Verdict.ALLOWED
 
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        user = self._access.store.user(account, name)
+        return user.user_id if user else None
+
     def max_session_s(self, account: AccountId, role: str) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
         kept = self._access.store.role(account, role)

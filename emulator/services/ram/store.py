@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram.model import (
     Attachment,
     Group,
@@ -20,7 +20,7 @@ from emulator.services.ram.model import (
 from emulator.storage.database import Database
 
 _ROLE = "name, description, trust, max_session_s, created_at, updated_at"
-_USER = "name, display_name, mobile_phone, email, comments, created_at, updated_at"
+_USER = "name, display_name, mobile_phone, email, comments, created_at, updated_at, user_id"
 _KEY = "key_id, user, secret, active, created_at"
 _GROUP = "name, comments, created_at, updated_at"
 _POLICY = "name, description, default_version, created_at, updated_at"
@@ -72,19 +72,19 @@ class RamStore:
     def user(self, account: AccountId, name: str) -> User | None:
         """Return a user."""
         row = self._one(f"SELECT {_USER} FROM ram_users WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return User(*row) if row else None
+        return _user(account, row) if row else None
 
     def users(self, account: AccountId, after: str, limit: int) -> list[User]:
         """Return up to *limit* users by name, those after *after*."""
         sql = f"SELECT {_USER} FROM ram_users WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [User(*row) for row in self._all(sql, account, after, limit)]
+        return [_user(account, row) for row in self._all(sql, account, after, limit)]
 
     def put_user(self, account: AccountId, user: User) -> None:
         """Store a user in place of one of that name."""
         self._write(
-            "INSERT OR REPLACE INTO ram_users VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO ram_users VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             account, user.name, user.display_name, user.mobile_phone, user.email, user.comments, user.created_at,
-            user.updated_at,
+            user.updated_at, user.user_id,
         )  # fmt: skip
 
     def rename_user(self, account: AccountId, name: str, new_name: str) -> None:
@@ -299,6 +299,11 @@ class RamStore:
 
     def _changed(self) -> None:
         self.generation += 1
+
+
+def _user(account: AccountId, row: Sequence[Any]) -> User:
+    values = (*row[:-1], row[-1] or stable_id("user", account, row[0]))
+    return User(*values)
 
 
 def _key(row: Sequence[Any]) -> UserKey:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import (
     ABOVE_ALL_NAMES,
@@ -273,6 +273,14 @@ class CatalogStore(CountingStore):
         (services,) = self._database.read("SELECT count(*) FROM fc_services").fetchone()
         (functions,) = self._database.read("SELECT count(*) FROM fc_functions WHERE version = 0").fetchone()
         return {"services": services, "functions": functions}
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has services or functions."""
+        rows = self._database.read(
+            "SELECT region FROM fc_services WHERE account = ? UNION SELECT region FROM fc_functions WHERE account = ?",
+            (account, account),
+        )
+        return {Region(row[0]) for row in rows}
 
     def digests(self) -> set[str]:
         """Return the code packages any function or layer of any tenant refers to."""
