@@ -122,7 +122,7 @@ class MessageService:
 
     def regions(self, account: AccountId) -> set[Region]:
         """Return the regions in which an account has queues or topics."""
-        return self._store.regions(account) | self.topic_store.regions(account)
+        return self.queue_store.regions(account) | self.topic_store.regions(account)
 
     def end_polls(self) -> None:
         """Answer long polls with nothing, now rather than at the end of their wait."""
