@@ -1,6 +1,6 @@
 """Function Compute as the rest of the emulator sees it: built, started, called, ended.
 
-The operations live in collaborators, one per kind of resource; here they are joined.
+Operations act on its stores and on the parts that do what takes more than a row; here these are joined.
 """
 
 import logging
