@@ -28,7 +28,7 @@ _FC = (
 _FC_TRIGGER = r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)\Z"
 _OSS = r"(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com"
 _PRODUCT = (
-    r"(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
+    r"(?:(?:(?P<account>[^.]+)\.)?(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
     r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com"
 )
 _NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
@@ -74,7 +74,8 @@ def facts(host: str) -> HostFacts:
         return HostFacts("fc", _digits(match["account"]), _region(match["region"]))
     if match := re.fullmatch(_PRODUCT, host):
         name = "fnf" if match["r1"] or host.startswith("fnf.") else host.partition(".")[0].removesuffix("-vpc")
-        return HostFacts(name.removesuffix("-readonly"), "", _region(match["r1"] or match["r2"] or ""))
+        account = _digits(match["account"] or "")
+        return HostFacts(name.removesuffix("-readonly"), account, _region(match["r1"] or match["r2"] or ""))
     if match := re.fullmatch(_FC, host):
         return HostFacts("fc", "", _region(match["r1"] or match["r2"] or match["r3"] or ""))
     if match := re.search(_FC_TRIGGER, host):

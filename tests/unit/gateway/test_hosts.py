@@ -42,6 +42,7 @@ def test_odd_host_headers_are_normalised(raw, host):
         ("region.localhost", HostFacts()),
         ("cn-shanghai.localhost", HostFacts()),
         ("cn-hangzhou-internal.fnf.aliyuncs.com", HostFacts("fnf", "", "cn-hangzhou")),
+        ("123.cn-hangzhou.fnf.aliyuncs.com", HostFacts("fnf", "123", "cn-hangzhou")),
         ("fnf.eu-central-1.aliyuncs.com", HostFacts("fnf", "", "eu-central-1")),
         ("mns-open.cn-hangzhou.aliyuncs.com", HostFacts("mns-open", "", "cn-hangzhou")),
         ("sts.aliyuncs.com", HostFacts("sts", "", "")),

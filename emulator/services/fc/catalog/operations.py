@@ -82,7 +82,8 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
     Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
-    test/version_test.py for the description.
+    test/version_test.py for the description. That no answer has the tags: terraform-provider-alicloud, whose plans of
+    a service with tags are clean only without them.
     """
     service = fc.store.existing_service(call.tenant, service_of(call))
     scope = Scope(service=service.name)
