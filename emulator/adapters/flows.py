@@ -14,6 +14,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Dialect, Interference, Subject
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import FunctionName
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.ports import DIALECT, subject
@@ -44,9 +45,7 @@ class FunctionCalls:
         try:
             call = await self._functions.invoke(
                 tenant,
-                resource.service,
-                resource.function,
-                resource.qualifier,
+                _name(resource),
                 event,
                 request_id=(request_id := self._ids.uuid()),
                 origin="flow",
@@ -62,9 +61,7 @@ class FunctionCalls:
         try:
             request_id = await self._functions.invoke_async(
                 tenant,
-                resource.service,
-                resource.function,
-                resource.qualifier,
+                _name(resource),
                 event,
                 key=_key(key),
                 task_id=invocation_id,
@@ -208,6 +205,10 @@ class FlowHttp:
     async def close(self) -> None:
         """Close the connections that are kept."""
         await self._clients.close()
+
+
+def _name(resource: FunctionResource) -> FunctionName:
+    return FunctionName(resource.service or "", resource.function, resource.qualifier)
 
 
 def _key(key: str) -> str:

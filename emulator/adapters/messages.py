@@ -74,9 +74,7 @@ class TopicCalls:
         if not self._functions().role_checks.topics_may_call(tenant, name):
             raise FunctionRefused(f"the role of the trigger may not call {arn}")
         try:
-            await self._functions().invoke_async(
-                tenant, name.service or None, name.function, name.qualifier, event, key=key, origin="push"
-            )
+            await self._functions().invoke_async(tenant, name, event, key=key, origin="push")
         except FcError as error:
             raise FunctionRefused(str(error)) from error
 

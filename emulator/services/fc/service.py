@@ -1,6 +1,6 @@
 """Function Compute as the rest of the emulator sees it: built, started, called, ended.
 
-The operations live in collaborators, one per kind of resource; here they are joined.
+Operations act on its stores and on the parts that do what takes more than a row; here these are joined.
 """
 
 import logging
@@ -30,7 +30,7 @@ from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import family
+from emulator.services.fc.model import FunctionName, family
 from emulator.services.fc.ports import Instances, Ports, StartShell
 from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.runtime.model import ShellCommand
@@ -245,9 +245,7 @@ class FunctionCompute:
     async def invoke(
         self,
         tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
+        name: FunctionName,
         event: bytes,
         *,
         request_id: str | None = None,
@@ -255,20 +253,16 @@ class FunctionCompute:
     ) -> Invoked:
         """Run a function and return how it ended; a failed function is a result with ``error_type``.
 
-        *service* is None for a function without one.
-
         Raises: FcError, with the code and status an HTTP caller would get.
         """
-        call = self._call(service, function, qualifier, event, origin, request_id)
+        call = self._call(name, event, origin, request_id)
         async with self._interference.around(call.subject, DIALECT):
             return await self.invoker.invoke(tenant, call)
 
     async def invoke_async(
         self,
         tenant: Tenant,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
+        name: FunctionName,
         event: bytes,
         *,
         key: str,
@@ -282,7 +276,7 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get; CommitFailed.
         """
-        call = self._call(service, function, qualifier, event, origin)
+        call = self._call(name, event, origin)
         async with self._interference.around(call.subject, DIALECT):
             accepted = self.async_queue.accept(
                 tenant, call, key=key, task_id=task_id, task_mode=True if task_id else None
@@ -290,19 +284,11 @@ class FunctionCompute:
             await self._database.committed()
         return accepted.request_id
 
-    def _call(
-        self,
-        service: str | None,
-        function: str,
-        qualifier: str | None,
-        event: bytes,
-        origin: Origin,
-        request_id: str | None = None,
-    ) -> FunctionCall:
+    def _call(self, name: FunctionName, event: bytes, origin: Origin, request_id: str | None = None) -> FunctionCall:
         return FunctionCall(
-            service=service or "",
-            function=function,
-            qualifier=qualifier,
+            service=name.service,
+            function=name.function,
+            qualifier=name.qualifier,
             event=event,
             request_id=request_id or self.ids.uuid(),
             now=self._clock.now(),

@@ -26,7 +26,7 @@ class Form(NamedTuple):
     columns: tuple[str, ...] = ()
 
 
-JSON = Form(json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode, json.loads)
+JSON = Form(json.JSONEncoder(separators=(",", ":")).encode, json.loads)
 SCOPE = Form(attrgetter("service", "function"), Scope, ("scope_service", "scope_function"))
 TENANT = Form(tuple, Tenant, ("account", "region"))
 PLACE = Form(

@@ -5,6 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
+from emulator.services.fc.model import FunctionName
+
 
 async def test_services_of_one_dialect_show_in_the_other(site):
     """2021-04-06 and 2016-08-15 speak of the same services; the qualifier may be a query parameter."""
@@ -157,7 +159,7 @@ async def test_function_of_3_0_runs_with_its_own_role_and_hooks(site, pack):
     assert (image.generation, image.service, image.role, image.log_project) == ("3.0", None, "r", "p")
     assert (image.initializer, image.initializer_timeout_s) == ("index.init", 9)
     assert site.instances.invocations[0].credentials is None
-    assert (await site.fc.invoke(site.tenant, None, "hello", None, b"in")).result.body == b"in"
+    assert (await site.fc.invoke(site.tenant, FunctionName("", "hello", None), b"in")).result.body == b"in"
 
 
 async def test_namespaces_are_apart(site, pack):

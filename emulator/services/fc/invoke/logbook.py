@@ -185,34 +185,22 @@ class LogBook:
         if self._flush_soon is None:
             self._flush_soon = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
 
-    async def tail(self, service: str, function: str, lines: int) -> bytes:
-        """Return the last *lines* lines of a function's log, none when it has written nothing yet."""
-        return await self._ask_tail(self.path(service, function), lines)
-
-    async def read(self, service: str, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def read(self, service: str, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         """Yield the last *lines* lines and, with *follow*, what is written from now on until the reader stops."""
-        follower = _Follower(service, function, with_names=False)
-        if follow:
-            self._followers.add(follower)
-        try:
-            tail = await self._ask_tail(self.path(service, function), lines)
-            if tail:
-                yield tail
-            if follow:
-                async for text in follower.texts():
-                    yield text
-        finally:
-            self._followers.discard(follower)
+        return self._read((service, function), lines, follow=follow)
 
-    async def read_all(self, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def read_all(self, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         """Do as `read` for all functions, one after the other; each line is led by ``service/function: ``."""
-        follower = _Follower("", "", with_names=True)
+        return self._read(None, lines, follow=follow)
+
+    async def _read(self, wanted: tuple[str, str] | None, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        follower = _Follower(wanted)
         if follow:
             self._followers.add(follower)
         try:
-            for key, tail in await self._ask_tails(lines):
+            for key, tail in await self._ask_tails(wanted, lines):
                 if tail:
-                    yield _led(*key, tail)
+                    yield tail if wanted else _led(*key, tail)
             if follow:
                 async for text in follower.texts():
                     yield text
@@ -280,15 +268,15 @@ class LogBook:
                 _log.warning("a function's log could not be written or read: %s", error)
         self._files.close()
 
-    async def _ask_tail(self, path: Path, lines: int) -> bytes:
-        result: list[bytes] = []
-        await self._ask(lambda: result.append(self._files.tail(path, lines)))
-        return result[0] if result else b""
+    async def _ask_tails(self, wanted: tuple[str, str] | None, lines: int) -> list[tuple[tuple[str, str], bytes]]:
+        tails: list[tuple[tuple[str, str], bytes]] = []
 
-    async def _ask_tails(self, lines: int) -> list[tuple[tuple[str, str], bytes]]:
-        result: list[tuple[tuple[str, str], bytes]] = []
-        await self._ask(lambda: result.extend((key, self._files.tail(self.path(*key), lines)) for key in self.names()))
-        return result
+        await self._ask(
+            lambda: tails.extend(
+                (key, self._files.tail(self.path(*key), lines)) for key in ([wanted] if wanted else self.names())
+            )
+        )
+        return tails
 
     async def _ask(self, job: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
@@ -321,23 +309,22 @@ def _led(service: str, function: str, text: bytes) -> bytes:
 
 
 class _Follower:
-    """A reader that follows new lines; lives on the loop."""
+    """A reader that follows new lines of a function, or of all with their names; lives on the loop."""
 
-    def __init__(self, service: str, function: str, *, with_names: bool) -> None:
-        self._wanted = (service, function)
-        self._with_names = with_names
+    def __init__(self, wanted: tuple[str, str] | None) -> None:
+        self._wanted = wanted
         self._texts: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._ended = False
 
     def offer(self, service: str, function: str, text: bytes) -> None:
         """Hand over *text* when it is from a function this reader wants."""
-        if self._ended or not (self._with_names or (service, function) == self._wanted):
+        if self._ended or (self._wanted is not None and self._wanted != (service, function)):
             return
         if self._texts.qsize() >= FOLLOWER_CHUNKS:
             self._texts.put_nowait(b"[localyun] this reader fell too far behind and is cut off here\n")
             self.end()
             return
-        if self._with_names:
+        if self._wanted is None:
             text = _led(service, function, text)
         self._texts.put_nowait(text)
 

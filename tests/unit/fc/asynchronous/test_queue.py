@@ -7,6 +7,7 @@ import pytest
 
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import Status
+from emulator.services.fc.model import FunctionName
 from emulator.services.fc.runtime.model import InstancesExhausted, RuntimeUnavailable
 
 FAILED = b'{"errorMessage":"boom","errorType":"ValueError"}'
@@ -370,10 +371,10 @@ async def test_order_with_a_known_key_is_queued_once(site):
     await site.make_function()
     fc, tenant = site.fc, site.tenant
 
-    first = await fc.invoke_async(tenant, "shop", "order", None, b"one", key="k")
-    second = await fc.invoke_async(tenant, "shop", "order", None, b"two", key="k")
+    first = await fc.invoke_async(tenant, FunctionName("shop", "order", None), b"one", key="k")
+    second = await fc.invoke_async(tenant, FunctionName("shop", "order", None), b"two", key="k")
     outcome = await fc.completion(tenant, first)
-    third = await fc.invoke_async(tenant, "shop", "order", None, b"three", key="k")
+    third = await fc.invoke_async(tenant, FunctionName("shop", "order", None), b"three", key="k")
     known = await fc.completion(tenant, third)
     await site.settle()
 
@@ -389,10 +390,10 @@ async def test_whoever_waits_learns_the_end_after_all_retries(site):
     fc, tenant = site.fc, site.tenant
     site.answer_calls(FAILED, "UnhandledInvocationError")
 
-    failing = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
+    failing = await fc.invoke_async(tenant, FunctionName("shop", "order", None), b"", key="")
     waiter = asyncio.ensure_future(fc.completion(tenant, failing))
     await site.after(10_000)
-    deleted = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
+    deleted = await fc.invoke_async(tenant, FunctionName("shop", "order", None), b"", key="")
     await site.settle()
     other = asyncio.ensure_future(fc.completion(tenant, deleted))
     await site.settle()
@@ -409,7 +410,7 @@ async def test_whoever_waits_learns_the_end_after_all_retries(site):
 async def test_records_are_removed_after_their_time(site):
     """A week for tasks, a day for the memory of keys."""
     await site.make_function()
-    await site.fc.invoke_async(site.tenant, "shop", "order", None, b"", key="k")
+    await site.fc.invoke_async(site.tenant, FunctionName("shop", "order", None), b"", key="k")
     await call(site, X_Fc_Stateful_Async_Invocation_Enable="true")
     counts = []
     for pause in (0, limits.KEYED_CALL_KEPT_MS, 3_600_000, limits.TASK_KEPT_MS):

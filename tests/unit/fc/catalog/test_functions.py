@@ -9,6 +9,7 @@ import pytest
 from emulator.kernel.crc64 import checksum
 from emulator.services.fc.code.store import decode_zip
 from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import FunctionName
 
 FULL = {
     "functionName": "order",
@@ -309,7 +310,7 @@ async def test_everything_survives_a_restart(site_of, tmp_path):
             "/services/shop/aliases/live",
         ]
         answers = [(await site.v1("GET", path)).content for path in [*paths, "/services?tag_k=v"]]
-        ran = await site.fc.invoke(site.tenant, "shop", "order", "live", b"x")
+        ran = await site.fc.invoke(site.tenant, FunctionName("shop", "order", "live"), b"x")
         assert (site.instances.images[-1].code_dir / "index.py").is_file()
         assert ran.version == "1"
         await site.fc.close()
@@ -329,7 +330,7 @@ async def test_reset_forgets_everything(site):
     assert (await site.v1("GET", "/services")).body["services"] == []
     assert site.instances.retired == [site.instances.images[0].family]
     with pytest.raises(FcError, match="ServiceNotFound"):
-        await site.fc.invoke(site.tenant, "shop", "order", None, b"")
+        await site.fc.invoke(site.tenant, FunctionName("shop", "order", None), b"")
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 262_143, 262_144, 262_145, 600_001])

@@ -7,6 +7,7 @@ import pytest
 
 from emulator.services.fc import limits
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import FunctionName
 from emulator.services.fc.runtime.model import (
     InstancesExhausted,
     InstanceStartFailed,
@@ -103,7 +104,7 @@ async def test_what_the_platform_cannot_do_is_an_api_error(site, failure, status
     assert (answer.status, answer.code) == (status, code)
     assert "x-fc-error-type" not in answer.headers
     with pytest.raises(FcError) as raised:
-        await site.fc.invoke(site.tenant, "shop", "order", None, b"")
+        await site.fc.invoke(site.tenant, FunctionName("shop", "order", None), b"")
     assert (raised.value.http_status, raised.value.code) == (status, code)
 
 
