@@ -250,7 +250,7 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
     alice = User(
         name="alice", display_name="", mobile_phone="", email="", comments="", created_at=now, updated_at=now, user_id="3"
     )  # fmt: skip
-    access.store.put_user(ACCOUNT, alice)
+    access.store.put(ACCOUNT, alice)
     holder = Holder(account=ACCOUNT, kind=HolderKind.USER, name="alice")
     authorizer = Authorizer(access)
     made = context("GET", "/queues")
