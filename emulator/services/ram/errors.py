@@ -27,6 +27,8 @@ ERRORS: Mapping[str, ErrorRow] = {
     "EntityNotExist.Policy": ErrorRow(404, "The policy does not exist: {name}."),
     "EntityNotExist.Policy.Version": ErrorRow(404, "The policy version does not exist: {name}."),
     "EntityNotExist.User.AccessKey": ErrorRow(404, "The user access key does not exist: {name}."),
+    "EntityNotExist.User.LoginProfile": ErrorRow(404, "The user login profile does not exist: {name}."),
+    "EntityNotExist.User.MFADevice": ErrorRow(404, "The user MFA device does not exist: {name}."),
     "EntityNotExist.User.Group": ErrorRow(404, "The user has not joined the group."),
     "NotAttached": ErrorRow(
         404, "The indicate policy of the {holder} does not exist: {name}.", "EntityNotExist.{kind}.Policy"

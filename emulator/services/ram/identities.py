@@ -151,6 +151,27 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
     return {}
 
 
+@operation("GetLoginProfile")
+@operation("DeleteLoginProfile")
+def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Say that a user has no password for the console; nobody has one here.
+
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile.
+    Source: RAM API reference, DeleteLoginProfile; Terraform's provider asks before it deletes a user.
+    """
+    raise RamError("EntityNotExist.User.LoginProfile", name=_named(access.store.user, call, "User").name)
+
+
+@operation("UnbindMFADevice")
+def no_device(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Say that a user has no device for a second factor; nobody has one here.
+
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice.
+    Source: RAM API reference, UnbindMFADevice; Terraform's provider asks before it deletes a user.
+    """
+    raise RamError("EntityNotExist.User.MFADevice", name=_named(access.store.user, call, "User").name)
+
+
 @operation("CreateAccessKey")
 def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create an access key for a user; no other operation returns its secret.

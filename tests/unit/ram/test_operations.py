@@ -189,6 +189,22 @@ def test_members_of_a_group_are_listed_from_both_sides(access):
     assert access.names("ListGroups", "Groups", "Group", "GroupName") == []
 
 
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        ("GetLoginProfile", "EntityNotExist.User.LoginProfile"),
+        ("DeleteLoginProfile", "EntityNotExist.User.LoginProfile"),
+        ("UnbindMFADevice", "EntityNotExist.User.MFADevice"),
+    ],
+)
+def test_a_user_has_no_means_to_log_in(access, action, code):
+    """Terraform's provider asks before it deletes a user."""
+    access.do("CreateUser", UserName="alice")
+
+    assert access.refusal(action, UserName="alice") == (404, code)
+    assert access.refusal(action, UserName="bob") == (404, "EntityNotExist.User")
+
+
 def test_a_group_keeps_members_and_policies_under_a_new_name(access):
     """An update changes what it names; a name that is used is refused."""
     access.do("CreateUser", UserName="alice")
