@@ -14,7 +14,7 @@
     python3 dev.py pictures                                       take the screenshots of docs/console again
     python3 dev.py docs [--write]                                 build the documentation; --write its tables
     python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
-    python3 dev.py image [--base TAR]                             build and try the image without a container engine
+    python3 dev.py image [--arch ARCH] [--base TAR]               build and try the image without a container engine
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
@@ -63,11 +63,8 @@ GATES: tuple[tuple[float, str], ...] = (
 Signatures, dialects, codecs and the pure rules of MNS: all of them. All files together: as measured.
 """
 
-GATES_OF_ALL: tuple[tuple[float, str], ...] = ((94.5, "emulator/*"),)
-"""The same for all tests, emulators in processes of their own included; those that tests kill tell nothing.
-
-As measured; the aim is 95 %.
-"""
+GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
+"""The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""
 
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
@@ -114,7 +111,7 @@ def coverage(arguments: list[str]) -> int:
     tests = ["tests"] if whole else ["tests/unit", "tests/wire"]
     others = [argument for argument in arguments if argument != "--all"]
     code = prepare("dev") or run("-m", "coverage", "erase")
-    code = code or run("-m", "coverage", "run", "-m", "pytest", *tests, "-n", "2", *others)
+    code = code or run("-m", "coverage", "run", "-m", "pytest", *tests, "-n", "2", "-m", "not unmeasured", *others)
     if code or run("-m", "coverage", "combine", "--quiet"):
         return code or fail("the measurements could not be combined")
     run("-m", "coverage", "report")

@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import emulator
 from benchmarks.harness import Row
@@ -15,8 +16,10 @@ from benchmarks.server import (
     SERVICE,
     Connection,
     Server,
+    checked,
     children_of,
     echo_p50_ms,
+    p50_ms,
     private_mb,
     python_pass_cpu_s,
     python_pass_s,
@@ -26,6 +29,7 @@ from emulator.storage.database import Database, migrate
 
 FLOWS_AT_ONCE = 1000
 STEPS = 10
+WARM_CALLS = 500
 
 FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
     f"  - type: pass\n    name: step{number}\n    outputMappings:\n      - {{target: n{number}, source: {number}}}\n"
@@ -45,13 +49,9 @@ class Foundation:
             folder.mkdir(parents=True)
             (folder / "index.py").write_text(FUNCTION, encoding="ascii")
         self._server = Server(self._folder)
-        self._flow_number = 0
+        self._batch = 0
         with Connection(self._server.port) as connection:
-            status, body = connection.ask(
-                self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
-            )
-            if status != 200:
-                raise RuntimeError(body)
+            create_flow(self._server, connection)
 
     def close(self) -> None:
         """End the server."""
@@ -120,7 +120,7 @@ class Foundation:
             Row(
                 name="flow of ten pass steps, start to Succeeded (long poll)",
                 unit="ms",
-                measure=self._ten_steps_ms,
+                measure=lambda: ten_steps_ms(self._server, 30),
                 goal=10,
             ),
             Row(
@@ -162,23 +162,10 @@ class Foundation:
         return server.fc("POST", "/2016-08-15/services/bench/functions/f0/invocations", b"x" * 64)
 
     def _warm_ms(self) -> float:
-        return self._p50_ms(self._invocation(self._server))
+        return p50_ms(self._server.port, self._invocation(self._server), WARM_CALLS, 20)
 
     def _empty_ms(self) -> float:
-        return self._p50_ms(HEALTH)
-
-    def _p50_ms(self, request: bytes, calls: int = 500) -> float:
-        with Connection(self._server.port) as connection:
-            for _ in range(20):
-                connection.ask(request)
-            spent = []
-            for _ in range(calls):
-                began = time.perf_counter()
-                status, _ = connection.ask(request)
-                spent.append(time.perf_counter() - began)
-                if status != 200:
-                    raise RuntimeError(f"a call ended with {status}")
-        return statistics.median(spent) * 1000
+        return p50_ms(self._server.port, HEALTH, WARM_CALLS, 20)
 
     def _warm_per_s(self, clients: int) -> float:
         request = self._invocation(self._server)
@@ -198,26 +185,10 @@ class Foundation:
                 spent.append(time.perf_counter() - began)
         return statistics.median(spent) * 1000
 
-    def _ten_steps_ms(self, runs: int = 30) -> float:
-        spent = []
-        with Connection(self._server.port) as connection:
-            for _ in range(runs):
-                self._flow_number += 1
-                name = f"single{self._flow_number}"
-                start = self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
-                watch = self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
-                began = time.perf_counter()
-                connection.ask(start)
-                reply = json.loads(connection.ask(watch)[1])
-                spent.append(time.perf_counter() - began)
-                if reply["Status"] != "Succeeded":
-                    raise RuntimeError(reply)
-        return statistics.median(spent) * 1000
-
     def _flows_per_s(self) -> float:
         """Start many flows through the API, all requests sent ahead, and wait for the last to end."""
-        batch = self._flow_number = self._flow_number + 1
-        names = [f"batch{batch}-{number}" for number in range(FLOWS_AT_ONCE)]
+        self._batch += 1
+        names = [f"batch{self._batch}-{number}" for number in range(FLOWS_AT_ONCE)]
         starts = [self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}") for name in names]
         watches = [
             self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
@@ -239,6 +210,28 @@ class Foundation:
         if set(last) != {"Succeeded"}:
             raise RuntimeError(last)
         return FLOWS_AT_ONCE / spent
+
+
+def create_flow(server: Server, connection: Connection) -> None:
+    """Create the flow of ten pass steps."""
+    checked(connection.ask(server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")), 200)
+
+
+def ten_steps_ms(server: Server, runs: int) -> float:
+    """Return the median time of executions of that flow, one after the other, from start to end."""
+    spent = []
+    with Connection(server.port) as connection:
+        for _ in range(runs):
+            name = f"single-{uuid4()}"
+            start = server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
+            watch = server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
+            began = time.perf_counter()
+            checked(connection.ask(start), 200)
+            reply = json.loads(checked(connection.ask(watch), 200))
+            spent.append(time.perf_counter() - began)
+            if reply["Status"] != "Succeeded":
+                raise RuntimeError(reply)
+    return statistics.median(spent) * 1000
 
 
 def program_mb() -> float:

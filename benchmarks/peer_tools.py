@@ -2,7 +2,6 @@
 
 import json
 import signal
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,12 +10,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from benchmarks.load import answered
-from benchmarks.server import Connection
+from benchmarks.server import Connection, checked, p50_ms
 
 INSTALLED = Path(__file__).resolve().parent.parent / ".bench"
 """Where other emulators are installed on first use."""
 
-CALLS = 30
 SCOPE = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 
 
@@ -57,31 +55,9 @@ def ask(port: int, request: bytes) -> bytes:
         return checked(connection.ask(request), 200)
 
 
-def checked(answer: tuple[int, bytes], wanted: int) -> bytes:
-    """Return the body of an answer with the status *wanted*.
-
-    Raises: RuntimeError.
-    """
-    if answer[0] != wanted:
-        raise RuntimeError(answer)
-    return answer[1]
-
-
 def gets_ms(port: int, path: str) -> float:
     """Return the median time of warm GETs over one connection, in ms."""
     return p50_ms(port, get_request(path))
-
-
-def p50_ms(port: int, request: bytes) -> float:
-    """Return the median time of warm calls over one connection, in ms."""
-    spent = []
-    with Connection(port) as connection:
-        for number in range(CALLS + 3):
-            began = time.perf_counter()
-            checked(connection.ask(request), 200)
-            if number >= 3:
-                spent.append(time.perf_counter() - began)
-    return statistics.median(spent) * 1000
 
 
 def child(command: list[str], folder: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":

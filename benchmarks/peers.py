@@ -18,10 +18,12 @@ import zipfile
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 from benchmarks.engines import DurableSteps, ElasticMq, installed_dbos, installed_elasticmq
+from benchmarks.foundation import STEPS, create_flow, ten_steps_ms
 from benchmarks.functions import ECHO
 from benchmarks.harness import Row
 from benchmarks.load import answered, requests_per_s
@@ -30,17 +32,15 @@ from benchmarks.peer_tools import (
     INSTALLED,
     ask,
     aws,
-    checked,
     child,
     end,
     get,
     gets_ms,
-    p50_ms,
     sqs,
     start_ms,
     states,
 )
-from benchmarks.server import SERVICE, Connection, Server, free_port, ordinary_environment
+from benchmarks.server import SERVICE, Connection, Server, checked, free_port, ordinary_environment, p50_ms
 
 MINISTACK = "ministack==1.5.33"
 SERVERLESS = ("serverless@3.40.0", "serverless-offline@13.9.0")
@@ -49,7 +49,6 @@ SENDS = 1500
 FLOWS = 10
 STARTS_IN_S = 120
 """How long a peer may take to start on a busy machine."""
-STEPS = 10
 
 NODE_FUNCTION = "exports.handler = async () => ({ statusCode: 200, body: 'ok' });\n"
 OFFLINE = """
@@ -62,10 +61,6 @@ custom:
 functions:
   web: {{handler: index.handler, events: [{{httpApi: 'GET /web'}}]}}
 """
-FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
-    f"  - type: pass\n    name: s{number}\n    outputMappings:\n      - {{target: n{number}, source: {number}}}\n"
-    for number in range(STEPS)
-)
 MACHINE = {
     "StartAt": "s0",
     "States": {
@@ -112,11 +107,9 @@ class Peers:
         jars = installed_elasticmq()
         self._elasticmq = self._closing.enter_context(closing(ElasticMq(jars, self._folder))) if jars else None
         self._steps = self._closing.enter_context(closing(DurableSteps(installed_dbos(), self._folder)))
-        self._flows = 0
         with Connection(self._server.port) as connection:
             checked(connection.ask(self._server.mns("PUT", "/queues/peers")), 201)
-            request = self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
-            checked(connection.ask(request), 200)
+            create_flow(self._server, connection)
 
     def _serve(self, start: "Callable[[int], subprocess.Popen[bytes]]", ask: Callable[[int], object]) -> int:
         """Start a server, to be ended at the end, and return its port once *ask* gets an answer there."""
@@ -127,77 +120,42 @@ class Peers:
 
     def rows(self) -> list[Row]:
         """Return the rows in the order they are taken; the reference is the peer."""
+        sends = partial(Row, name="SendMessage, 16 connections", unit="requests/s", measure=self._sends_per_s)
+        call = partial(Row, name="warm Python function, p50", unit="ms", measure=self._calls_ms)
+        flow = partial(
+            Row,
+            name="flow of ten pass steps, start to end",
+            unit="ms",
+            measure=lambda: ten_steps_ms(self._server, FLOWS),
+        )
+        start = partial(Row, name="start to first answered service call", unit="ms", measure=self._start_ms)
         rows = [
-            Row(
-                name="SendMessage, 16 connections",
-                unit="requests/s",
-                measure=self._sends_per_s,
+            sends(
                 reference=lambda: self._sqs_sends_per_s(self._port, "000000000000", SENDS // 5),
                 reference_name="ministack's SQS SendMessage",
             ),
-            Row(
-                name="SendMessage, 16 connections",
-                unit="requests/s",
-                measure=self._sends_per_s,
+            sends(
                 reference=lambda: self._sqs_sends_per_s(self._moto_port, "123456789012", SENDS // 20),
                 reference_name="moto server's SQS SendMessage",
             ),
-            Row(
-                name="warm Python function, p50",
-                unit="ms",
-                measure=lambda: self._calls_ms(self._invocation()),
-                reference=self._peer_calls_ms,
-                reference_name="ministack's Lambda Invoke",
-            ),
-            Row(
-                name="flow of ten pass steps, start to end",
-                unit="ms",
-                measure=self._flow_ms,
-                reference=self._peer_flow_ms,
-                reference_name="ministack's Step Functions",
-            ),
-            Row(
-                name="flow of ten pass steps, start to end",
-                unit="ms",
-                measure=self._flow_ms,
-                reference=lambda: self._steps.flow_ms(FLOWS),
-                reference_name="dbos, ten steps in process, SQLite",
-            ),
-            Row(
-                name="start to first answered service call",
-                unit="ms",
-                measure=self._start_ms,
-                reference=self._ministack_start_ms,
-                reference_name="ministack",
-            ),
+            call(reference=self._peer_calls_ms, reference_name="ministack's Lambda Invoke"),
+            flow(reference=self._peer_flow_ms, reference_name="ministack's Step Functions"),
+            flow(reference=lambda: self._steps.flow_ms(FLOWS), reference_name="dbos, ten steps in process, SQLite"),
+            start(reference=self._ministack_start_ms, reference_name="ministack"),
         ]
         if (elasticmq := self._elasticmq) is not None:
             rows.append(
-                Row(
-                    name="SendMessage, 16 connections",
-                    unit="requests/s",
-                    measure=self._sends_per_s,
-                    reference=lambda: elasticmq.sends_per_s(SENDS),
-                    reference_name="ElasticMQ's SQS SendMessage",
-                )
+                sends(reference=lambda: elasticmq.sends_per_s(SENDS), reference_name="ElasticMQ's SQS SendMessage")
             )
         if self._offline is not None:
-            rows += [
-                Row(
-                    name="warm Node.js function behind an HTTP trigger, p50",
-                    unit="ms",
-                    measure=lambda: gets_ms(self._server.port, "/2016-08-15/proxy/bench/web/"),
-                    reference=lambda: gets_ms(self._web, "/web"),
-                    reference_name="serverless-offline",
-                ),
-                Row(
-                    name="start to first answered service call",
-                    unit="ms",
-                    measure=self._start_ms,
-                    reference=self._offline_start_ms,
-                    reference_name="serverless-offline",
-                ),
-            ]
+            trigger = Row(
+                name="warm Node.js function behind an HTTP trigger, p50",
+                unit="ms",
+                measure=lambda: gets_ms(self._server.port, "/2016-08-15/proxy/bench/web/"),
+                reference=lambda: gets_ms(self._web, "/web"),
+                reference_name="serverless-offline",
+            )
+            rows += [trigger, start(reference=self._offline_start_ms, reference_name="serverless-offline")]
         return rows
 
     def _write_functions(self) -> None:
@@ -219,27 +177,9 @@ class Peers:
         request = self._server.mns("POST", "/queues/peers/messages", BODY)
         return requests_per_s(self._server.port, request, connections=16, calls=SENDS)
 
-    def _invocation(self) -> bytes:
-        return self._server.fc("POST", "/2016-08-15/services/bench/functions/echo/invocations", b'{"a":1}')
-
-    def _calls_ms(self, request: bytes) -> float:
-        return p50_ms(self._server.port, request)
-
-    def _flow_ms(self) -> float:
-        spent = []
-        with Connection(self._server.port) as connection:
-            for _ in range(FLOWS):
-                self._flows += 1
-                name = f"peer{self._flows}"
-                start = self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
-                watch = self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
-                began = time.perf_counter()
-                checked(connection.ask(start), 200)
-                reply = json.loads(checked(connection.ask(watch), 200))
-                spent.append(time.perf_counter() - began)
-                if reply["Status"] != "Succeeded":
-                    raise RuntimeError(reply)
-        return statistics.median(spent) * 1000
+    def _calls_ms(self) -> float:
+        path = "/2016-08-15/services/bench/functions/echo/invocations"
+        return p50_ms(self._server.port, self._server.fc("POST", path, b'{"a":1}'))
 
     def _start_ms(self) -> float:
         with Server(self._functions, ask=SERVICE) as server:

@@ -205,6 +205,31 @@ class Connection:
         self.close()
 
 
+def checked(answer: tuple[int, bytes], wanted: int) -> bytes:
+    """Return the body of an answer with the status *wanted*.
+
+    Raises: RuntimeError.
+    """
+    if answer[0] != wanted:
+        raise RuntimeError(answer)
+    return answer[1]
+
+
+def p50_ms(port: int, request: bytes, calls: int = 30, warm: int = 3) -> float:
+    """Return the median time of *calls* over one connection after *warm* others, in ms.
+
+    Raises: RuntimeError when one is refused.
+    """
+    spent = []
+    with Connection(port) as connection:
+        for number in range(warm + calls):
+            began = time.perf_counter()
+            checked(connection.ask(request), 200)
+            if number >= warm:
+                spent.append(time.perf_counter() - began)
+    return statistics.median(spent) * 1000
+
+
 def mns_headers(method: str, target: str, body: bytes, key_id: str, secret: str) -> list[tuple[str, str]]:
     """Return the headers the official Python client sends, signed."""
     headers = [

@@ -1,11 +1,15 @@
 """Build the image without a container engine and pass the polling tutorial in it.
 
-    python3 dev.py image [--base TAR]     as root, with Debian's buildah, bubblewrap and, without --base, mmdebstrap
+    python3 dev.py image [--arch ARCH] [--base TAR]
 
-``mmdebstrap`` makes a root file system with Python in place of the public base image, ``buildah`` runs the Dockerfile
-on it, and ``bwrap`` starts the result as the image's user would be: namespaces of its own, a fresh state folder, the
-entry point as first process. Then the health check has to pass inside, the tutorial outside through the official SDK,
-and SIGTERM has to end it in order. Everything is below .image/, which can be deleted.
+Run it as root, with Debian's buildah, bubblewrap and, without --base, mmdebstrap. ``mmdebstrap`` makes a root file
+system with Python in place of the public base image, ``buildah`` runs the Dockerfile on it, and ``bwrap`` starts the
+result as the image's user would be: namespaces of its own, a fresh state folder, the entry point as first process. Then
+the health check has to pass inside, the tutorial outside through the official SDK, and SIGTERM has to end it in order.
+Everything is below .image/, which can be deleted.
+
+The image of another architecture (amd64, arm64) is built and started by this machine when its kernel hands foreign
+programs to an emulator: Debian's qemu-user-static, binfmt-support and arch-test.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -25,29 +30,34 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / ".image"
-BASE, TAG = "localhost/python-base", "localhost/localyun"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 SUITE = "bookworm"
 TRUST = Path("/etc/ssl/certs")
 """The machine's authorities, mounted while pip runs: a network may have its own."""
-HEALTH_S = 60
-END_S = 20
+HEALTH_S = 120
+"""How long the start may take, on another architecture's emulator too."""
+END_S = 30
 
 
 def main() -> int:
     """Build, start, try, stop; 0 when all of it went well."""
     parser = argparse.ArgumentParser(prog="dev.py image", description="Build and try the image without an engine.")
     parser.add_argument("--base", type=Path, metavar="TAR", help="a root file system with python3 and venv")
+    parser.add_argument(
+        "--arch", choices=ARCHITECTURES.values(), default=ARCHITECTURES.get(platform.machine()), help="default: this machine's"
+    )
     given = parser.parse_args()
     missing = [tool for tool in ("buildah", "bwrap", "nsenter") if shutil.which(tool) is None]
     if missing:
         print(f"dev.py image: {', '.join(missing)} is missing; on Debian: apt install buildah bubblewrap util-linux")
         return 2
     WORK.mkdir(exist_ok=True)
-    make_base(given.base)
-    build()
-    container = buildah("from", TAG)
+    base, tag = f"localhost/python-base:{given.arch}", f"localhost/localyun:{given.arch}"
+    make_base(base, given.arch, given.base)
+    build(tag, base, given.arch)
+    container = buildah("from", "--arch", given.arch, tag)
     try:
-        return attempt(Path(buildah("mount", container)), configuration())
+        return attempt(Path(buildah("mount", container)), configuration(tag))
     finally:
         buildah("rm", container)
 
@@ -59,32 +69,34 @@ def buildah(*words: str, quiet: bool = True) -> str:
     return (subprocess.run(["buildah", *store, *words], cwd=ROOT, check=True, text=True, stdout=output).stdout or "").strip()
 
 
-def make_base(tar: Path | None) -> None:
+def make_base(base: str, arch: str, tar: Path | None) -> None:
     """Have an image to begin from, of *tar* or of Debian's packages."""
     if tar is None:
-        if BASE in buildah("images", "--format", "{{.Name}}"):
+        if base in buildah("images", "--format", "{{.Name}}:{{.Tag}}").splitlines():
             return
-        tar = WORK / "base.tar"
+        tar = WORK / f"base-{arch}.tar"
         packages = "--include=python3,python3-venv,ca-certificates"
         skip = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
-        subprocess.run(["mmdebstrap", "--variant=minbase", packages, *skip, SUITE, str(tar)], check=True)
+        subprocess.run(["mmdebstrap", f"--arch={arch}", "--variant=minbase", packages, *skip, SUITE, str(tar)], check=True)
     container = buildah("from", "scratch")
     buildah("add", container, str(tar), "/")
-    buildah("commit", "--rm", container, BASE)
+    buildah("config", "--arch", arch, container)
+    buildah("commit", "--rm", container, base)
 
 
-def build() -> None:
+def build(tag: str, base: str, arch: str) -> None:
     """Run the Dockerfile."""
-    options = ["--isolation", "chroot", "--network", "host", "--format", "docker", "--build-arg", f"PYTHON={BASE}"]
+    options = ["--isolation", "chroot", "--network", "host", "--format", "docker", "--build-arg", f"PYTHON={base}"]
+    options += ["--arch", arch]
     if TRUST.is_dir():
         options += ["--volume", f"{TRUST}:{TRUST}:ro"]
-    buildah("bud", *options, "--tag", TAG, "--file", "docker/Dockerfile", ".", quiet=False)
-    print(f"{TAG} has {int(json.loads(buildah('images', '--json', TAG))[0]['size'].split()[0])} MB")
+    buildah("bud", *options, "--tag", tag, "--file", "docker/Dockerfile", ".", quiet=False)
+    print(f"{tag} has {json.loads(buildah('images', '--json', tag))[0]['size']}")
 
 
-def configuration() -> dict:
+def configuration(tag: str) -> dict:
     """Return how the image wants to be run."""
-    return json.loads(buildah("inspect", "--type", "image", TAG))["Docker"]["config"]
+    return json.loads(buildah("inspect", "--type", "image", tag))["Docker"]["config"]
 
 
 def attempt(root: Path, config: dict) -> int:

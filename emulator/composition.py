@@ -13,7 +13,7 @@ from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageAc
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
@@ -27,7 +27,7 @@ from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import AdjustableClock, Clock
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
@@ -136,6 +136,7 @@ class Composition:
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
+            topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
@@ -164,13 +165,11 @@ class Composition:
             ports=Ports(
                 credentials=RoleKeys(self._temporary, clock),
                 guard=FunctionRights(rights) if config.enforce_ram else None,
-                objects=CodeObjects(self._objects, clock, ids),
-                uploads=CodeUploads(self._objects, self._temporary, clock, ids),
+                objects=CodeObjects(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
                 queues=TriggerQueues(self._messages),
-                queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
-                topic_destinations=results,
+                destinations=ResultMessages(self._messages, bench.faults),
                 interference=bench.faults,
                 doubles=Doubles(bench, clock),
             ),
@@ -212,7 +211,7 @@ class Composition:
     def arm_faults(self) -> None:
         """Let the calls go wrong that the configuration names, once all that it deploys is there."""
         for rule in self._faults:
-            self._bench.add_fault(rule)
+            self._bench.faults.add(rule)
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
@@ -371,6 +370,7 @@ class Composition:
             journal=self._journal,
             time=self._clock,
             describe=about,
+            list_regions=self.regions,
             perform=perform,
             bridge=bridge,
         )
@@ -379,9 +379,24 @@ class Composition:
         """Return what looks at resources for the lab's skip."""
         return SkipConditions(self._messages, self._functions, self._workflow)
 
+    def regions(self) -> list[Region]:
+        """Return the region of the emulator and the others in which its account has resources, but buckets."""
+        account, home = self._tenant.account, self._tenant.region
+        used = self._functions.store.regions(account) | self._messages.regions(account)
+        return [home, *sorted((used | self._workflow.flows.regions(account)) - {home})]
+
     def status(self) -> dict[str, Any]:
-        """Return the functions' names and how many resources there are."""
-        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
+        """Return the functions' names, waiting triggers, how many resources there are, and in which regions."""
+        return {
+            "functions": self._function_admin.names(),
+            "waiting": [
+                f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}"
+                for row in self._function_admin.triggers()
+                if row["waitsFor"]
+            ],
+            "counts": self._function_admin.counts(),
+            "regions": self.regions(),
+        }
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' metrics."""

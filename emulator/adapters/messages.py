@@ -7,7 +7,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Interference
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.model import parse_function_arn
+from emulator.services.fc.model import MessageTarget, parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import QueueNotExist, TopicNotExist
@@ -31,37 +31,28 @@ class OwnNames:
 
 
 class ResultMessages:
-    """Takes results of asynchronous calls (the ports `DestinationQueue` and `DestinationTopic` of Function Compute).
+    """Takes results of asynchronous calls (the port `MessageDestinations` of Function Compute).
 
     Queues and topics keep their messages in the same database, so a result is sent in the transaction that ends its
-    call, exactly once; the key is not needed.
+    call, exactly once.
     """
 
     def __init__(self, messages: MessageService, interference: Interference) -> None:
         self._messages = messages
         self._interference = interference
 
-    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
-        """Send a message.
+    def send(self, tenant: Tenant, target: MessageTarget, body: str) -> None:
+        """Send *body* to a queue, or publish it to a topic.
 
         Raises: DestinationRefused.
         """
-        del key
         try:
-            self._interference.check(subject("SendMessage", queue=queue, origin="async"), DIALECT)
-            self._messages.send(tenant, queue, body)
-        except ServiceError as error:
-            raise DestinationRefused(str(error)) from error
-
-    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
-        """Publish a message.
-
-        Raises: DestinationRefused.
-        """
-        del key
-        try:
-            self._interference.check(subject("PublishMessage", topic=topic, origin="async"), DIALECT)
-            self._messages.publish(tenant, topic, body)
+            if target.kind == "queue":
+                self._interference.check(subject("SendMessage", queue=target.name, origin="async"), DIALECT)
+                self._messages.send(tenant, target.name, body)
+            else:
+                self._interference.check(subject("PublishMessage", topic=target.name, origin="async"), DIALECT)
+                self._messages.publish(tenant, target.name, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
 
@@ -96,6 +87,14 @@ class TriggerQueues:
     def __init__(self, messages: MessageService) -> None:
         self._messages = messages
 
+    def exists(self, tenant: Tenant, queue: str) -> bool:
+        """Whether there is such a queue."""
+        try:
+            self._messages.queues.view(tenant, queue)
+        except QueueNotExist:
+            return False
+        return True
+
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others; none when there were none in time.
 
@@ -125,6 +124,15 @@ class TriggerSubscriptions:
 
     def __init__(self, messages: MessageService) -> None:
         self._subscriptions = messages.subscriptions
+        self._topics = messages.topics
+
+    def exists(self, tenant: Tenant, topic: str) -> bool:
+        """Whether there is such a topic."""
+        try:
+            self._topics.view(tenant, topic)
+        except TopicNotExist:
+            return False
+        return True
 
     def subscribe(
         self,

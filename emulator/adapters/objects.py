@@ -5,16 +5,16 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from emulator.adapters.roles import DEFAULT_ROLE
+from emulator.adapters.roles import DEFAULT_ROLE, credentials_of
 from emulator.kernel.clock import Clock
+from emulator.kernel.frozen import fields_of
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference
 from emulator.oss.errors import DIALECT, OssError, subject
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S
-from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge, UploadPlace
-from emulator.services.fc.runtime.model import Credentials
+from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, UploadPlace
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.model import ObjectChange
 from emulator.services.sts.service import TemporaryKeys
@@ -25,11 +25,23 @@ if TYPE_CHECKING:
     from emulator.oss.model import Caller, Change
 
 
-class CodeObjects:
-    """Reads code packages out of buckets (the port `ObjectReader` of Function Compute)."""
+_UNREADABLE = {
+    "NoSuchBucket": "the bucket '{bucket}' does not exist",
+    "NoSuchKey": "the object '{name}' in the bucket '{bucket}' does not exist",
+    "InvalidArgument": "the object '{name}' in the bucket '{bucket}' does not exist",
+    "WrongEndpoint": "the bucket '{bucket}' is not in the region {region}",
+    "AccessDenied": "the bucket '{bucket}' does not belong to you",
+    "ExtraMissing": "{message}",
+}
+"""By the error of the object store, why a package cannot be read."""
 
-    def __init__(self, storage: LazyStorage, clock: Clock, ids: Ids) -> None:
+
+class CodeObjects:
+    """Code packages in buckets (the port `PackageObjects` of Function Compute)."""
+
+    def __init__(self, storage: LazyStorage, temporary: TemporaryKeys, clock: Clock, ids: Ids) -> None:
         self._storage = storage
+        self._temporary = temporary
         self._clock = clock
         self._ids = ids
 
@@ -38,7 +50,7 @@ class CodeObjects:
 
         The bucket has to be in the function's region, as in the cloud.
 
-        Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
+        Raises: ObjectTooLarge, ObjectUnavailable.
         """
         storage = await self._storage.storage()
         from emulator.oss.model import Place  # loaded with the operations
@@ -48,21 +60,41 @@ class CodeObjects:
         try:
             stored = await Objects(storage).get(caller, Place(bucket, name))
         except OssError as error:
-            match error.name:
-                case "NoSuchBucket":
-                    raise ObjectMissing(f"the bucket '{bucket}' does not exist") from None
-                case "NoSuchKey" | "InvalidArgument":
-                    raise ObjectMissing(f"the object '{name}' in the bucket '{bucket}' does not exist") from None
-                case "WrongEndpoint":
-                    raise ObjectMissing(f"the bucket '{bucket}' is not in the region {tenant.region}") from None
-                case "AccessDenied":
-                    raise ObjectMissing(f"the bucket '{bucket}' does not belong to you") from None
-                case "ExtraMissing":
-                    raise ObjectsUnavailable(error.message) from None
-            raise
+            if error.name not in _UNREADABLE:
+                raise
+            text = _UNREADABLE[error.name]
+            raise ObjectUnavailable(
+                text.format(bucket=bucket, name=name, region=tenant.region, message=error.message)
+            ) from None
         if stored.size > limit:
             raise ObjectTooLarge(stored.size)
         return await storage.contents.read(stored.pieces)
+
+    async def upload_place(self, tenant: Tenant) -> UploadPlace:
+        """Return the account's bucket for packages, made with its first use, and keys for an hour.
+
+        Where permissions are enforced the keys may do what the default role of functions may do to the bucket.
+
+        Raises: ObjectUnavailable.
+        """
+        storage = await self._storage.storage()
+        now = self._clock.now()
+        caller = _caller(tenant, self._clock, self._ids)
+        bucket = f"localyun-code-{tenant.region}-{tenant.account}"
+        try:
+            await storage.create_bucket(caller, bucket, "", "Standard", tenant.region)
+        except OssError as error:
+            raise ObjectUnavailable(error.message) from None
+        statement = {
+            "Effect": "Allow", "Action": "oss:PutObject", "Resource": f"acs:oss:*:{tenant.account}:{bucket}/*",
+        }  # fmt: skip
+        policy = json.dumps({"Version": "1", "Statement": [statement]})
+        keys = self._temporary.issue(
+            tenant.account, DEFAULT_ROLE, "code-upload", UPLOAD_KEYS_LIFE_S, now, policy=policy
+        )
+        return UploadPlace(
+            bucket=bucket, region=tenant.region, credentials=credentials_of(keys), expires_at=keys.expiration
+        )
 
 
 class FlowObjects:
@@ -132,45 +164,6 @@ def _caller(tenant: Tenant, clock: Clock, ids: Ids) -> "Caller":
     )  # fmt: skip
 
 
-class CodeUploads:
-    """Lends a bucket to clients with large packages (the port `Uploads` of Function Compute)."""
-
-    def __init__(self, storage: LazyStorage, temporary: TemporaryKeys, clock: Clock, ids: Ids) -> None:
-        self._storage = storage
-        self._temporary = temporary
-        self._clock = clock
-        self._ids = ids
-
-    async def place(self, tenant: Tenant) -> UploadPlace:
-        """Return the account's bucket for packages, made with its first use, and keys for an hour.
-
-        Where permissions are enforced the keys may do what the default role of functions may do to the bucket.
-
-        Raises: ObjectsUnavailable.
-        """
-        storage = await self._storage.storage()
-        now = self._clock.now()
-        caller = _caller(tenant, self._clock, self._ids)
-        bucket = f"localyun-code-{tenant.region}-{tenant.account}"
-        try:
-            await storage.create_bucket(caller, bucket, "", "Standard", tenant.region)
-        except OssError as error:
-            raise ObjectsUnavailable(error.message) from None
-        statement = {
-            "Effect": "Allow", "Action": "oss:PutObject", "Resource": f"acs:oss:*:{tenant.account}:{bucket}/*",
-        }  # fmt: skip
-        policy = json.dumps({"Version": "1", "Statement": [statement]})
-        keys = self._temporary.issue(
-            tenant.account, DEFAULT_ROLE, "code-upload", UPLOAD_KEYS_LIFE_S, now, policy=policy
-        )
-        credentials = Credentials(
-            access_key_id=keys.access_key_id,
-            access_key_secret=keys.access_key_secret,
-            security_token=keys.security_token,
-        )
-        return UploadPlace(bucket=bucket, region=tenant.region, credentials=credentials, expires_at=keys.expiration)
-
-
 class ObjectTriggers:
     """Notifies Function Compute of changes of objects (the port `Watcher` of the object store)."""
 
@@ -179,20 +172,5 @@ class ObjectTriggers:
 
     def changed(self, tenant: Tenant, change: "Change") -> None:
         """Queue the calls of the triggers that *change* fires, in its transaction."""
-        self._functions().sources.object_changed(
-            tenant,
-            ObjectChange(
-                event=change.event,
-                bucket=change.bucket,
-                key=change.key,
-                size=change.size,
-                size_before=change.size_before,
-                etag=change.etag,
-                at=change.at,
-                request_id=change.request_id,
-                source_ip=change.source_ip,
-                principal=change.principal,
-                content_type=change.content_type,
-                metadata=change.metadata,
-            ),
-        )
+        same = {each.name: getattr(change, each.name) for each in fields_of(ObjectChange)}
+        self._functions().sources.object_changed(tenant, ObjectChange(**same))

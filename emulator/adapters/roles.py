@@ -14,7 +14,7 @@ from emulator.services.mns import front as message_rights
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.errors import access_denied as message_denied
 from emulator.services.ram.service import Authorizer
-from emulator.services.sts.service import DURATION_S, TemporaryKeys
+from emulator.services.sts.service import DURATION_S, TemporaryCredentials, TemporaryKeys
 from emulator.services.workflow import ports as flow_rights
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.ports import (
@@ -43,12 +43,12 @@ class RoleKeys:
     def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
         """Return keys of *role_arn*; a function without a role acts as the default one."""
         role = role_arn.rpartition("/")[2] or DEFAULT_ROLE
-        keys = self._temporary.for_role(account, role, session, self._clock.now())
-        return Credentials(
-            access_key_id=keys.access_key_id,
-            access_key_secret=keys.access_key_secret,
-            security_token=keys.security_token,
-        )
+        return credentials_of(self._temporary.for_role(account, role, session, self._clock.now()))
+
+
+def credentials_of(keys: TemporaryCredentials) -> Credentials:
+    """Return temporary keys as functions get them."""
+    return Credentials(keys.access_key_id, keys.access_key_secret, keys.security_token)
 
 
 class AssumableRoles:
@@ -61,6 +61,10 @@ class AssumableRoles:
     def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
         self._authorizer = authorizer
         self._enforced = enforced
+
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        return self._authorizer.user_id(account, name)
 
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""

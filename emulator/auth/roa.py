@@ -99,8 +99,9 @@ def _check_body(request: Request) -> None:
 def _is_md5_of(body: bytes, stated: str) -> bool:
     digest = hashlib.md5(body, usedforsecurity=False)
     raw = b2a_base64(digest.digest(), newline=False)
-    text = b2a_base64(digest.hexdigest().encode("ascii"), newline=False)  # some clients encode the hex digits
-    return octets(stated) in {raw, text}
+    hexadecimal = digest.hexdigest().encode("ascii")  # as terraform-provider-alicloud sends it for fcv2_function
+    text = b2a_base64(hexadecimal, newline=False)  # some clients encode the hex digits
+    return octets(stated) in {raw, hexadecimal, text}
 
 
 def authorization(request: Request, key_id: str, secret: str) -> str:

@@ -13,17 +13,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-import emulator
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
 from emulator.cli.output import CommandFailed, NoEmulator, _, progress, say, say_json
 from emulator.config import OPTIONS, Config, Settings
+from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
+from emulator.program import own_command
 
 CONSOLE = "/_localyun/console/"
 
 NAMES_SHOWN = 6
-"""More functions than this are counted, not named."""
+"""More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
 
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
@@ -36,12 +37,14 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
         "functions": _functions(config, status),
     }
+    if waiting := status.get("waiting"):
+        rows["waiting"] = "; ".join(waiting[:NAMES_SHOWN])
     if config.console:
         rows["console"] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
         )
     if config.auth == "lenient":
-        rows["auth"] = _("lenient: any key is accepted and no signature is checked")
+        rows["auth"] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
     if config.isolate:
         rows["isolate"] = _("functions can change nothing in {home}, unless the log says otherwise", home=Path.home())
     if config.ephemeral:
@@ -97,8 +100,6 @@ START_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
 LONGEST_WORDS = 1024 * 1024
 """So much of the log is read for the reason of a start that failed."""
-
-_PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
 
 
 def start(settings: Settings, *, as_json: bool) -> int:
@@ -163,13 +164,11 @@ def _with_ports(settings: Settings) -> Settings:
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
-    # -P: a folder named emulator in the working directory must not be taken for this package.
-    root = str(Path(emulator.__file__).parent.parent)
-    command = [sys.executable, "-P", "-c", _PROGRAM.format(root=root), "start", *flags(settings)]
+    command = own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system.apart()
     )
 
 

@@ -12,10 +12,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from emulator import keyfile
 from emulator.cli import endpoint
-from emulator.cli.endpoint import Endpoint
-from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
+from emulator.cli.connection import Connection, Reply
+from emulator.cli.output import CallRefused, CommandFailed, _, complain
 from emulator.config import Config, Settings
-from emulator.http.blocking import BrokenAnswer, Exchange
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
@@ -31,94 +30,12 @@ STS_VERSION = "2015-04-01"
 CALL_TIMEOUT_S = 90.0
 """Longer than the longest wait a service offers (60 s)."""
 
-_KEYS_REFUSED = frozenset({401, 403})
-
 POLL_INTERVAL_S = 0.02
 """How often `until` looks."""
 
 
-class Reply:
-    """An answer: ``status``, ``headers`` (lower-case names) and the whole ``body``."""
-
-    __slots__ = ("body", "headers", "status")
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.status = exchange.status
-        self.headers = exchange.headers
-        self.body = b"".join(exchange.pieces())
-
-    def json(self) -> dict[str, Any]:
-        """Return the body as a JSON object.
-
-        Raises: CallRefused when it is none, so not an emulator's.
-        """
-        try:
-            content = json.loads(self.body or b"{}")
-        except ValueError:
-            content = None
-        if not isinstance(content, dict):
-            raise CallRefused(self.status, "", _("the answer is not one of an emulator's; is something else there?"))
-        return content
-
-
-class Client:
-    """Speaks to the emulator at *where* with this installation's *keys* (None when the state folder has none).
-
-    *given_over* are the state folder's keys when *keys* are others, which the configuration gives.
-    """
-
-    def __init__(
-        self,
-        where: Endpoint,
-        keys: InstallationKeys | None,
-        state: object,
-        *,
-        given_over: InstallationKeys | None = None,
-    ) -> None:
-        self.endpoint = where
-        self._found_keys = keys
-        self._given_over = given_over
-        self._state = state
-        self._clock = SystemClock()
-        self._ids = RandomIds()
-        self._host = urlsplit(where.http).netloc
-
-    @property
-    def keys(self) -> InstallationKeys:
-        """This installation's keys.
-
-        Raises: CommandFailed when the state folder has none.
-        """
-        if self._found_keys is None:
-            self.compare()  # says whose emulator answers, if one does
-            text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
-            raise CommandFailed(text.format(state=self._state))
-        return self._found_keys
-
-    def proxy(self, use: str) -> str | None:
-        """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
-        try:
-            return str(self.admin("GET", "proxy")[use])
-        except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
-            return None
-
-    def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
-        """Return status, version, services, account, region and installation.
-
-        Raises: NoEmulator; OtherEmulator when it is not the emulator of the keys this client holds.
-        """
-        content = self.ping(timeout_s)
-        if not self._is_ours(content):
-            raise OtherEmulator(self._whose(content))
-        return content
-
-    def compare(self) -> None:
-        """Check that what answers is the emulator of the keys; that none answers is for the call to report.
-
-        Raises: OtherEmulator.
-        """
-        with suppress(NoEmulator):
-            self.health()
+class Client(Connection):
+    """A connection whose calls are signed with the keys it has."""
 
     def use_working_keys(self) -> None:
         """Go back to the emulator's own keys when it does not accept those that the configuration gives.
@@ -136,63 +53,19 @@ class Client:
             self._given_over = None
             complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
-    def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
-        """Return what `health` does, of whichever emulator answers.
+    def proxy(self, use: str) -> str | None:
+        """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
+        try:
+            return str(self.admin("GET", "proxy")[use])
+        except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
+            return None
 
-        Raises: NoEmulator.
+    def other_regions(self) -> list[str]:
+        """Return the regions that have resources, but for the one this client looks in.
+
+        Raises: NoEmulator, CallRefused.
         """
-        reply = self._send("GET", "/_localyun/health", {}, b"", timeout_s)
-        try:
-            content = reply.json() if reply.status == 200 else {}
-        except CallRefused:
-            content = {}
-        if "services" not in content:
-            text = _("what answers at {address} (from {source}) is not localyun; start one on another port: {command}")
-            command = "localyun start --port auto"
-            raise NoEmulator(text.format(address=self.endpoint.http, source=_(self.endpoint.source), command=command))
-        return content
-
-    def _is_ours(self, health: Mapping[str, Any]) -> bool:
-        """Whether the emulator with this health is that of the keys; given keys need the right account only."""
-        keys = self._found_keys
-        if keys is None:
-            return False
-        same_account = health.get("account") in (None, keys.account_id)
-        installation = health.get("installation")
-        if not keys.installation or not installation:
-            return same_account
-        return installation == keys.installation or (self._given_over is not None and same_account)
-
-    def _whose(self, health: Mapping[str, Any]) -> str:
-        """Return whose emulator answers, and what to do about it."""
-        owner = next((each for each in endpoint.running() if each.installation == health.get("installation")), None)
-        fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
-        advice = _("Start one for this folder with localyun start --port auto")
-        if owner is None:
-            text = _("the emulator at {address} (account {account}) is not the one of {state}.")
-            return f"{text.format(**fields)} {advice}" + _(", or name that one's state folder with --state DIR.")
-        text = _("the emulator at {address} is the one of {owner} (account {account}, process {pid}), not of {state}.")
-        whose = text.format(owner=owner.state, pid=owner.pid, **fields)
-        return f"{whose} {advice}" + _(", or use that one with --state {owner}.", owner=owner.state)
-
-    def explained(self, refusal: CallRefused) -> CommandFailed:
-        """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""
-        if refusal.status not in _KEYS_REFUSED and not refusal.code.startswith(("InvalidAccessKey", "Signature")):
-            return refusal
-        try:
-            health = self.ping(timeout_s=5.0)
-        except NoEmulator:
-            return refusal
-        if not self._is_ours(health):
-            return OtherEmulator(self._whose(health))
-        if not self.keys.admin_token and refusal.code == "Forbidden":
-            return CommandFailed(_("this command needs the admin token in the emulator's state folder: --state DIR"))
-        if refusal.code == "Forbidden" or not refusal.code.startswith(("InvalidAccessKey", "Signature")):
-            return refusal
-        owner = next((each.state for each in endpoint.running() if each.http == self.endpoint.http), "-")
-        text = _("{refusal} (reached the emulator of {owner} at {address}; the key {key} is not one of its keys)")
-        text = text.format(refusal=refusal, owner=owner, address=self.endpoint.http, key=self.keys.access_key_id)
-        return CommandFailed(text)
+        return [each for each in self.admin("GET", "status").get("regions", ()) if each != self.keys.region]
 
     def admin(self, method: str, page: str, content: Mapping[str, Any] | None = None, **query: str) -> dict[str, Any]:
         """Call an admin page, with *content* as the JSON body of a POST, and return its JSON.
@@ -207,7 +80,7 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
-        return b"".join(self._stream("GET", _target(f"/_localyun/{page}", query)))
+        return b"".join(self.admin_text(page, **query))
 
     def admin_put(self, page: str, content: bytes, **query: str) -> dict[str, Any]:
         """PUT *content* to an admin page and return its JSON.
@@ -218,10 +91,7 @@ class Client:
         return self._admin("PUT", _target(f"/_localyun/{page}", query), headers, content)
 
     def _admin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        reply = self._send(method, target, headers, body, CALL_TIMEOUT_S)
-        if reply.status != 200:
-            raise self.explained(_refusal(reply))
-        return reply.json()
+        return self.accepted(self.send(method, target, headers, body, CALL_TIMEOUT_S)).json()
 
     def admin_text(self, page: str, **query: str) -> Iterator[bytes]:
         """Yield the text of an admin page as it arrives, without a time limit.
@@ -231,13 +101,10 @@ class Client:
         yield from self._stream("GET", _target(f"/_localyun/{page}", query))
 
     def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
-        try:
-            with self._exchange(method, target, self._admin_headers(), body, None) as exchange:
-                if exchange.status != 200:
-                    raise self.explained(_refusal(Reply(exchange)))
-                yield from exchange.pieces()
-        except (OSError, BrokenAnswer) as error:
-            raise self._unreachable(error) from error
+        with self.exchange(method, target, self._admin_headers(), body, None) as exchange:
+            if exchange.status != 200:
+                raise self.explained(Reply(exchange).refusal())
+            yield from exchange.pieces()
 
     def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit.
@@ -287,15 +154,12 @@ class Client:
             {"Action": action, "Version": version, "RegionId": self.keys.region, **parameters},
             key_id=self.keys.access_key_id,
             secret=self.keys.access_key_secret,
-            timestamp=self._clock.now(),
-            nonce=self._ids.uuid(),
+            timestamp=SystemClock().now(),
+            nonce=RandomIds().uuid(),
         )
         body = urlencode(signed, quote_via=quote).encode("ascii")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        reply = self._send("POST", "/", headers, body, timeout_s)
-        if reply.status >= 300:
-            raise self.explained(_refusal(reply))
-        return reply.json()
+        return self.accepted(self.send("POST", "/", headers, body, timeout_s)).json()
 
     def functions(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float | None = CALL_TIMEOUT_S
@@ -306,10 +170,7 @@ class Client:
         """
         from emulator.auth import fc  # a scheme is loaded by the call that signs with it
 
-        reply = self._signed(fc.authorization, method, path, body, headers, timeout_s)
-        if reply.status >= 300:
-            raise self.explained(_refusal(reply))
-        return reply
+        return self.accepted(self._signed(fc.authorization, method, path, body, headers, timeout_s))
 
     def messages(
         self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
@@ -344,56 +205,15 @@ class Client:
         headers: Mapping[str, str],
         timeout_s: float | None,
     ) -> Reply:
-        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        host = self._host or urlsplit(self.endpoint.http).netloc
+        complete = {"Date": http_date(SystemClock().now()), "Host": host, **headers}
         request = Request(method, target, Headers(complete.items()), body)
         complete["Authorization"] = authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
-        return self._send(method, target, complete, body, timeout_s)
-
-    def _send(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
-    ) -> Reply:
-        try:
-            with self._exchange(method, target, headers, body, timeout_s) as exchange:
-                return Reply(exchange)
-        except (OSError, BrokenAnswer) as error:
-            raise self._unreachable(error) from error
-
-    def _exchange(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
-    ) -> Exchange:
-        try:
-            parts = urlsplit(self.endpoint.http)
-            address = parts.hostname or "", parts.port or 80
-        except ValueError as error:
-            text = _("{address} (from {source}) is no address: {error}")
-            fields = {"address": self.endpoint.http, "source": _(self.endpoint.source), "error": error}
-            raise WrongUsage(text.format(**fields)) from error
-        return Exchange(address, method, target, headers, body, timeout_s=timeout_s)
-
-    def _unreachable(self, error: Exception) -> NoEmulator:
-        fields = {"address": self.endpoint.http, "source": _(self.endpoint.source)}
-        if isinstance(error, TimeoutError):
-            return NoEmulator(_("{address} (from {source}) did not answer in time", **fields))
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-        text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: localyun start")
-        return NoEmulator(text.format(reason=reason.lower(), **fields))
+        return self.send(method, target, complete, body, timeout_s)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
-
-
-def _refusal(reply: Reply) -> CallRefused:
-    """Read an error in any of the JSON forms."""
-    try:
-        content = json.loads(reply.body)
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        content = {}
-    code = content.get("Code") or content.get("ErrorCode") or ""
-    message = content.get("Message") or content.get("ErrorMessage") or reply.body.decode("utf-8", "replace")[:200]
-    return CallRefused(reply.status, str(code), str(message), content)
 
 
 def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:
@@ -423,10 +243,24 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
             region=config.region or "cn-hangzhou",
             admin_token="",
         )
-    client = Client(where, keys, config.state, given_over=own if keys != own else None)
+    given_over = own if keys != own else None
+    region = config.region if own is not None and config.region != own.region else None
+    if keys is not None and region is not None:
+        keys = replace(keys, region=region)
+    client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
         client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
     return client
+
+
+def say_where_else(settings: Settings) -> None:
+    """Name the regions a missing resource may be in instead, if the emulator knows of any."""
+    with suppress(CommandFailed):
+        client = connect(settings)
+        if others := client.other_regions():
+            text = _("this looked in {region}; for what is in {others}: {command}", region=client.keys.region,
+                     others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
+            complain(text)
 
 
 def _kept(config: Config) -> InstallationKeys | None:

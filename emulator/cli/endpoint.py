@@ -15,6 +15,7 @@ from typing import Any
 
 from emulator.cli.output import CommandFailed, WrongUsage, _
 from emulator.config import AUTO_PORT, DEFAULT_HTTPS_PORT, DEFAULT_PORT, Config
+from emulator.kernel import system
 from emulator.kernel.frozen import frozen, replace
 from emulator.keyfile import InstallationKeys
 from emulator.storage.private_file import write_private
@@ -171,13 +172,7 @@ def _read_entry(path: Path) -> Running | None:
 
 def is_alive(pid: int) -> bool:
     """Whether the process runs; one that has ended and only waits for its parent to notice does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return not _is_zombie(pid)
+    return system.is_running(pid) and not _is_zombie(pid)
 
 
 def _is_zombie(pid: int) -> bool:
@@ -201,15 +196,9 @@ def is_taken(port: int) -> bool:
 def with_ports(config: Config) -> Config:
     """Return *config* with free ports in place of ``auto``: the usual ones, else the next pair that is free.
 
-    With ``port`` on ``auto`` the default ``https_port`` moves along.
-
     Raises: CommandFailed when no port nearby is free.
     """
-    moves = {
-        "port": config.port == AUTO_PORT,
-        "https_port": config.https_port == AUTO_PORT
-        or (config.port == AUTO_PORT and config.https_port == DEFAULT_HTTPS_PORT),
-    }
+    moves = {"port": config.port == AUTO_PORT, "https_port": config.https_port == AUTO_PORT}
     if not any(moves.values()):
         return config
     for step in range(_PORTS_TRIED):

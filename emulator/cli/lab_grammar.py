@@ -44,7 +44,7 @@ def _add_fault(commands: Commands) -> None:
     origins = ("client", "flow", "trigger", "push", "async")
     add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from there")
     effect = add.add_mutually_exclusive_group()
-    effect.add_argument("--error", metavar="CODE", help="answer with this error of the service")
+    effect.add_argument("--error", "--code", metavar="CODE", help="answer with this error of the service")
     effect.add_argument("--throttle", action="store_true", help="answer that there are too many calls")
     effect.add_argument(
         "--drop", nargs="?", const="before", choices=("before", "after"), help="close the connection, before the work"

@@ -13,7 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from emulator.cli.client import Client, Reply
+from emulator.cli.client import Client
+from emulator.cli.connection import Reply
 from emulator.cli.output import CallRefused, Fields, WrongUsage, _
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 

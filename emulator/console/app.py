@@ -16,13 +16,16 @@ from flask import Flask, current_app, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
+from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
-from emulator.console.json_view import body, tree
+from emulator.console.json_view import body, decoded, tree
 from emulator.console.pages import BLUEPRINTS
-from emulator.console.pages.shared import link
+from emulator.console.pages.shared import link, view
 from emulator.console.view import View
 from emulator.http.message import Request, Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
+from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
 """Key of the WSGI environment: the session the request belongs to."""
@@ -77,6 +80,7 @@ _log = logging.getLogger(__name__)
 LANGUAGES = {"en": "English", "zh": "中文"}
 LANGUAGE_COOKIE = "localyun_console_language"
 THEME_COOKIE = "localyun_console_theme"
+REGION_COOKIE = "localyun_console_region"
 
 STATES = {
     each: each[0].upper() + each[1:]
@@ -131,7 +135,7 @@ def make_application(view: View, sessions: Sessions) -> Pages:
         lambda one, many, count: _catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
-    app.jinja_env.filters.update(body=body, json=tree)
+    app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree)
     app.before_request(_begin)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
@@ -141,6 +145,7 @@ def make_application(view: View, sessions: Sessions) -> Pages:
         app.register_blueprint(blueprint)
     app.add_url_rule("/language/<language>", "language", _set_language, methods=["POST"])
     app.add_url_rule("/theme/<theme>", "theme", _set_theme, methods=["POST"])
+    app.add_url_rule("/region/<region>", "region", _set_region, methods=["POST"])
     return partial(run, app)
 
 
@@ -155,6 +160,8 @@ def _begin() -> None:
     theme = request.cookies.get(THEME_COOKIE, "")
     g.theme = theme if theme in {"light", "dark"} else ""
     g.session = request.environ.get(SESSION, "")
+    region = request.cookies.get(REGION_COOKIE, "")
+    g.region = region if g.session and region and region in view().regions() else ""
     if g.session and "HX-Request" not in request.headers:
         g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
 
@@ -171,7 +178,8 @@ def _common() -> dict[str, Any]:
         "fragment": "HX-Request" in request.headers,
         "coming": _coming,
         "link": link,
-        "view": current_app.extensions["view"],
+        "took": took,
+        "view": view(),
     }
 
 
@@ -180,6 +188,11 @@ def _coming(what: str) -> str:
     known = _catalogue(g.language).gettext
     kind = next((each for each in COMING if what.startswith(f"{each} ")), what)
     return known(kind) + what[len(kind) :]
+
+
+def _iso(at: int | str) -> str:
+    """Return a time in milliseconds as text; a text stays as it is."""
+    return iso_millis(Millis(at)) if isinstance(at, int) else at
 
 
 def _refused(error: ServiceError) -> tuple[str, int]:
@@ -201,6 +214,10 @@ def _set_language(language: str) -> Any:
 
 def _set_theme(theme: str) -> Any:
     return _kept(THEME_COOKIE, theme if theme in {"light", "dark"} else "")
+
+
+def _set_region(region: str) -> Any:
+    return _kept(REGION_COOKIE, region if region in view().regions() else "")
 
 
 def _kept(cookie: str, value: str) -> Any:

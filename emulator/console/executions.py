@@ -8,16 +8,15 @@ branches and iterations are folded: a summary, and a window of those that are wo
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 
-from emulator.drawing.execution_tree import Attempt, Execution, Outcome, Part, Visit, duration
+from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
 from emulator.drawing.picture import picture
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.model import HistoryEvent
-from emulator.wire.dates import iso_millis
+from emulator.services.workflow.model import ExecutionId, HistoryEvent
 
 Row = dict[str, Any]
 ReadEvents = Callable[[int], list[HistoryEvent]]
@@ -27,7 +26,6 @@ WINDOW = 20
 """So many branches or iterations of a step are shown at a time."""
 
 EVENTS_SHOWN = 100
-_DETAIL_SHOWN = 2_000
 _KEPT = 3
 _BARS = 50
 """So many attempts of a step have a bar of their own."""
@@ -67,9 +65,9 @@ class Folds:
     """The folds of the executions that were looked at last."""
 
     def __init__(self) -> None:
-        self._folds: OrderedDict[tuple[str, bool], Fold] = OrderedDict()
+        self._folds: OrderedDict[tuple[ExecutionId, bool], Fold] = OrderedDict()
 
-    def upto(self, execution: str, read: ReadEvents, stop: int | None) -> Fold:
+    def upto(self, execution: ExecutionId, read: ReadEvents, stop: int | None) -> Fold:
         """Return the fold of an execution up to the event *stop*, or of all of it."""
         key = (execution, stop is None)
         fold = self._folds.pop(key, None)
@@ -92,11 +90,16 @@ class Look:
     offset: int = 0
 
 
+def took(begin: Millis, end: Millis | None) -> str:
+    """Return a span for people, empty while it lasts."""
+    return "" if end is None else duration(end - begin)
+
+
 def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
     """Return a row per visit, or per folded list of parts, in the order of the tree."""
     begin = fold.execution.started
     whole = max(1, (fold.execution.ended or now) - begin)
-    return [_placed(row, begin, whole, now) for row in _rows(fold, fold.execution.part, 0, look)]
+    return [_placed(row, begin, whole, now) for row in _rows(fold.execution.part, 0, look)]
 
 
 def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
@@ -114,83 +117,63 @@ def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
     return row
 
 
-def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
+def _row(of: Visit | Part, kind: str, depth: int, step: str, state: Outcome, **more: Any) -> Row:
+    common = {"kind": kind, "depth": depth, "step": step, "state": state, "entered": of.entered, "ended": of.ended}
+    return {**common, "id": 0, "attempts": 0, "error": "", **more}
+
+
+def _rows(part: Part, depth: int, look: Look) -> Iterator[Row]:
     for visit in part.visits:
-        yield {
-            "kind": "step",
-            "id": visit.number,
-            "depth": depth,
-            "step": visit.step,
-            "state": visit.outcome,
-            "attempts": len(visit.attempts),
-            "error": visit.error or _last_error(visit),
-            "entered": visit.entered,
-            "ended": visit.ended,
-            "spans": [(each.started, each.ended, _attempt_state(each)) for each in visit.attempts[-_BARS:]],
-        }
-        yield from _parts(fold, visit, depth, look)
+        yield _row(
+            visit,
+            "step",
+            depth,
+            visit.step,
+            visit.outcome,
+            id=visit.number,
+            attempts=len(visit.attempts),
+            error=visit.error or next((each.error for each in reversed(visit.attempts) if each.error), ""),
+            spans=[(each.started, each.ended, each.state) for each in visit.attempts[-_BARS:]],
+        )
+        yield from _parts(visit, depth, look)
 
 
-def _attempt_state(attempt: Attempt) -> Outcome:
-    return "failed" if attempt.failed else "running" if attempt.ended is None else "succeeded"
-
-
-def _last_error(visit: Visit) -> str:
-    return next((each.error for each in reversed(visit.attempts) if each.error), "")
-
-
-def _parts(fold: Fold, visit: Visit, depth: int, look: Look) -> Iterator[Row]:
+def _parts(visit: Visit, depth: int, look: Look) -> Iterator[Row]:
     parts = visit.parts
     if not parts:
         return
     if parts[0].kind == "option":
         for part in parts:
-            yield from _rows(fold, part, depth + 1, look)
+            yield from _rows(part, depth + 1, look)
         return
-    number = visit.number
-    offset = look.offset if look.opened == number else 0
+    offset = look.offset if look.opened == visit.number else 0
     offset = max(0, min(offset, len(parts) - 1))
     if len(parts) > WINDOW:
-        yield _summary(visit, number, depth + 1, offset)
+        yield _summary(visit, depth + 1, offset)
     for part in parts[offset : offset + WINDOW]:
-        yield {
-            "kind": part.kind,
-            "id": 0,
-            "depth": depth + 1,
-            "step": str(part.index),
-            "state": outcome(part),
-            "attempts": 0,
-            "error": "",
-            "entered": part.entered,
-            "ended": part.ended,
-        }
-        yield from _rows(fold, part, depth + 2, look)
+        yield _row(part, part.kind, depth + 1, str(part.index), outcome(part))
+        yield from _rows(part, depth + 2, look)
 
 
-def _summary(visit: Visit, number: int, depth: int, offset: int) -> Row:
-    states = Counter(outcome(part) for part in visit.parts)
-    return {
-        "kind": "summary",
-        "id": number,
-        "depth": depth,
-        "step": visit.step,
-        "state": visit.outcome,
-        "attempts": 0,
-        "error": "",
-        "entered": visit.entered,
-        "ended": visit.ended,
-        "total": len(visit.parts),
-        "states": [(each, states[each]) for each in _LOUD if states[each]],
-        "first": offset + 1,
-        "last": min(offset + WINDOW, len(visit.parts)),
-        "before": max(0, offset - WINDOW) if offset else None,
-        "after": offset + WINDOW if offset + WINDOW < len(visit.parts) else None,
-        "loud": [(name, index) for name in ("failed", "running") for index in _first_of(visit.parts, name)],
-    }
-
-
-def _first_of(parts: list[Part], state: str) -> list[int]:
-    return list(islice((index for index, part in enumerate(parts) if outcome(part) == state), 1))
+def _summary(visit: Visit, depth: int, offset: int) -> Row:
+    outcomes = [outcome(part) for part in visit.parts]
+    states, end = Counter(outcomes), offset + WINDOW
+    loud: tuple[Outcome, ...] = ("failed", "running")
+    return _row(
+        visit,
+        "summary",
+        depth,
+        visit.step,
+        visit.outcome,
+        id=visit.number,
+        total=len(outcomes),
+        states=[(each, states[each]) for each in _LOUD if states[each]],
+        first=offset + 1,
+        last=min(end, len(outcomes)),
+        before=max(0, offset - WINDOW) if offset else None,
+        after=end if end < len(outcomes) else None,
+        loud=[(each, outcomes.index(each)) for each in loud if each in states],
+    )
 
 
 def outcome(part: Part) -> Outcome:
@@ -201,58 +184,12 @@ def outcome(part: Part) -> Outcome:
     return "running" if part.ended is None else last
 
 
-def chosen(fold: Fold, look: Look) -> Row | None:
-    """Return all of the visit that is looked at: what went in and out, attempts, errors."""
-    visit = fold.by_id.get(look.visit)
-    if visit is None:
-        return None
-    return {
-        "id": look.visit,
-        "step": visit.step,
-        "state": visit.outcome,
-        "entered_at": iso_millis(visit.entered),
-        "ended_at": iso_millis(visit.ended) if visit.ended is not None else None,
-        "took": duration(visit.ended - visit.entered) if visit.ended is not None else "",
-        "error": visit.error,
-        "cause": visit.cause,
-        "goto": visit.goto,
-        "waits_for": visit.waits_for,
-        "resource": visit.resource,
-        "input": visit.input,
-        "mapped": visit.mapped if visit.mapped != visit.input else None,
-        "reply": visit.reply,
-        "output": visit.output,
-        "attempts": [
-            {
-                "number": number,
-                "at": iso_millis(each.started),
-                "took": duration(each.ended - each.started) if each.ended is not None else "",
-                "state": _attempt_state(each),
-                "error": each.error,
-                "cause": each.cause,
-            }
-            for number, each in enumerate(visit.attempts, 1)
-        ],
-    }
-
-
 def graph(definition: str, fold: Fold | None, title: str) -> str:
     """Return the picture as SVG, empty for a definition that cannot be drawn."""
     try:
         return picture(definition, title, fold.execution if fold is not None else None, "svg")
     except DefinitionError:
         return ""
-
-
-def event_row(event: HistoryEvent) -> Row:
-    """Return an event of the history as its table shows it."""
-    return {
-        "id": event.id,
-        "type": event.type,
-        "step": event.step,
-        "at": iso_millis(event.at),
-        "detail": event.detail[:_DETAIL_SHOWN],
-    }
 
 
 BEFORE = 10

@@ -17,13 +17,14 @@ from inspect import isawaitable
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.gateway.errors import GatewayError
+from emulator.gateway.errors import UnsignedFront
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.xml import escape
 
 LINK_S = 60
 """How long a link works."""
@@ -131,7 +132,7 @@ class Bridge:
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_PAGE_S)
 
 
-class ConsoleFront:
+class ConsoleFront(UnsignedFront):
     """Serves ``/_localyun/console/``.
 
     *load* makes the pages, in the console's thread, when the first page is asked for; *watch* takes a
@@ -152,7 +153,7 @@ class ConsoleFront:
         commits: Callable[[], int],
         log: Callable[[str], AsyncIterator[bytes]],
     ) -> None:
-        self._ids = ids
+        super().__init__(ids)
         self.sessions = sessions
         self._load = load
         self._watch = watch
@@ -166,16 +167,6 @@ class ConsoleFront:
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID."""
-        del call
-        return self._ids.uuid()
-
-    def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Pages are not signed: a cookie opens them."""
-        del call
-        return True
-
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether the request comes from one of the console's own pages, or from the address bar."""
         headers = call.http.headers
@@ -186,18 +177,8 @@ class ConsoleFront:
             return False
         return all(_authority(headers.get(name)) == own for name in ("origin", "referer") if name in headers)
 
-    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
-        """Return the refusal of a signature; not used, because nothing here is signed."""
-        del failure, call
-        return GatewayError("Forbidden")
-
-    def too_large(self, limit: int) -> ServiceError:
-        """Return the refusal of an oversized body."""
-        return GatewayError("BodyTooLarge", limit=limit)
-
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as a plain page."""
-        del call
         return _page(error.http_status, error.code, error.message)
 
     def handle(self, call: OperationRequest) -> Answer:
@@ -285,7 +266,6 @@ class ConsoleFront:
 @operation("console-link", "POST /console-link")
 def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
     """A link that opens the console in a browser, once and within a minute."""
-    del call
     return {"path": f"{PREFIX}/login?key={front.sessions.new_link()}", "seconds": LINK_S}
 
 
@@ -301,9 +281,5 @@ def _redirect(target: str) -> Response:
 
 
 def _page(status: int, title: str, text: str) -> Response:
-    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title><p>{_escape(text)}</p>'
+    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><p>{escape(text)}</p>'
     return Response(status, body.encode("utf-8", "replace"), [("Content-Type", "text/html; charset=utf-8"), *_HEADERS])
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

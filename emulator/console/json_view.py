@@ -1,6 +1,7 @@
 """Values of users on pages: JSON folded and coloured, anything else as text; never too much of it."""
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
@@ -86,3 +87,12 @@ def _cut(text: str, room: _Room) -> str:
     shown = text if len(text) <= max(room.characters, 100) else f"{text[: max(room.characters, 100)]}…"
     room.characters -= len(shown)
     return shown
+
+
+def decoded(body: str) -> str:
+    """Return the text behind Base64, empty when *body* is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""

@@ -12,7 +12,7 @@ from emulator.deploy.model import Refused, Resource
 from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ApiClient, Attributes, Identity, Reply
 from emulator.deploy.service_providers import FNF, MNS, RAM
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.wire.xml import parse
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
@@ -58,12 +58,7 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
         properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
         if place.kind in VERSIONS | {"fc3.layer"}:
             properties |= {name: number for name, number in place.attributes.items() if number}
-        resources.append(
-            Resource(
-                logical=saved.logical, type=saved.type, kind=saved.kind, identity=saved.identity, properties=properties,
-                line=0, package=saved.package,
-            )
-        )  # fmt: skip
+        resources.append(replace(saved, properties=properties))
     return resources
 
 
@@ -75,9 +70,7 @@ def _is_nothing(value: Any) -> bool:
 def _named(place: Place) -> Resource:
     properties = {"description": place.shown.get("description")} if place.kind in VERSIONS else {}
     logical = "/".join((place.kind, *place.identity))
-    return Resource(
-        logical=logical, type=place.kind, kind=place.kind, identity=place.identity, properties=properties, line=0
-    )
+    return Resource(logical=logical, type=place.kind, kind=place.kind, identity=place.identity, properties=properties)
 
 
 VERSIONS = frozenset({"fc.version", "fc3.version"})

@@ -5,7 +5,7 @@ file names where they differ; attributes the file does not name, and resources i
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,10 @@ from emulator.kernel.identity import Tenant
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.management.codec import PARAMETERS
+from emulator.services.mns.queues.catalog import Queues
 from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, check_ranges, check_settings
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.catalog import Topics
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
 from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
 from emulator.wire.rpc import InvalidParameter
@@ -50,11 +52,9 @@ class DeclaredSubscription:
 
 
 @frozen
-class DeclaredTopic:
+class DeclaredTopic(DeclaredQueue):
     """A topic, the attributes the file names, and its subscriptions."""
 
-    part: Part
-    change: Change
     subscriptions: tuple[DeclaredSubscription, ...]
 
 
@@ -79,35 +79,28 @@ class Declarations:
 
         Raises: ConfigError for what contradicts what exists.
         """
+        queues, topics = service.queues, service.topics
         for queue in self._queues:
-            with raised(queue.part):
-                self._apply_queue(queue, service)
+            self._apply(queue, "queue", queues, lambda name: queues.view(self._tenant, name).queue.settings)
         for topic in self._topics:
-            with raised(topic.part):
-                self._apply_topic(topic, service)
+            self._apply(topic, "topic", topics, lambda name: topics.view(self._tenant, name).topic.settings)
             for subscription in topic.subscriptions:
                 with raised(subscription.part):
                     self._apply_subscription(subscription, topic.part.name, service)
 
-    def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
-        name = queue.part.name
-        try:
-            before = service.queues.view(self._tenant, name).queue.settings
-        except QueueNotExist:
-            service.queues.create(self._tenant, name, queue.change)
-            return
-        if change := _allowed(queue.part, "queue", queue.change, before):
-            service.queues.change(self._tenant, name, change)
-
-    def _apply_topic(self, topic: DeclaredTopic, service: MessageService) -> None:
-        name = topic.part.name
-        try:
-            before = service.topics.view(self._tenant, name).topic.settings
-        except TopicNotExist:
-            service.topics.create(self._tenant, name, topic.change)
-            return
-        if change := _allowed(topic.part, "topic", topic.change, before):
-            service.topics.change(self._tenant, name, change)
+    def _apply(
+        self, declared: DeclaredQueue, kind: str, catalog: Queues | Topics, settings: Callable[[str], object]
+    ) -> None:
+        """Create or change a queue or topic; *settings* returns those of the one that is there."""
+        name = declared.part.name
+        with raised(declared.part):
+            try:
+                before = settings(name)
+            except (QueueNotExist, TopicNotExist):
+                catalog.create(self._tenant, name, declared.change)
+                return
+            if change := _allowed(declared.part, kind, declared.change, before):
+                catalog.change(self._tenant, name, change)
 
     def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: MessageService) -> None:
         """Subscribe or change; endpoint and format can only be changed by subscribing anew."""

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 from emulator.deploy.value_functions import json_value, written
-from emulator.kernel.frozen import field, frozen, replace
+from emulator.kernel.frozen import field, frozen
 
 _OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
 _TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")
@@ -26,22 +26,17 @@ Properties = Mapping[str, Any]
 
 
 @frozen
-class Resource:
-    """A resource that a file describes.
+class Named:
+    """What a resource and its record have in common.
 
     ``logical`` is its name in the file and ``type`` its type as written there; ``kind`` is how it is handled, and
-    ``identity`` what it is called in the emulator (service and function, topic and subscription ...). ``properties``
-    are the body of the call that makes it.
+    ``identity`` what it is called in the emulator (service and function, topic and subscription ...).
     """
 
     logical: str
     type: str
     kind: str
     identity: tuple[str, ...]
-    properties: Properties
-    line: int
-    package: bytes | None = None
-    """The zip of its code; None for code that is in a bucket, and for what has none."""
 
     @property
     def key(self) -> str:
@@ -52,6 +47,16 @@ class Resource:
     def physical(self) -> str:
         """Its name in the emulator, for people."""
         return "/".join(self.identity)
+
+
+@frozen
+class Resource(Named):
+    """A resource that a file describes; ``properties`` are the body of the call that makes it."""
+
+    properties: Properties
+    line: int = 0
+    package: bytes | None = None
+    """The zip of its code; None for code that is in a bucket, and for what has none."""
 
 
 def key_of(kind: str, identity: tuple[str, ...]) -> str:
@@ -138,34 +143,34 @@ UNDER_WAY = "CREATE_IN_PROGRESS"
 
 
 @frozen
-class Entry:
+class Entry(Named):
     """A resource of a deployment. ``made`` is true when the deployment made it, false when it existed before."""
 
-    logical: str
-    type: str
-    kind: str
-    identity: tuple[str, ...]
     digest: str
     status: str
     made: bool
     attributes: Mapping[str, str]
 
     @property
-    def key(self) -> str:
-        """Identifies the resource in all deployments."""
-        return key_of(self.kind, self.identity)
-
-    @property
     def physical(self) -> str:
-        """Its name in the emulator, for people."""
-        return physical(self.kind, self.identity, self.attributes)
+        """Its name in the emulator, for people; a version is known by its number."""
+        if self.kind in {"fc.version", "fc3.version"}:
+            return f"{self.identity[0]}.{self.attributes.get('VersionId', '?')}"
+        return "/".join(self.identity)
 
 
-def physical(kind: str, identity: tuple[str, ...], attributes: Mapping[str, str]) -> str:
-    """Return the name of a resource in the emulator; a version is known by its number."""
-    if kind in {"fc.version", "fc3.version"}:
-        return f"{identity[0]}.{attributes.get('VersionId', '?')}"
-    return "/".join(identity)
+def entry_of(resource: Resource, digest: str, status: str, *, made: bool, attributes: Mapping[str, str]) -> Entry:
+    """Return what is recorded of a resource."""
+    return Entry(
+        logical=resource.logical,
+        type=resource.type,
+        kind=resource.kind,
+        identity=resource.identity,
+        digest=digest,
+        status=status,
+        made=made,
+        attributes=attributes,
+    )
 
 
 @frozen
@@ -180,10 +185,6 @@ class Record:
     def by_key(self) -> dict[str, Entry]:
         """Return the entries by key."""
         return {entry.key: entry for entry in self.entries}
-
-    def with_entries(self, entries: Iterable[Entry]) -> "Record":
-        """Return a record of the same deployment with other resources."""
-        return replace(self, entries=tuple(entries))
 
 
 def to_object(record: Record) -> dict[str, Any]:

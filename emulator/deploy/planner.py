@@ -24,6 +24,7 @@ from emulator.deploy.model import (
     StepFailed,
     Target,
     digest,
+    entry_of,
     filled,
     has_token,
 )
@@ -114,27 +115,8 @@ class Step:
     actual: ActualState | None = None
 
     @property
-    def logical(self) -> str:
-        """Its name in the file."""
-        return self._subject.logical
-
-    @property
-    def type(self) -> str:
-        """Its type as the file has it."""
-        return self._subject.type
-
-    @property
-    def kind(self) -> str:
-        """How it is handled."""
-        return self._subject.kind
-
-    @property
-    def physical(self) -> str:
-        """Its name in the emulator."""
-        return self._subject.physical
-
-    @property
-    def _subject(self) -> Resource | Entry:
+    def subject(self) -> Resource | Entry:
+        """What it is about."""
         subject = self.resource or self.entry
         if subject is None:
             raise LookupError("a step is about something")
@@ -246,7 +228,7 @@ def apply(
     What else may be raised (the emulator is gone, an interrupt) comes after the same attempt.
     """
     work = _Work(api, providers)
-    early = [step for step in plan.steps if step.action is Action.DELETE and step.kind in _EARLY]
+    early = [step for step in plan.steps if step.action is Action.DELETE and step.subject.kind in _EARLY]
     others = [step for step in plan.steps if step not in early]
     for step in [*early, *others]:
         try:
@@ -263,9 +245,10 @@ def apply(
 
 def described(step: Step) -> str:
     """Return what a message calls a step."""
-    what = f"{step.action.value} {step.type} {step.logical}"
-    if step.physical != step.logical and "\ue000" not in step.physical:
-        what += f" ({step.physical})"
+    subject = step.subject
+    what = f"{step.action.value} {subject.type} {subject.logical}"
+    if subject.physical != subject.logical and not has_token(subject.physical):
+        what += f" ({subject.physical})"
     return what if step.resource is None else f"line {step.resource.line}: {what}"
 
 
@@ -354,18 +337,7 @@ class _Work:
         if step.action is Action.UNCHANGED:
             status = entry.status if entry is not None else CREATED
         made = actual.made if step.action is Action.CREATE else (entry.made if entry is not None else False)
-        self.entries.append(
-            Entry(
-                logical=resource.logical,
-                type=resource.type,
-                kind=resource.kind,
-                identity=resource.identity,
-                digest=digest(resource),
-                status=status,
-                made=made,
-                attributes=attributes,
-            )
-        )
+        self.entries.append(entry_of(resource, digest(resource), status, made=made, attributes=attributes))
 
 
 def _there(step: Step) -> ActualState:
@@ -375,9 +347,7 @@ def _there(step: Step) -> ActualState:
 
 
 def _as_resource(entry: Entry) -> Resource:
-    return Resource(
-        logical=entry.logical, type=entry.type, kind=entry.kind, identity=entry.identity, properties={}, line=0
-    )
+    return Resource(logical=entry.logical, type=entry.type, kind=entry.kind, identity=entry.identity, properties={})
 
 
 def entry_under_way(step: Step) -> Entry | None:
@@ -386,14 +356,4 @@ def entry_under_way(step: Step) -> Entry | None:
         return step.entry
     if step.entry is not None:
         return replace(step.entry, digest="")
-    resource = step.resource
-    return Entry(
-        logical=resource.logical,
-        type=resource.type,
-        kind=resource.kind,
-        identity=resource.identity,
-        digest="",
-        status=UNDER_WAY,
-        made=True,
-        attributes={},
-    )
+    return entry_of(step.resource, "", UNDER_WAY, made=True, attributes={})

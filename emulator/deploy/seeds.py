@@ -8,12 +8,10 @@ import asyncio
 import json
 import logging
 import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import emulator
 from emulator.config import Config, ConfigError, placed
 from emulator.deploy.localyun_yaml import check, raised
 from emulator.deploy.shapes import Findings, Part, suggestion
@@ -23,6 +21,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
+from emulator.program import own_command
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
@@ -133,7 +132,7 @@ class Seeds:
     def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
         account, name = self._tenant.account, codec.entity_name({"RoleName": seed.part.name}, "RoleName")
         values, now = seed.values, self._clock.now()
-        before = access.store.role(account, name)
+        before = access.store.find(Role, account, name)
         role = Role(
             name=name,
             trust=_json(values["AssumeRolePolicyDocument"]),
@@ -145,7 +144,7 @@ class Seeds:
         )
         codec.check_trust(role.trust, "AssumeRolePolicyDocument")
         if role != before:
-            access.store.put_role(account, replace(role, updated_at=now))
+            access.store.put(account, replace(role, updated_at=now))
         holder = Holder(account=account, kind=HolderKind.ROLE, name=name)
         present = {(each.type, each.policy) for each in access.store.attachments(holder)}
         for text in values.get("Policies", ()):
@@ -172,13 +171,9 @@ class Seeds:
 
     async def _apply_flow(self, seed: Seed, workflow: Workflow) -> None:
         name, definition = seed.part.name, seed.values["Definition"]
-        names = {
-            "Description": "description",
-            "Type": "type",
-            "RoleArn": "role_arn",
-            "ExecutionMode": "execution_mode",
-        }
-        chosen = {field: seed.values[key] for key, field in names.items() if key in seed.values}
+        chosen = _chosen(
+            seed, Description="description", Type="type", RoleArn="role_arn", ExecutionMode="execution_mode"
+        )
         try:
             before = workflow.flows.get(self._tenant, name)
         except WorkflowError:
@@ -188,15 +183,12 @@ class Seeds:
             await workflow.flows.update(self._tenant, name, definition, lambda settings: replace(settings, **chosen))
 
     async def _apply_schedule(self, seed: Seed, workflow: Workflow) -> None:
-        values = seed.values
-        name, flow = seed.part.name, values["FlowName"]
-        chosen: dict[str, Any] = {"expression": values["CronExpression"]}
-        if "Description" in values:
-            chosen["description"] = values["Description"]
-        if "Payload" in values:
-            chosen["payload"] = _json(values["Payload"])
-        if "Enable" in values:
-            chosen["enabled"] = values["Enable"]
+        name, flow = seed.part.name, seed.values["FlowName"]
+        chosen = _chosen(
+            seed, CronExpression="expression", Description="description", Payload="payload", Enable="enabled"
+        )
+        if "payload" in chosen:
+            chosen["payload"] = _json(chosen["payload"])
         workflow.flows.get(self._tenant, flow)
         try:
             before = workflow.schedules.get(self._tenant, flow, name).settings
@@ -226,9 +218,7 @@ class Seeds:
         Raises: ConfigError with the words of the command.
         """
         for each in self.deployments:
-            root = str(Path(emulator.__file__).parent.parent)
-            program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
-            words = [sys.executable, "-P", "-c", program, "deploy", "--yes", each.text]
+            words = own_command("deploy", "--yes", each.text)
             code, said = await self._run(lambda **how: asyncio.create_subprocess_exec(*words, **how), environment)  # noqa: B023 - awaited here
             if code != 0:
                 raise ConfigError(placed(each.part.mark, f"{'.'.join(each.part.path)}: {said}"))
@@ -306,6 +296,11 @@ def _value(part: Part, field: Field) -> Any:
         part.problem(f"must be {' or '.join(field.choices)}")
         return None
     return value
+
+
+def _chosen(seed: Seed, **fields: str) -> dict[str, Any]:
+    """Return what the file names, by the field of the service for each attribute."""
+    return {field: seed.values[name] for name, field in fields.items() if name in seed.values}
 
 
 def _hooks(part: Part) -> list[Command]:

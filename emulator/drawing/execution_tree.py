@@ -61,6 +61,11 @@ class Attempt:
     error: str = ""
     cause: str = ""
 
+    @property
+    def state(self) -> Outcome:
+        """``failed``, ``running`` or ``succeeded``."""
+        return "failed" if self.failed else "running" if self.ended is None else "succeeded"
+
 
 @dataclass(slots=True, kw_only=True)
 class Visit:

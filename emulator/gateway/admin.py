@@ -22,11 +22,10 @@ from inspect import isawaitable
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from emulator.gateway.errors import GatewayError
+from emulator.gateway.errors import GatewayError, UnsignedFront
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
-from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
@@ -38,7 +37,7 @@ Part = tuple[Any, ModuleType]
 """A service and the module with its admin operations."""
 
 
-class AdminFront:
+class AdminFront(UnsignedFront):
     """Serves the admin operations of all services; *is_local* while only this machine reaches the emulator."""
 
     name = "admin"
@@ -46,7 +45,7 @@ class AdminFront:
 
     def __init__(self, token: str, ids: Ids, parts: Iterable[Part], *, is_local: bool = True) -> None:
         self._token = token.encode()
-        self._ids = ids
+        super().__init__(ids)
         self._is_local = is_local
         self._operations: list[Operation] = []
         self._services: dict[str, Any] = {}  # by route
@@ -64,29 +63,6 @@ class AdminFront:
     def operations(self) -> Iterable[Operation]:
         """Every operation that is served, for the description of the API."""
         return tuple(self._operations)
-
-    def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID."""
-        del call
-        return self._ids.uuid()
-
-    def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Admin calls are not signed: operations that need it ask for the token."""
-        del call
-        return True
-
-    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
-        """Return the refusal of a signature; not used, because nothing here is signed."""
-        del failure, call
-        return GatewayError("Forbidden")
-
-    def too_large(self, limit: int) -> ServiceError:
-        """Return the refusal of an oversized body."""
-        return GatewayError("BodyTooLarge", limit=limit)
-
-    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
-        """Write an error as JSON."""
-        return _json({"Code": error.code, "Message": error.message, "RequestId": call.request_id}, error.http_status)
 
     def prepare(self, call: OperationRequest) -> None:
         """Decode a large body.
@@ -155,8 +131,8 @@ async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Re
     return _answer(await result, call)
 
 
-def _json(body: Mapping[str, Any], status: int = 200) -> Response:
-    return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
+def _json(body: Mapping[str, Any]) -> Response:
+    return Response(200, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
 
 
 def _document(call: OperationRequest) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """What the gateway refuses: errors before a service is known and of the admin API, written as plain JSON.
 
+`UnsignedFront` is what the fronts share that need no signature: admin API, console, sinks.
+
 The latest requests whose signature was refused are kept to say why. No secret leaves this module.
 """
 
+import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from emulator.auth.authenticator import Authenticator
-from emulator.http.message import Request
+from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
+from emulator.kernel.ids import Ids
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
 
@@ -39,6 +43,34 @@ class GatewayError(ServiceError):
     """An error of the gateway itself."""
 
     table = ERRORS
+
+
+class UnsignedFront:
+    """A front whose calls are not signed: a token or a cookie opens them, or nothing has to. Errors are JSON."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+
+    def new_request_id(self, call: OperationRequest) -> str:
+        """Return a UUID."""
+        return self._ids.uuid()
+
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Nothing here is signed."""
+        return True
+
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
+        """Return the refusal of a signature; not used, because none is asked for."""
+        return GatewayError("Forbidden")
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized body."""
+        return GatewayError("BodyTooLarge", limit=limit)
+
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
+        """Write an error as JSON."""
+        body = json.dumps({"Code": error.code, "Message": error.message, "RequestId": call.request_id})
+        return Response(error.http_status, body.encode("ascii"), [("Content-Type", "application/json")])
 
 
 KEPT = 50

@@ -22,7 +22,8 @@ class ServiceError(Exception):
     """An error a client may see: a documented code, its HTTP status and a message.
 
     *name* is a row of the service's ``table``; the keyword fields fill the row's text and stay readable as ``fields``;
-    *message* replaces the text. A class of one error passes its own name.
+    *message* replaces the text. A class named as a row, or with attributes of its own, is one error: it takes the
+    message only.
     """
 
     table: ClassVar[Mapping[str, ErrorRow]] = {}
@@ -31,12 +32,13 @@ class ServiceError(Exception):
     template: str = "An internal error has occurred. Please retry."
 
     def __init__(self, name: str | None = None, message: str | None = None, /, **fields: Any) -> None:
-        row = self.table.get(name) if name is not None else None
         text = self.template
-        if row is not None and name is not None:
-            self.code, self.http_status, text = row.code or name, row.status, row.text
-        elif name is not None:
-            message = name  # a class with attributes of its own: what is given is the message
+        row = self.table.get(name or "")
+        if row is None:  # a class of one error: what is given is its message
+            name, message = type(self).__name__, name
+            row = self.table.get(name)
+        if row is not None:
+            self.code, self.http_status, text = row.code or name or "", row.status, row.text
         self.fields = fields
         self.message = message if message is not None else text.format_map(fields)
         super().__init__(self.message)

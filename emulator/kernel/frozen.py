@@ -67,7 +67,7 @@ def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | 
     def made(cls: type[T]) -> type[T]:
         content = dict(vars(cls))
         inherited = [each for base in reversed(cls.__mro__[1:]) for each in vars(base).get("__frozen_fields__", ())]
-        annotations = content.get("__annotations__", {})
+        annotations = cls.__annotations__  # its own only; from Python 3.14 on they are computed when asked for
         own = [_field(name, kind, content) for name, kind in annotations.items() if _is_field(kind)]
         fields = tuple({each.name: each for each in [*inherited, *own]}.values())
         present = {each.name for each in inherited}

@@ -9,11 +9,18 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import ctypes
+else:
     import fcntl
     import resource
+
+_SYNCHRONIZE: Final = 0x00100000
+_WAIT_TIMEOUT: Final = 0x102
+_CREATE_NEW_PROCESS_GROUP: Final = 0x200
+_CREATE_NO_WINDOW: Final = 0x08000000
 
 VARIABLE: Final = "LOCALYUN_WITHOUT"
 NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec")
@@ -63,6 +70,31 @@ def end_session(pid: int) -> None:
     if sys.platform != "win32" and SESSIONS:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this id; one that has ended, and whose parent has not noticed, still counts."""
+    if sys.platform == "win32":  # there os.kill(pid, 0) is Ctrl-C for every process of the console
+        handle = ctypes.windll.kernel32.OpenProcess(_SYNCHRONIZE, False, pid)
+        if not handle:
+            return False
+        running = ctypes.windll.kernel32.WaitForSingleObject(handle, 0) == _WAIT_TIMEOUT
+        ctypes.windll.kernel32.CloseHandle(handle)
+        return running
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
+def apart() -> dict[str, Any]:
+    """Return the words for `subprocess.Popen` that keep a child out of its parent's terminal, Ctrl-C included."""
+    if sys.platform == "win32":
+        return {"creationflags": _CREATE_NO_WINDOW | _CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
 
 
 def take_over(sock: socket.socket) -> None:

@@ -10,7 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.lab.calls import shown_call
 from emulator.lab.clock import Moved, SkipEnded, shown_waiting, shown_work
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
 from emulator.lab.mocks import read_target
 from emulator.lab.service import Lab
@@ -28,7 +28,6 @@ _ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn
 @operation("clock", "GET /clock")
 def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The emulator's time and the coming events."""
-    del call
     return lab.time.view()
 
 
@@ -44,7 +43,7 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
     chosen = {name: value for name, value in call.arguments.items() if value is not None}
     if len(chosen) != 1:
-        raise LabError("InvalidParameter", reason="exactly one of advance, to, next and freeze is needed")
+        raise invalid("exactly one of advance, to, next and freeze is needed")
     ((name, value),) = chosen.items()
     if name == "advance":
         moved = await lab.time.advance(_duration(value, "advance"))
@@ -84,7 +83,7 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     limit_ms = _duration(call.arguments["limit"], "limit")
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     try:
-        moved = await lab.skipper.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
+        moved = await lab.time.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
     except SkipEnded as ended:
         return _conflict("SkipEnded", ended.reason, ended.active, call, settled=False, **lab.time.view())
     return {**lab.time.view(), **_outcome(moved)}
@@ -107,11 +106,11 @@ def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Calla
     text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
     number = until.get("visible", until.get("count", 1))
     if type(number) is not int or number < 1 or not all(isinstance(value, str) for value in text.values()):
-        raise LabError("InvalidParameter", reason="until names a resource by text, and visible and count are numbers")
+        raise invalid("until names a resource by text, and visible and count are numbers")
     if until.get("quiet") is True and not text:
         return None
     if len(text) != 1:
-        raise LabError("InvalidParameter", reason="until needs one of execution, queue, calls and quiet")
+        raise invalid("until needs one of execution, queue, calls and quiet")
     ((kind, name),) = text.items()
     return lab.conditions.look(kind, call.tenant, name, number)
 
@@ -120,14 +119,14 @@ def _duration(text: Any, name: str) -> int:
     try:
         return parse_duration(text)
     except ValueError:
-        raise LabError("InvalidParameter", reason=f"{name} must be a duration such as 500ms, 30s or 1h30m") from None
+        raise invalid(f"{name} must be a duration such as 500ms, 30s or 1h30m") from None
 
 
 def _time(text: str) -> Millis:
     try:
         return parse_iso(text)
     except ValueError:
-        raise LabError("InvalidParameter", reason="to must be a time such as 2027-01-01T00:00:00Z") from None
+        raise invalid("to must be a time such as 2027-01-01T00:00:00Z") from None
 
 
 @operation(
@@ -142,28 +141,26 @@ def _time(text: str) -> Millis:
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Let calls go wrong."""
-    return {"id": lab.bench.add_fault(read_rule(call.arguments))}
+    return {"id": lab.bench.faults.add(read_rule(call.arguments))}
 
 
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The faults there are, with how many calls each has matched and struck."""
-    del call
     return {"faults": [shown_rule(entry) for entry in lab.bench.faults.book]}
 
 
 @operation("remove-fault", "DELETE /faults/{id}")
 def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove a fault."""
-    lab.bench.remove_fault(call.path["id"])
+    lab.bench.faults.remove(call.path["id"])
     return {"removed": 1}
 
 
 @operation("remove-faults", "DELETE /faults")
 def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all faults."""
-    del call
-    return {"removed": lab.bench.clear_faults()}
+    return {"removed": lab.bench.faults.clear()}
 
 
 @operation(
@@ -181,7 +178,6 @@ def add_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-mocks", "GET /mocks")
 def list_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The mocks there are."""
-    del call
     return {"mocks": [mock.shown() for mock in lab.bench.mocks.by_id.values()]}
 
 
@@ -201,7 +197,6 @@ def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-mocks", "DELETE /mocks")
 def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Let all functions answer again."""
-    del call
     return {"removed": lab.bench.mocks.clear()}
 
 
@@ -222,7 +217,6 @@ def calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("forget-calls", "DELETE /calls")
 def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Forget the recorded calls of all functions."""
-    del call
     removed = len(lab.bench.calls)
     lab.bench.calls.clear()
     return {"removed": removed}
@@ -237,7 +231,6 @@ def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-sinks", "GET /sinks")
 def list_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The sinks there are."""
-    del call
     return {"sinks": [{**_shown_sink(lab, sink), "received": sink.given} for sink in lab.bench.sinks.all()]}
 
 
@@ -259,7 +252,6 @@ def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-sinks", "DELETE /sinks")
 def remove_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all sinks."""
-    del call
     return {"removed": lab.bench.sinks.clear()}
 
 
@@ -277,7 +269,6 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-checkpoints", "GET /checkpoints")
 def list_checkpoints(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The checkpoints by name."""
-    del call
     return {"checkpoints": [each.shown() for each in lab.checkpoints.all()]}
 
 

@@ -11,17 +11,13 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.lab.calls import CallLog
-from emulator.lab.faults import Rule
-from emulator.lab.interference import Faults
+from emulator.lab.interference import Faults, Stage
 from emulator.lab.mocks import Mocks
 from emulator.lab.sinks import Sinks
-from emulator.wire.request import Answer, Front, OperationRequest
-
-Stage = Callable[[Front, OperationRequest], Answer | None]
 
 
 class Bench:
-    """One emulator's. *interfere* is given the pipeline's stage for faults, None when there are none (any more).
+    """One emulator's; *interfere* is for its faults.
 
     *timers* and *address* are asked for when they are needed: the emulator has them once it listens.
     """
@@ -37,35 +33,11 @@ class Bench:
         interfere: Callable[[Stage | None], None],
         sign: Callable[[str], Awaitable[str]],
     ) -> None:
-        self.faults = Faults()
+        self.faults = Faults(interfere)
         self.mocks = Mocks(clock, timers, changed)
         self.sinks = Sinks(clock, ids, address)
         self.calls = CallLog()
         self.sign = sign
-        self._interfere = interfere
-
-    def add_fault(self, rule: Rule) -> str:
-        """Add a fault and return its id.
-
-        Raises: LabError (LimitExceeded).
-        """
-        name = self.faults.add(rule)
-        self._interfere(self.faults.stage)
-        return name
-
-    def remove_fault(self, name: str) -> None:
-        """Remove a fault.
-
-        Raises: LabError (NotFound).
-        """
-        self.faults.remove(name)
-        if not self.faults.active:
-            self._interfere(None)
-
-    def clear_faults(self) -> int:
-        """Remove all faults and return how many there were."""
-        self._interfere(None)
-        return self.faults.clear()
 
     def kept(self) -> object:
         """Return a copy of the faults, mocks and sinks, with what each has given so far."""
@@ -80,11 +52,10 @@ class Bench:
         self.faults.take_up(book)
         self.mocks.take_up(by_id, by_name)
         self.sinks.take_up(sinks, received)
-        self._interfere(self.faults.stage if self.faults.active else None)
 
     def clear(self) -> None:
         """Remove everything and forget the calls."""
-        self.clear_faults()
+        self.faults.clear()
         self.mocks.clear()
         self.sinks.clear()
         self.calls.clear()

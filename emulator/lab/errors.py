@@ -20,3 +20,8 @@ class LabError(ServiceError):
     """A request to the lab that cannot be served."""
 
     table: ClassVar = ERRORS
+
+
+def invalid(reason: str) -> LabError:
+    """Return the error for what cannot be used; *reason* says why."""
+    return LabError("InvalidParameter", reason=reason)

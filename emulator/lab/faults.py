@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.interfering import FunctionFault, Origin, Subject
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.wire.dates import parse_duration
 
 SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
@@ -164,7 +164,7 @@ def read_rule(document: Mapping[str, Any]) -> Rule:
     if probability is None:
         probability = 1.0
     if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
-        raise _invalid("probability must be a number from 0 to 1")
+        raise invalid("probability must be a number from 0 to 1")
     return Rule(
         match=_read_match(_object(document, "match")),
         effect=_read_effect(_object(document, "do")),
@@ -203,12 +203,12 @@ def _read_match(match: Mapping[str, Any]) -> Match:
     _only(match, ("service", "operation", "resource", "from"), "match")
     for name, value in match.items():
         if value is not None and not isinstance(value, str):
-            raise _invalid(f"{name} in match must be a text")
+            raise invalid(f"{name} in match must be a text")
     service, origin = match.get("service") or "", match.get("from") or ""
     if service and service not in SERVICES:
-        raise _invalid(f"there is no service {service!r}; there are {', '.join(SERVICES)}")
+        raise invalid(f"there is no service {service!r}; there are {', '.join(SERVICES)}")
     if origin and origin not in ORIGINS:
-        raise _invalid(f"from must be one of {', '.join(ORIGINS)}")
+        raise invalid(f"from must be one of {', '.join(ORIGINS)}")
     return Match(
         service=service, operation=match.get("operation") or "", resource=match.get("resource") or "", origin=origin
     )
@@ -218,28 +218,28 @@ def _read_effect(do: Mapping[str, Any]) -> Effect:
     _only(do, ("error", "status", "delay", "drop", "throttle", "function"), "do")
     error, status, throttle = do.get("error") or "", do.get("status") or 0, do.get("throttle") or False
     if not isinstance(error, str) or len(error) > 200 or not error.isascii() or not error.isprintable():
-        raise _invalid("error must be the code of an error")
+        raise invalid("error must be the code of an error")
     if type(status) is not int or (status and not 400 <= status <= 599):
-        raise _invalid("status must be a number from 400 to 599")
+        raise invalid("status must be a number from 400 to 599")
     if type(throttle) is not bool:
-        raise _invalid("throttle must be true or false")
+        raise invalid("throttle must be true or false")
     function = do.get("function") or ""
     if function and function not in FUNCTION_FAULTS:
-        raise _invalid(f"function must be one of {', '.join(FUNCTION_FAULTS)}")
+        raise invalid(f"function must be one of {', '.join(FUNCTION_FAULTS)}")
     drops: Mapping[Any, Drop] = {None: "", False: "", True: "before", "": "", "before": "before", "after": "after"}
     drop = do.get("drop")
     if not isinstance(drop, str | bool | None) or drop not in drops:
-        raise _invalid("drop must be true, before or after")
+        raise invalid("drop must be true, before or after")
     effect = Effect(
         error=error, status=status, delay_ms=read_delay(do), drop=drops[drop], throttle=throttle, function=function
     )
     ways = [bool(effect.error), bool(effect.drop), effect.throttle, bool(effect.function)]
     if sum(ways) > 1 or (not any(ways) and not effect.delay_ms):
-        raise _invalid("do needs exactly one of error, drop, throttle and function, or a delay, which may go with them")
+        raise invalid("do needs exactly one of error, drop, throttle and function, or a delay, which may go with them")
     if effect.function and effect.delay_ms:
-        raise _invalid("a delay does not go with function: the function itself takes its time")
+        raise invalid("a delay does not go with function: the function itself takes its time")
     if effect.status and not effect.error:
-        raise _invalid("status goes with error only")
+        raise invalid("status goes with error only")
     return effect
 
 
@@ -254,7 +254,7 @@ def read_delay(members: Mapping[str, Any]) -> int:
     try:
         return parse_duration(text)
     except (ValueError, TypeError):
-        raise _invalid("delay must be a duration such as 500ms, 30s or 1h30m") from None
+        raise invalid("delay must be a duration such as 500ms, 30s or 1h30m") from None
 
 
 def _object(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -262,7 +262,7 @@ def _object(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _invalid(f"{name} must be an object")
+        raise invalid(f"{name} must be an object")
     return value
 
 
@@ -271,15 +271,11 @@ def _whole(document: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if type(value) is not int or not 0 <= value < 2**63:
-        raise _invalid(f"{name} must be a whole number, not less than 0")
+        raise invalid(f"{name} must be a whole number, not less than 0")
     return value
 
 
 def _only(members: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
     unknown = [name for name in members if name not in names]
     if unknown:
-        raise _invalid(f"{place} has no member {unknown[0]!r}; it has {', '.join(names)}")
-
-
-def _invalid(reason: str) -> LabError:
-    return LabError("InvalidParameter", reason=reason)
+        raise invalid(f"{place} has no member {unknown[0]!r}; it has {', '.join(names)}")

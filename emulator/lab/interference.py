@@ -5,7 +5,7 @@ to lose: a call that is dropped ends in the service's internal error, before or 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, cast
 
@@ -15,14 +15,20 @@ from emulator.kernel.interfering import INTERNAL_ERROR, Dialect, FunctionFault, 
 from emulator.lab.faults import Effect, FaultBook, Rule
 from emulator.wire.request import Answer, Front, NamingFront, OperationRequest
 
+Stage = Callable[[Front, OperationRequest], Answer | None]
+
 
 class Faults:
-    """The book's effects (`emulator.kernel.interfering.Interference`)."""
+    """The book's effects (`emulator.kernel.interfering.Interference`).
 
-    def __init__(self) -> None:
+    *interfere* is given the pipeline's stage for faults, None when there are none (any more).
+    """
+
+    def __init__(self, interfere: Callable[[Stage | None], None] = lambda stage: None) -> None:
         self.book = FaultBook()
         self.active = False
         """Whether there is any fault; a plain attribute, because every call looks at it."""
+        self._interfere = interfere
 
     def add(self, rule: Rule) -> str:
         """Add a fault and return its id.
@@ -30,7 +36,7 @@ class Faults:
         Raises: LabError (LimitExceeded).
         """
         name = self.book.add(rule)
-        self.active = True
+        self.take_up(self.book)
         return name
 
     def remove(self, name: str) -> None:
@@ -39,17 +45,19 @@ class Faults:
         Raises: LabError (NotFound).
         """
         self.book.remove(name)
-        self.active = len(self.book) > 0
+        self.take_up(self.book)
 
     def clear(self) -> int:
         """Remove all faults and return how many there were."""
-        self.active = False
-        return self.book.clear()
+        number = self.book.clear()
+        self.take_up(self.book)
+        return number
 
     def take_up(self, book: FaultBook) -> None:
-        """Go by another book from now on."""
+        """Go by *book*, another one or the same after a change."""
         self.book = book
         self.active = len(book) > 0
+        self._interfere(self.stage if self.active else None)
 
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:

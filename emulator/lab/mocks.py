@@ -15,7 +15,7 @@ from emulator.kernel.interfering import Origin
 from emulator.kernel.observing import Upcoming
 from emulator.kernel.timers import Timers
 from emulator.lab.calls import CallLog
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_delay
 
 MOST_MOCKS = 1000
@@ -189,7 +189,6 @@ class Mocks:
 
     def upcoming(self, now: Millis) -> list[Upcoming]:
         """Return when the delays will have passed."""
-        del now
         return [Upcoming(at=at, what="answer of a mock", resource=name) for name, _, _, at in self._resting.values()]
 
 
@@ -200,16 +199,16 @@ def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, tuple[MockAnswer
     """
     function = document.get("function")
     if not isinstance(function, str) or not function:
-        raise _invalid("function must be service/function or function, with .qualifier or without")
+        raise invalid("function must be service/function or function, with .qualifier or without")
     then: Then = document.get("then") or "repeat"
     if then not in get_args(Then):
-        raise _invalid(f"then must be one of {', '.join(get_args(Then))}")
+        raise invalid(f"then must be one of {', '.join(get_args(Then))}")
     documents = document.get("answers") or []
     if len(documents) > MOST_ANSWERS:
-        raise _invalid(f"a mock has at most {MOST_ANSWERS} answers")
+        raise invalid(f"a mock has at most {MOST_ANSWERS} answers")
     answers = tuple(_read_answer(each) for each in documents)
     if not answers and then == "repeat":
-        raise _invalid("answers is empty, and there is nothing to repeat")
+        raise invalid("answers is empty, and there is nothing to repeat")
     return read_target(function), answers, then
 
 
@@ -222,18 +221,18 @@ def read_target(text: str) -> MockTarget:
     service, _, of_service = place.partition(".")
     function, _, qualifier = name.partition(".")
     if not function or "/" in place or (slash and not service) or (of_service and qualifier):
-        raise _invalid(f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]")
+        raise invalid(f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]")
     return MockTarget(service=service, function=function, qualifier=qualifier or of_service)
 
 
 def _read_answer(answer: Any) -> MockAnswer:
     if not isinstance(answer, Mapping):
-        raise _invalid("each of the answers must be an object")
+        raise invalid("each of the answers must be an object")
     unknown = [name for name in answer if name not in {"return", "error", "delay"}]
     if unknown:
-        raise _invalid(f"an answer has no member {unknown[0]!r}; it has return, error and delay")
+        raise invalid(f"an answer has no member {unknown[0]!r}; it has return, error and delay")
     if "return" in answer and "error" in answer:
-        raise _invalid("an answer returns or is an error, not both")
+        raise invalid("an answer returns or is an error, not both")
     delay_ms = read_delay(answer)
     if "error" not in answer:
         return MockAnswer(body=_returned(answer.get("return")), delay_ms=delay_ms)
@@ -241,7 +240,7 @@ def _read_answer(answer: Any) -> MockAnswer:
     if isinstance(error, str):
         error = {"errorType": "Error", "errorMessage": error}
     if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
-        raise _invalid('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
+        raise invalid('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
     return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True, delay_ms=delay_ms)
 
 
@@ -253,7 +252,3 @@ def _returned(value: Any) -> bytes:
 
 def _error_body(kind: str, message: str) -> bytes:
     return json.dumps({"errorType": kind, "errorMessage": message}, ensure_ascii=False).encode()
-
-
-def _invalid(reason: str) -> LabError:
-    return LabError("InvalidParameter", reason=reason)

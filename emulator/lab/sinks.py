@@ -12,15 +12,14 @@ from hashlib import md5
 from typing import Any
 
 from emulator.auth.push import SigningFailed, string_to_sign
-from emulator.gateway.errors import GatewayError
+from emulator.gateway.errors import UnsignedFront
 from emulator.gateway.router import SINK_PREFIX
 from emulator.http.message import HangUp, Response
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.lab.calls import shown_bytes
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_delay
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import Answer, OperationRequest
@@ -122,7 +121,7 @@ class Sinks:
         if len(self._sinks) >= MOST_SINKS:
             raise LabError("LimitExceeded", most=MOST_SINKS, what="sinks")
         if len(answers) > MOST_ANSWERS:
-            raise _invalid(f"a sink has at most {MOST_ANSWERS} answers")
+            raise invalid(f"a sink has at most {MOST_ANSWERS} answers")
         sink = Sink(self._ids.hex(24), tuple(_read_answer(each) for each in answers))
         self._sinks[sink.id] = sink
         return sink
@@ -230,7 +229,7 @@ def shown_request(received: Received) -> dict[str, Any]:
     }
 
 
-class SinkFront:
+class SinkFront(UnsignedFront):
     """The side of the sinks that the gateway sees: every method, every path below a sink's address."""
 
     name = "sink"
@@ -238,12 +237,7 @@ class SinkFront:
 
     def __init__(self, sinks: Sinks, ids: Ids) -> None:
         self._sinks = sinks
-        self._ids = ids
-
-    def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID."""
-        del call
-        return self._ids.uuid()
+        super().__init__(ids)
 
     def handle(self, call: OperationRequest) -> Answer:
         """Keep the request and answer it.
@@ -254,25 +248,6 @@ class SinkFront:
         name = call.http.path.removeprefix(SINK_PREFIX).partition("/")[0]
         answer = self._sinks.take(self._sinks.get(name), call)
         return _later(answer) if answer.delay_ms else _response(answer)
-
-    def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Everyone may send to a sink."""
-        del call
-        return True
-
-    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
-        """Return the refusal of a signature; not used, because none is asked for."""
-        del failure, call
-        return GatewayError("Forbidden")
-
-    def too_large(self, limit: int) -> ServiceError:
-        """Return the refusal of an oversized body."""
-        return GatewayError("BodyTooLarge", limit=limit)
-
-    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
-        """Write an error as JSON."""
-        body = json.dumps({"Code": error.code, "Message": error.message, "RequestId": call.request_id})
-        return Response(error.http_status, body.encode("ascii"), [("Content-Type", "application/json")])
 
 
 async def _later(answer: SinkAnswer) -> Response:
@@ -286,18 +261,18 @@ def _response(answer: SinkAnswer) -> Response:
 
 def _read_answer(answer: Any) -> SinkAnswer:
     if not isinstance(answer, Mapping):
-        raise _invalid("each of the answers must be an object")
+        raise invalid("each of the answers must be an object")
     unknown = [name for name in answer if name not in {*_MEMBERS, "body_base64"}]
     if unknown:
-        raise _invalid(f"an answer has no member {unknown[0]!r}; it has {', '.join(_MEMBERS)}")
+        raise invalid(f"an answer has no member {unknown[0]!r}; it has {', '.join(_MEMBERS)}")
     status, drop = answer.get("status", 200), answer.get("drop", False)
     if type(status) is not int or not 200 <= status <= 599:
-        raise _invalid("status must be a number from 200 to 599")
+        raise invalid("status must be a number from 200 to 599")
     if type(drop) is not bool:
-        raise _invalid("drop must be true or false")
+        raise invalid("drop must be true or false")
     headers = answer.get("headers") or {}
     if not isinstance(headers, Mapping) or not all(_is_field(*pair) for pair in headers.items()):
-        raise _invalid("headers must be an object with texts")
+        raise invalid("headers must be an object with texts")
     return SinkAnswer(
         status=status, headers=tuple(headers.items()), body=_body(answer), delay_ms=read_delay(answer), drop=drop
     )
@@ -320,12 +295,8 @@ def _body(answer: Mapping[str, Any]) -> bytes:
         try:
             return b64decode(answer["body_base64"], validate=True)
         except (ValueError, TypeError):
-            raise _invalid("body_base64 is not valid base64") from None
+            raise invalid("body_base64 is not valid base64") from None
     body = answer.get("body")
     if body is None:
         return b""
     return body.encode("utf-8", "replace") if isinstance(body, str) else json.dumps(body).encode()
-
-
-def _invalid(reason: str) -> LabError:
-    return LabError("InvalidParameter", reason=reason)

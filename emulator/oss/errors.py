@@ -65,6 +65,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "NoSuchBucketPolicy": ErrorRow(404, "The bucket policy does not exist."),
     "NoSuchServerSideEncryptionRule": ErrorRow(404, "The server side encryption rule does not exist."),
     "NoSuchTransferAccelerationConfiguration": ErrorRow(404, "The transfer acceleration configuration does not exist."),
+    "NoSuchHttpsConfig": ErrorRow(404, "The HTTPS configuration does not exist."),
     "NoSuchReplicationConfiguration": ErrorRow(404, "The bucket replication configuration does not exist."),
     "NoSuchWORMConfiguration": ErrorRow(404, "The WORM configuration does not exist."),
     # objects; field: ``key``

@@ -71,6 +71,8 @@ SETTINGS = (
     Setting("cors", "Cors", "NoSuchCORSConfiguration", "CORSConfiguration", "CORSRule"),
     Setting("encryption", "Encryption", "NoSuchServerSideEncryptionRule", "ServerSideEncryptionRule",
             "ApplyServerSideEncryptionByDefault"),
+    # the error's source: terraform-provider-alicloud, DescribeOssBucketHttpsConfig
+    Setting("httpsConfig", "HttpsConfig", "NoSuchHttpsConfig", "HttpsConfiguration", "TLS", can_delete=False),
     # an empty list is assumed
     Setting("inventory", "Inventory", _document("ListInventoryConfigurationsResult", text("IsTruncated", False))),
     Setting("lifecycle", "Lifecycle", "NoSuchLifecycle", "LifecycleConfiguration", "Rule"),

@@ -60,7 +60,7 @@ class StateFolder:
         if not ignore.exists():
             ignore.write_text("*\n", encoding="ascii")
         self._holder: sqlite3.Connection | None = None
-        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._take_lock()
         except BaseException:
@@ -104,7 +104,7 @@ class StateFolder:
         if taken is None:
             taken = self._hold_database()
         if not taken:
-            text = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+            text = os.read(self._lock, 32).decode("ascii", "replace").strip()
             raise FolderInUse(self.path, int(text) if text.isdigit() else None)
         os.ftruncate(self._lock, 0)
         os.write(self._lock, str(os.getpid()).encode("ascii"))

@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import emulator
+from emulator.program import own_command
 from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
@@ -94,11 +93,9 @@ class Localyun:
 
         Raises: TestingError with the command's own words.
         """
-        root = str(Path(emulator.__file__).parent.parent)  # the user's folder may have an "emulator" of its own
-        program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
         done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-c", program, *words],
+            own_command(*words),
             env={**environment, **self.env, "LC_ALL": "C.UTF-8", "LANGUAGE": "en", "PYTHONUTF8": "1"},
             capture_output=True,
             text=True,

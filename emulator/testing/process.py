@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -11,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import emulator
+from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
+from emulator.program import own_command
 from emulator.testing.api import TestingError
 
 if TYPE_CHECKING:
@@ -106,21 +106,7 @@ class Emulator:
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log and self._log.exists() else ""
 
     def _spawn(self, state: Path, folder: Path) -> "subprocess.Popen[bytes]":
-        root = str(Path(emulator.__file__).parent.parent)
-        program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
-        words = [
-            sys.executable,
-            "-P",
-            "-c",
-            program,
-            "start",
-            "--port",
-            "0",
-            "--https-port",
-            "0",
-            "--state",
-            str(state),
-        ]
+        words = own_command("start", "--port", "0", "--https-port", "0", "--state", str(state))
         if self._kept_state is None:
             words.append("--ephemeral")
         if self._functions is not None:
@@ -142,7 +128,7 @@ class Emulator:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
+                **system.apart(),
             )
 
     def _wait(self, state: Path) -> dict[str, str]:

@@ -185,17 +185,8 @@ def invoke(victim):
     """Call a function of the folder over HTTP, signed, and return (status, headers, body)."""
     from alibabacloud_fc20230330.client import Client
     from alibabacloud_fc20230330.models import InvokeFunctionRequest
-    from alibabacloud_tea_openapi.models import Config
 
-    client = Client(
-        Config(
-            endpoint=victim.address,
-            protocol="http",
-            region_id="cn-hangzhou",
-            access_key_id=victim.keys["accessKeyId"],
-            access_key_secret=victim.keys["accessKeySecret"],
-        )
-    )
+    client = Client(victim.tea_config())
 
     def call(name: str, event: bytes = b""):
         import io

@@ -242,6 +242,7 @@ def has_ended(process, within_s):
     return process.returncode is not None
 
 
+@pytest.mark.unmeasured
 def test_bodies_of_unknown_senders_share_a_bounded_memory(victim):
     """Twelve of 120 MB at once, in a form whose signature stands in it; most are refused."""
     victim.is_well()

@@ -36,6 +36,7 @@ def test_what_only_some_calls_need_is_not_loaded_with_the_services():
     assert not seldom & loaded
 
 
+@pytest.mark.unmeasured
 def test_choosing_a_command_imports_no_server():
     """Client commands stay quick: neither the server nor sqlite is loaded before it is known which command runs."""
     loaded = modules_after("import emulator.cli.main")

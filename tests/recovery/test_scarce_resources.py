@@ -202,6 +202,7 @@ def test_without_file_descriptors_calls_wait_or_fail_and_then_work_again(new_emu
     assert "Traceback" not in emulator.output()
 
 
+@pytest.mark.unmeasured
 def test_without_processes_cold_calls_fail_and_then_work_again(new_emulator, functions, tmp_path):
     """A warm function goes on; a cold one is told why; everything works once processes can be started."""
     emulator = new_emulator(functions)

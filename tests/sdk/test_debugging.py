@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from alibabacloud_fc20230330.client import Client
 from alibabacloud_fc20230330.models import InvokeFunctionRequest, ListInstancesRequest
-from alibabacloud_tea_openapi.models import Config
 
 from tests.waiting import eventually
 
@@ -42,15 +41,7 @@ pytestmark = pytest.mark.sdk
 
 
 def fc3(site) -> Client:
-    return Client(
-        Config(
-            endpoint=site.address,
-            protocol="HTTP",
-            region_id="cn-hangzhou",
-            access_key_id=site.keys["accessKeyId"],
-            access_key_secret=site.keys["accessKeySecret"],
-        )
-    )
+    return Client(site.tea_config())
 
 
 def instances(site, function: str) -> list:

@@ -114,6 +114,20 @@ def test_terraform_gets_well_formed_files(emulators, tmp_path):
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.parametrize("name", ["", "main.tf"])
+@pytest.mark.parametrize("command", ["diff", "deploy"])
+def test_files_of_terraform_are_read_by_terraform(emulators, command, name, tmp_path):
+    """The message names the forms that are read here, and the command that compares these files."""
+    folder = tmp_path / "app"
+    exported(emulators[0], "terraform", folder)
+
+    done = localyun(emulators[0], command, str(folder / name))
+
+    assert done.returncode == 2
+    assert "template.yml or an s.yaml" in done.stderr
+    assert "localyun exec -- terraform plan" in done.stderr
+
+
 def test_export_takes_only_what_is_asked_for_and_does_not_write_over_a_file(emulators, tmp_path):
     """`--only` names groups; an unknown one, and a folder that holds a file already, are refused."""
     full, _ = emulators

@@ -44,17 +44,8 @@ def zipped() -> bytes:
 
 def tea(emulator, package):
     """Return a client of one of the two newer generations, and its models."""
-    from alibabacloud_tea_openapi.models import Config
-
     models = importlib.import_module(f"{package}.models")
-    config = Config(
-        endpoint=emulator.address,
-        protocol="HTTP",
-        region_id="cn-hangzhou",
-        access_key_id=emulator.keys["accessKeyId"],
-        access_key_secret=emulator.keys["accessKeySecret"],
-    )
-    return importlib.import_module(f"{package}.client").Client(config), models
+    return importlib.import_module(f"{package}.client").Client(emulator.tea_config()), models
 
 
 @pytest.fixture

@@ -45,16 +45,7 @@ class Step(NamedTuple):
 
 
 def tea_client(emulator, package: str):
-    from alibabacloud_tea_openapi.models import Config
-
-    config = Config(
-        endpoint=emulator.address,
-        protocol="HTTP",
-        region_id="cn-hangzhou",
-        access_key_id=emulator.keys["accessKeyId"],
-        access_key_secret=emulator.keys["accessKeySecret"],
-    )
-    return importlib.import_module(f"{package}.client").Client(config)
+    return importlib.import_module(f"{package}.client").Client(emulator.tea_config())
 
 
 def tea(operation: str, *path: str, refused: str = "", **request: Any) -> Step:

@@ -92,17 +92,8 @@ def zipped(name: str, content: str) -> str:
 
 def fc3(emulator):
     from alibabacloud_fc20230330.client import Client
-    from alibabacloud_tea_openapi.models import Config
 
-    return Client(
-        Config(
-            endpoint=emulator.address,
-            protocol="HTTP",
-            region_id="cn-hangzhou",
-            access_key_id=emulator.keys["accessKeyId"],
-            access_key_secret=emulator.keys["accessKeySecret"],
-        )
-    )
+    return Client(emulator.tea_config())
 
 
 @pytest.fixture(scope="module", params=CASES)

@@ -89,33 +89,15 @@ def package(**files):
 def fc3(emulator):
     """The client of the API without services."""
     from alibabacloud_fc20230330.client import Client
-    from alibabacloud_tea_openapi.models import Config
 
-    return Client(
-        Config(
-            endpoint=emulator.address,
-            protocol="http",
-            region_id="cn-hangzhou",
-            access_key_id=emulator.keys["accessKeyId"],
-            access_key_secret=emulator.keys["accessKeySecret"],
-        )
-    )
+    return Client(emulator.tea_config())
 
 
 def fc_open(emulator):
     """The client of the API of 2021."""
     from alibabacloud_fc_open20210406.client import Client
-    from alibabacloud_tea_openapi.models import Config
 
-    return Client(
-        Config(
-            endpoint=emulator.address,
-            protocol="http",
-            region_id="cn-hangzhou",
-            access_key_id=emulator.keys["accessKeyId"],
-            access_key_secret=emulator.keys["accessKeySecret"],
-        )
-    )
+    return Client(emulator.tea_config())
 
 
 @pytest.fixture(scope="module")

@@ -553,16 +553,9 @@ def test_temporary_keys_sign_with_their_token(emulator, bucket):
     """An STS client reads and writes; without its token it is refused."""
     from alibabacloud_sts20150401.client import Client
     from alibabacloud_sts20150401.models import AssumeRoleRequest
-    from alibabacloud_tea_openapi.models import Config
 
-    keys_ = emulator.keys
-    sts = Client(
-        Config(
-            endpoint=emulator.address, protocol="http", access_key_id=keys_["accessKeyId"],
-            access_key_secret=keys_["accessKeySecret"],
-        )
-    )  # fmt: skip
-    arn = f"acs:ram::{keys_['accountId']}:role/uploader"
+    sts = Client(emulator.tea_config())
+    arn = f"acs:ram::{emulator.keys['accountId']}:role/uploader"
     made = sts.assume_role(AssumeRoleRequest(role_arn=arn, role_session_name="uploader")).body.credentials
     temporary = (made.access_key_id, made.access_key_secret)
 

@@ -83,16 +83,8 @@ def events(emulator, function):
 
 def tea(emulator, package):
     """The client of a newer API."""
-    from alibabacloud_tea_openapi.models import Config
-
     module = __import__(f"{package}.client", fromlist=["Client"])
-    keys = emulator.keys
-    return module.Client(
-        Config(
-            endpoint=emulator.address, protocol="http", region_id="cn-hangzhou",
-            access_key_id=keys["accessKeyId"], access_key_secret=keys["accessKeySecret"],
-        )
-    )  # fmt: skip
+    return module.Client(emulator.tea_config())
 
 
 class Of2016:

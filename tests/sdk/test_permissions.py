@@ -9,7 +9,6 @@ from alibabacloud_ram20150501.client import Client as RamClient
 from alibabacloud_sts20150401.client import Client as StsClient
 from alibabacloud_sts20150401.models import AssumeRoleRequest
 from alibabacloud_tea_openapi.exceptions import ClientException
-from alibabacloud_tea_openapi.models import Config
 from aliyunsdkcore.acs_exception.exceptions import ServerException
 from mns.account import Account
 from mns.mns_exception import MNSServerException
@@ -56,15 +55,7 @@ class Tenant:
             account.get_client().close_connection()
 
     def config(self, key):
-        key_id, secret, token = key
-        return Config(
-            endpoint=self.running.address,
-            protocol="http",
-            region_id="cn-hangzhou",
-            access_key_id=key_id,
-            access_key_secret=secret,
-            security_token=token,
-        )
+        return self.running.tea_config(*key)
 
     def user(self, name, *statements, system=()):
         """Make a user with a policy of *statements*, and those of the *system*; return its key."""

@@ -6,7 +6,6 @@ import pytest
 from alibabacloud_ram20150501 import models
 from alibabacloud_ram20150501.client import Client
 from alibabacloud_tea_openapi.exceptions import ClientException
-from alibabacloud_tea_openapi.models import Config
 from aliyunsdkcore.acs_exception.exceptions import ServerException
 from aliyunsdkcore.client import AcsClient
 from aliyunsdkram.request.v20150501 import GetRoleRequest, GetUserRequest, ListRolesRequest
@@ -20,15 +19,7 @@ class Ram:
     """`alibabacloud_ram20150501` with less to type: `ram.create_role(role_name=...)` returns the decoded body."""
 
     def __init__(self, emulator, key_id=None, secret=None):
-        self.client = Client(
-            Config(
-                endpoint=emulator.address,
-                protocol="http",
-                region_id="cn-hangzhou",
-                access_key_id=key_id or emulator.keys["accessKeyId"],
-                access_key_secret=secret or emulator.keys["accessKeySecret"],
-            )
-        )
+        self.client = Client(emulator.tea_config(key_id, secret))
 
     def __getattr__(self, operation):
         request = getattr(models, "".join(part.title() for part in operation.split("_")) + "Request")

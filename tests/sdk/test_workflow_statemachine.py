@@ -31,16 +31,8 @@ class Tea:
 
     def __init__(self, emulator) -> None:
         from alibabacloud_fnf20190315.client import Client
-        from alibabacloud_tea_openapi.models import Config
 
-        config = Config(
-            access_key_id=emulator.keys["accessKeyId"],
-            access_key_secret=emulator.keys["accessKeySecret"],
-            endpoint=emulator.url.removeprefix("http://"),
-            region_id="cn-hangzhou",
-            protocol="http",
-        )
-        self._client = Client(config)
+        self._client = Client(emulator.tea_config())
 
     def call(self, operation, **parameters):
         models = importlib.import_module("alibabacloud_fnf20190315.models")

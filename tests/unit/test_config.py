@@ -16,7 +16,7 @@ def test_defaults_hold_when_nothing_is_given(tmp_path):
     """Without any source every value is the documented default."""
     settings = load({}, {}, tmp_path)
 
-    assert settings.config == Config(state=tmp_path / ".localyun")
+    assert settings.config == Config(state=tmp_path / ".localyun", functions=tmp_path / "functions")
     assert set(settings.origins.values()) == {"default"}
 
 
@@ -40,10 +40,8 @@ def test_empty_variable_counts_as_not_set(tmp_path):
     assert settings.origins["port"] == "default"
 
 
-def test_functions_folder_is_found_when_it_exists(tmp_path):
-    """A folder named functions in the working directory is served without being asked for."""
-    (tmp_path / "functions").mkdir()
-
+def test_functions_folder_is_that_of_the_working_directory(tmp_path):
+    """A folder named functions is served without being asked for, also when it is made after the start."""
     assert load({}, {}, tmp_path).config.functions == tmp_path / "functions"
 
 
@@ -155,7 +153,7 @@ def test_resource_keys_are_kept_as_written(tmp_path):
 
 def test_empty_file_changes_nothing(tmp_path):
     """A file of comments is as good as none."""
-    assert load({}, {}, write(tmp_path, "# nothing yet\n")).config == Config(state=tmp_path / ".localyun")
+    assert load({}, {}, write(tmp_path, "# nothing yet\n")) == load({}, {}, tmp_path)
 
 
 def test_bare_command_of_a_runtime_is_looked_up_on_the_path(tmp_path):

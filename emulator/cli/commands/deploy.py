@@ -57,6 +57,8 @@ from emulator.kernel.clock import SystemClock
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
 
+_TERRAFORM = ".tf"
+
 _SIGNS = {
     Action.CREATE: "+",
     Action.UPDATE: "~",
@@ -234,21 +236,31 @@ def list_all(arguments: Namespace, settings: Settings) -> int:
 def file_of(name: str | None) -> Path:
     """Return the file that is meant: the one given, or the usual one of a folder.
 
-    Raises: WrongUsage.
+    Raises: WrongUsage; it says what reads Terraform's files.
     """
-    if name is not None:
-        path = Path(name)
-        if path.is_dir():
-            return _usual_file(path)
-        return path.absolute()
-    return _usual_file(Path.cwd())
+    path = Path.cwd() if name is None else Path(name)
+    if path.is_dir():
+        return _usual_file(path)
+    if path.suffix == _TERRAFORM:
+        raise _for_terraform(path)
+    return path.absolute()
 
 
 def _usual_file(folder: Path) -> Path:
     for name in USUAL_FILES:
         if (folder / name).is_file():
             return (folder / name).absolute()
+    if any(folder.glob(f"*{_TERRAFORM}")):
+        raise _for_terraform(folder)
     raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
+
+
+def _for_terraform(path: Path) -> WrongUsage:
+    text = _(
+        "{path}: a template.yml or an s.yaml is read here; Terraform reads its own files:"
+        " localyun exec -- terraform plan shows what differs, apply deploys"
+    )
+    return WrongUsage(text.format(path=path))
 
 
 def text_of(path: Path) -> str:
@@ -316,7 +328,7 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
         remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
-        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.type}  {step.logical}{remark}")
+        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.subject.type}  {step.subject.logical}{remark}")
     counts = [
         f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
     ]
@@ -328,7 +340,7 @@ def _counts(action: Action) -> bool:
 
 
 def _print_step(step: Step) -> None:
-    progress(f"{_SIGNS[step.action]} {step.action.value} {step.type} {step.logical}")
+    progress(f"{_SIGNS[step.action]} {step.action.value} {step.subject.type} {step.subject.logical}")
 
 
 def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:
@@ -349,7 +361,10 @@ def _result(
 ) -> dict[str, Any]:
     return {
         "name": record.name,
-        "plan": [{"action": step.action.value, "logicalName": step.logical, "type": step.type} for step in steps.steps],
+        "plan": [
+            {"action": step.action.value, "logicalName": step.subject.logical, "type": step.subject.type}
+            for step in steps.steps
+        ],
         "resources": [
             {
                 "logicalName": each.logical,

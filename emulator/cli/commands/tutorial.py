@@ -77,6 +77,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
     _say_link(tell, _("watch it in a browser: {link}"), client, f"flows/{tutorial.flow}")
+    if not (kept or tutorial.keeps_flow):
+        tell(_("the flow is deleted at the end; --keep leaves it there"))
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
@@ -88,6 +90,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         else:
             succeeded = _run_client(_program(tutorial, client, options, record), client, output)
         executions = recorded.read_record(record)
+    if not succeeded:
+        client.health()  # says so when the emulator has ended, and how to start it again
     drawn = recorded.draw_last(executions, picture)
     if wants_json(arguments):
         graph = str(picture) if drawn else None

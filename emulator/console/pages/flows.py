@@ -1,22 +1,23 @@
 """Flows and their executions: definition, history step by step, starting, stopping, reporting, comparing."""
 
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, compared, event_row, graph, rows
+from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows
 from emulator.console.pages.shared import done, field, marker, nonempty, number, view, whole
 from emulator.console.view import PAGE, Row
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key
+from emulator.lab.calls import Recorded
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
-from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent
+from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent
 from emulator.wire import large_json
-from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
 
@@ -38,7 +39,7 @@ _WAKEUPS = {
 def index() -> str:
     """List the flows."""
     page = view().call(view().workflow.flows.page, view().tenant, PAGE, marker())
-    return render_template("flows.html", flows=[_flow(each) for each in page.items], following=page.next_marker)
+    return render_template("flows.html", flows=page.items, following=page.next_marker)
 
 
 @blueprint.get("/<name>")
@@ -46,13 +47,8 @@ def show(name: str) -> str:
     """Show a flow and its executions."""
     flow = view().call(view().workflow.flows.get, view().tenant, name)
     page = _executions(name, PAGE, marker())
-    shown = {
-        **_flow(flow),
-        "graph": graph(flow.definition, None, name),
-        "executions": [_execution(record) for record in page.items],
-        "following": page.next_marker,
-    }
-    return render_template("flow.html", flow=shown)
+    drawn = graph(flow.definition, None, name)
+    return render_template("flow.html", flow=flow, graph=drawn, executions=page.items, following=page.next_marker)
 
 
 @blueprint.post("/<name>/start")
@@ -71,7 +67,8 @@ def execution(name: str, execution: str) -> str:
     look = Look(
         at=number("at") or None, visit=number("step") or 0, opened=number("open") or 0, offset=number("offset") or 0
     )
-    return render_template("execution.html", execution=_shown(name, execution, look), look=look)
+    record = view().call(view().workflow.executions.get, view().tenant, name, execution)
+    return render_template("execution.html", record=record, execution=_shown(record, look), look=look)
 
 
 @blueprint.get("/<name>/executions/<execution>/compare")
@@ -84,7 +81,7 @@ def compare(name: str, execution: str) -> str:
         record = view().call(view().workflow.executions.get, view().tenant, name, each)
         fold = view().folds.upto(record.id, _reader(name, each), None)
         drawn = graph(record.definition, fold, f"{name} / {each}")
-        sides.append({**_execution(record), "graph": drawn, "input": record.input, "output": record.output})
+        sides.append((record, drawn))
     pairs = compared(_history(name, execution), _history(name, other)) if other else None
     return render_template(
         "compare.html", flow=name, execution=execution, other=other, others=others, sides=sides, pairs=pairs
@@ -189,12 +186,12 @@ def _history(flow: str, name: str) -> list[HistoryEvent]:
     return events
 
 
-def _shown(flow: str, name: str, look: Look) -> Row:
+def _shown(record: ExecutionRecord, look: Look) -> Row:
     """Return an execution as *look* asks for it: steps, graph, the chosen step, waiting tokens, events.
 
     Raises: WorkflowError.
     """
-    record = view().call(view().workflow.executions.get, view().tenant, flow, name)
+    flow, name = record.flow_name, record.name
     read = _reader(flow, name)
     latest = view().folds.upto(record.id, read, None)
     at = look.at if look.at is not None and 0 < look.at < latest.upto else None
@@ -204,7 +201,6 @@ def _shown(flow: str, name: str, look: Look) -> Row:
     last = at or latest.upto
     events = read(max(1, last - EVENTS_SHOWN + 1), whole=True, limit=EVENTS_SHOWN)
     return {
-        **_execution(record),
         "status": fold.execution.status,
         "input": record.input,
         "output": record.output if at is None else "",
@@ -212,12 +208,12 @@ def _shown(flow: str, name: str, look: Look) -> Row:
         "cause": record.cause if at is None else "",
         "at": at,
         "last": latest.upto,
-        "at_time": iso_millis(fold.at),
+        "time": fold.at,
         "steps": rows(fold, look, now),
-        "chosen": chosen(fold, look),
+        "chosen": fold.by_id.get(look.visit),
         "calls": _calls(fold, look, flow, name),
         "graph": graph(record.definition, fold, f"{flow} / {name}"),
-        "events": [event_row(event) for event in reversed(events) if event.id <= last],
+        "events": [event for event in reversed(events) if event.id <= last],
         "next": _next(flow, name) if is_open else [],
         "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
         "names": sorted({visit.step for visit in fold.by_id.values()} | set(_steps(record.definition))),
@@ -236,54 +232,22 @@ def _steps(definition: str) -> list[str]:
 def _next(flow: str, name: str) -> list[Row]:
     coming = view().call(view().workflow.upcoming, view().now(), _COMING)
     return [
-        {"what": _WAKEUPS.get(what, what), "at": iso_millis(due), "to_ms": due}
+        {"what": _WAKEUPS.get(what, what), "at": due}
         for its_flow, its_name, what, due in coming
         if (its_flow, its_name) == (flow, name)
     ]
 
 
-def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
-    """Return the calls of functions that came of the chosen step while it was open, with what they have logged."""
+def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Recorded]:
+    """Return the calls of functions that came of the chosen step while it was open."""
     visit = fold.by_id.get(look.visit)
     if visit is None or not visit.resource:
         return []
     key = step_key(flow, name, visit.step, 1)[:-1]
     until = visit.ended if visit.ended is not None else view().now()
-    calls = [
+    calls = (
         each
         for each in view().call(list, view().bench.calls)
         if each.cause.startswith(key) and visit.entered <= each.at <= until
-    ]
-    return [
-        {
-            "function": each.name,
-            "request": each.request_id,
-            "at": iso_millis(each.at),
-            "ms": each.ended_at - each.at,
-            "error": each.error_type,
-            "log": each.log.decode("utf-8", "replace"),
-        }
-        for each in calls[:_OTHERS]
-    ]
-
-
-def _flow(flow: FlowRecord) -> Row:
-    return {
-        "name": flow.name,
-        "definition": flow.definition,
-        "description": flow.settings.description,
-        "modified_at": iso_millis(flow.modified_at),
-    }
-
-
-def _execution(record: ExecutionRecord) -> Row:
-    stopped = record.stopped_at
-    return {
-        "flow": record.flow_name,
-        "name": record.name,
-        "status": record.status.value,
-        "is_open": record.is_open,
-        "started_at": iso_millis(record.started_at),
-        "stopped_at": iso_millis(stopped) if stopped is not None else None,
-        "ms": stopped - record.started_at if stopped is not None else None,
-    }
+    )
+    return list(islice(calls, _OTHERS))

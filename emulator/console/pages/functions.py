@@ -9,7 +9,6 @@ from flask import Blueprint, render_template, request
 
 from emulator.console.pages.shared import field, marker, view
 from emulator.console.view import PAGE, Row
-from emulator.kernel.clock import Millis
 from emulator.lab.calls import Recorded, shown_call
 from emulator.services.fc.model import Function, Slice, display_name
 from emulator.wire.dates import iso_millis
@@ -68,8 +67,8 @@ _CALLS = 100
 def index() -> str:
     """List the functions."""
     page = view().call(view().function_admin.page, marker(), PAGE)
-    rows = [{"name": display_name(*each), "service": each[0], "function": each[1]} for each in page.items]
-    return render_template("functions.html", functions=rows, following=page.next_marker)
+    names = [display_name(*each) for each in page.items]
+    return render_template("functions.html", functions=names, following=page.next_marker)
 
 
 @blueprint.get("/<name>", defaults={"service": ""})
@@ -105,23 +104,13 @@ def call(service: str, name: str) -> str:
 
 def _function(service: str, name: str) -> Row:
     functions, admin, tenant = view().functions, view().function_admin, view().tenant
-    function = functions.functions.get(tenant, service, name)
+    function = functions.resolver.function(tenant, service, name)
     full = display_name(service, name)
-    config = function.config
     triggers = [row for row in admin.triggers() if row["function"] == full]
     return {
         "name": full,
         "service": service,
-        "function": name,
-        "runtime": config.runtime,
-        "handler": config.handler,
-        "timeout": config.timeout_s,
-        "memory": config.memory_mb,
-        "description": config.description,
-        "environment": sorted(config.environment),
-        "folder": function.folder,
-        "problem": function.problem,
-        "modified_at": iso_millis(function.modified_at),
+        "record": function,
         "triggers": triggers,
         "templates": [
             {
@@ -130,40 +119,16 @@ def _function(service: str, name: str) -> Row:
             }
             for row in triggers
         ],
-        "versions": _versions(function),
+        "versions": functions.store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),
-        "instances": _instances(service, name),
+        "instances": functions.instance_list.of_function(tenant, service, name),
         "place": functions.codes.path(function.code) if function.code is not None else None,
     }
 
 
-def _instances(service: str, name: str) -> list[Row]:
-    return [
-        {
-            "id": each.instance_id,
-            "version": each.version,
-            "state": str(each.state),
-            "start": "provisioned" if each.provisioned else "cold" if each.state == "starting" else "warm",
-            "since": iso_millis(Millis(each.started_at)) if each.started_at else None,
-            "memory": round(each.memory_mb, 1),
-        }
-        for each in view().functions.instance_list.of_function(view().tenant, service, name)
-    ]
-
-
-def _versions(function: Function) -> list[Row]:
-    page = view().functions.publishing.page_versions(
-        view().tenant, function.scope, start=None, newest_first=True, limit=PAGE
-    )
-    return [
-        {"version": each.number, "description": each.description, "created_at": iso_millis(each.created_at)}
-        for each in page.items
-    ]
-
-
 def _aliases(function: Function) -> list[Row]:
     """Return aliases with the share of each version in per cent; the first version has what the others leave."""
-    page = view().functions.publishing.page_aliases(view().tenant, function.scope, Slice(limit=PAGE))
+    aliases = view().functions.store.aliases(view().tenant, function.scope, Slice(limit=PAGE))
     return [
         {
             "alias": each.name,
@@ -172,7 +137,7 @@ def _aliases(function: Function) -> list[Row]:
                 *((version, round(100 * weight, 1)) for version, weight in each.weights.items()),
             ],
         }
-        for each in page.items
+        for each in aliases[:PAGE]
     ]
 
 
@@ -205,7 +170,7 @@ def _errors(calls: list[Recorded]) -> list[Row]:
             message = str(error.get("errorMessage", ""))
             group = groups.setdefault(
                 (each.error_type, message[:200]),
-                {"type": each.error_type, "message": message, "count": 0, "at": iso_millis(each.at)},
+                {"type": each.error_type, "message": message, "count": 0, "at": each.at},
             )
             group["count"] += 1
             group.setdefault("request", each.request_id)

@@ -1,16 +1,14 @@
 """Queues: counters, messages in all their states, sending, receiving, moving, purging."""
 
-from base64 import b64decode
 from typing import Any
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.pages.shared import done, field, marker, view, whole
-from emulator.console.view import PAGE, Row
+from emulator.console.view import PAGE
 from emulator.services.mns.admin import message_object
-from emulator.services.mns.queues.model import Draft, Property, QueueView
-from emulator.wire.dates import iso_millis
+from emulator.services.mns.queues.model import Draft, Property
 
 blueprint = Blueprint("queues", __name__, url_prefix="/queues")
 
@@ -22,19 +20,23 @@ _SHOWN = 16
 def index() -> str:
     """List the queues."""
     page = view().call(view().messages.queues.page, view().tenant, start=marker(), limit=PAGE)
-    return render_template("queues.html", queues=[_row(each) for each in page.items], following=page.next_marker)
+    return render_template("queues.html", queues=page.items, following=page.next_marker)
 
 
 @blueprint.get("/<name>")
 def show(name: str, **more: Any) -> str:
     """Show a queue, its messages and what can be done with it."""
-    counters = view().call(view().messages.queues.view, view().tenant, name)
-    rows = [message(each) for each in view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]]
-    states = {state: [row for row in rows if row["state"] == state] for state in ("active", "inactive", "delayed")}
+    shown = view().call(view().messages.queues.view, view().tenant, name)
+    rows = view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]
     return render_template(
         "queue.html",
-        queue=_row(counters),
-        states={state: messages[:_SHOWN] for state, messages in states.items()},
+        name=name,
+        settings=shown.queue.settings,
+        counters=shown.counters,
+        states={
+            state: [row for row in rows if row["State"] == state][:_SHOWN]
+            for state in ("active", "inactive", "delayed")
+        },
         **more,
     )
 
@@ -58,7 +60,7 @@ def send(name: str) -> Response:
 def receive(name: str) -> str:
     """Receive a message, which hides it, and show it."""
     received = view().call(view().messages.receive, view().tenant, name, 1, 0)
-    shown = message(message_object(received[0], view().now())) if received else None
+    shown = message_object(received[0], view().now()) if received else None
     return show(name, received=shown, asked=True)
 
 
@@ -92,52 +94,7 @@ def move(name: str) -> Response:
     return done("queues.show", name=name)
 
 
-def message(shown: Row) -> Row:
-    """Return a message of the admin API as pages show it."""
-    next_at = shown.get("NextVisibleTime")
-    return {
-        "id": shown["MessageId"],
-        "state": shown["State"],
-        "body": shown["MessageBody"],
-        "priority": shown["Priority"],
-        "received": shown["DequeueCount"],
-        "sent_at": iso_millis(shown["EnqueueTime"]),
-        "next_at": iso_millis(next_at) if next_at is not None else None,
-        "held": shown["Held"],
-        "trace": shown["Request"],
-        "handle": shown.get("ReceiptHandle", ""),
-        "source": shown["DeadLetterOf"],
-        "group": shown.get("MessageGroupId", ""),
-        "properties": {**shown["UserProperties"], **shown["SystemProperties"]},
-        "decoded": _decoded(shown["MessageBody"]),
-    }
-
-
-def _row(queue: QueueView) -> Row:
-    settings = queue.queue.settings
-    return {
-        "name": queue.queue.name,
-        "active": queue.counters.active,
-        "inactive": queue.counters.inactive,
-        "delayed": queue.counters.delayed,
-        "visibility_timeout_s": settings.visibility_timeout_s,
-        "delay_s": settings.delay_s,
-        "retention_s": settings.retention_s,
-        "fifo": settings.fifo,
-        "dead_letters": settings.dead_letter.target if settings.dead_letter and settings.dead_letter.enabled else "",
-    }
-
-
 def _properties(text: str) -> list[Property]:
     """Read properties written a line each, ``name=value``."""
     pairs = (line.partition("=") for line in text.splitlines())
     return [Property(name.strip(), value.strip(), "STRING") for name, mark, value in pairs if mark and name.strip()]
-
-
-def _decoded(body: str) -> str:
-    """Return the text behind Base64, empty when the body is none."""
-    try:
-        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
-    except ValueError:
-        return ""
-    return text if text.isprintable() or "\n" in text else ""

@@ -7,7 +7,6 @@ from werkzeug.wrappers import Response
 
 from emulator.console.pages.shared import done, field, marker, nonempty, paged, view
 from emulator.console.view import PAGE
-from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("triggers", __name__)
 
@@ -40,18 +39,7 @@ def fire() -> str:
 def schedules() -> str:
     """List the schedules of all flows with their next runs."""
     page = view().call(view().workflow.schedules.all, view().tenant, PAGE, marker())
-    rows = [
-        {
-            "flow": flow,
-            "name": record.name,
-            "expression": record.settings.expression,
-            "payload": record.settings.payload,
-            "enabled": record.settings.enabled,
-            "next_at": iso_millis(next_at) if next_at is not None else None,
-        }
-        for flow, record, next_at in page.items
-    ]
-    return render_template("schedules.html", schedules=rows, following=page.next_marker)
+    return render_template("schedules.html", schedules=page.items, following=page.next_marker)
 
 
 @blueprint.post("/schedules/run")

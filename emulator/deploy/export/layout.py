@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.deploy.export.portable import Portable
-from emulator.deploy.model import DeployError, Resource, key_of
+from emulator.deploy.model import Resource, key_of
 from emulator.deploy.provider import Identity
 from emulator.kernel.frozen import frozen
 
@@ -36,10 +36,6 @@ def chosen(groups: Iterable[str]) -> Callable[[str, Identity], bool]:
     """Return whether a resource belongs to one of the groups; no groups are all of them."""
     kinds = frozenset().union(*(GROUPS[name] for name in groups))
     return lambda kind, identity: not kinds or kind in kinds
-
-
-class NotWritable(DeployError):
-    """What runs cannot be written in a format so that it reads back the same."""
 
 
 @frozen
@@ -141,6 +137,28 @@ class Names:
                 number += 1
         self._taken[candidates[0]] = resource.key
         return candidates[0]
+
+
+class Writer:
+    """A file under construction: the resources by their keys, their names in the file, and what is noted of them."""
+
+    def __init__(self, job: Job, shaped: Callable[[str], str]) -> None:
+        self._job = job
+        self._there = {each.key: each for each in job.content.resources}
+        self._names = Names(shaped)
+        self._notes: list[str] = []
+
+    def _code_folder(self) -> Path:
+        """Return the folder for code, made when it is missing."""
+        folder = self._job.folder / "code"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _archive(self, each: Resource) -> str:
+        """Write the package of a resource into the folder for code and return the name of the file."""
+        name = f"{self._names.of(each)}.zip"
+        (self._code_folder() / name).write_bytes(each.package or b"")
+        return name
 
 
 def plain(value: Any) -> Any:

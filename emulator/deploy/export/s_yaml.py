@@ -10,11 +10,11 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
 from emulator.deploy.export import packages
-from emulator.deploy.export.layout import Job, Names, Written, owned, plain, yaml_text
+from emulator.deploy.export.layout import Job, Writer, Written, owned, plain, yaml_text
 from emulator.deploy.export.portable import changed, document, parts
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.model import Resource, key_of
-from emulator.deploy.shapes import written_members
+from emulator.deploy.shapes import uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
@@ -41,17 +41,14 @@ def write(job: Job) -> Written:
     return _Project(job).written()
 
 
-class _Project:
+class _Project(Writer):
     """The project under construction."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
+        super().__init__(job, lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
         self._resources = job.content.resources
-        self._there = {each.key: each for each in self._resources}
-        self._names = Names(lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
         self._modules: dict[str, Any] = {}
         self._done: list[Resource] = []
-        self._notes: list[str] = []
 
     def written(self) -> Written:
         """Return the project's file."""
@@ -97,7 +94,7 @@ class _Project:
             case "ram.role":
                 self._module(each, "ram-role", self._role(each))
             case "oss.bucket":
-                values = {name[:1].lower() + name[1:]: each.properties.get(name) for name in BUCKET}
+                values = {uncapitalised(name): each.properties.get(name) for name in BUCKET}
                 self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
             case "mns.queue":
                 values = ros_services.file_values(QUEUE, each.properties, capital=False)
@@ -123,9 +120,7 @@ class _Project:
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
             return None
-        folder = self._job.folder / "code"
-        folder.mkdir(parents=True, exist_ok=True)
-        return f"./code/{packages.write(each.package, folder, self._names.of(each))}"
+        return f"./code/{packages.write(each.package, self._code_folder(), self._names.of(each))}"
 
     def _layer(self, each: Resource) -> dict[str, Any]:
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)
@@ -203,13 +198,13 @@ class _Project:
         return props
 
     def _flow(self, each: Resource) -> dict[str, Any]:
-        own = {name[:1].lower() + name[1:]: value for name, value in each.properties.items()}
+        own = {uncapitalised(name): value for name, value in each.properties.items()}
         own["definition"] = _block(str(own.get("definition") or ""))
         props = written_members(s_components.FLOW, {"name": each.identity[0], **own}, capital=False)
         schedules = []
         for schedule in owned("fnf.schedule", self._resources, each.identity):
             self._done.append(schedule)
-            members = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
+            members = {uncapitalised(name): value for name, value in schedule.properties.items()}
             schedules.append(
                 written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **members}, capital=False)
             )

@@ -11,7 +11,7 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_fc, ros_services
 from emulator.deploy.build import identity_names
-from emulator.deploy.export.layout import Job, Names, Written, needs, plain, yaml_text
+from emulator.deploy.export.layout import Job, Writer, Written, needs, plain, yaml_text
 from emulator.deploy.export.portable import (
     ACCOUNT,
     LAYER,
@@ -23,7 +23,7 @@ from emulator.deploy.export.portable import (
     parts,
 )
 from emulator.deploy.model import Resource, key_of
-from emulator.deploy.shapes import Field, written_members
+from emulator.deploy.shapes import Field, uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.attributes import Resource as Table
@@ -75,21 +75,13 @@ def write(job: Job) -> Written:
     return _Template(job).written()
 
 
-def _camel(text: str) -> str:
-    name = "".join(word[:1].upper() + word[1:] for word in re.findall("[0-9A-Za-z]+", text))
-    return name if name[:1].isalpha() else f"R{name}"
-
-
-class _Template:
+class _Template(Writer):
     """The template under construction."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._notes: list[str] = []
-        self._names = Names(
-            lambda text: "".join(word[:1].upper() + word[1:] for word in re.findall("[0-9A-Za-z]+", text))
+        super().__init__(
+            job, lambda text: "".join(word[:1].upper() + word[1:] for word in re.findall("[0-9A-Za-z]+", text))
         )
-        self._there = {each.key: each for each in job.content.resources}
         self._inline = 0
         self._files = 0
 
@@ -146,7 +138,7 @@ class _Template:
             case "ram.attachment":
                 return {}
             case "fnf.flow" | "fnf.schedule":
-                lowered = {name[:1].lower() + name[1:]: value for name, value in properties.items()}
+                lowered = {uncapitalised(name): value for name, value in properties.items()}
                 return written_members(table, lowered, capital=True)
         own = written_members(table, properties, capital=True)
         if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:
@@ -162,12 +154,8 @@ class _Template:
         if self._inline + len(each.package) <= LARGEST_INLINE:
             self._inline += len(each.package)
             return {"Code": {"ZipFile": b64encode(each.package).decode("ascii")}}
-        folder = self._job.folder / "code"
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._names.of(each)}.zip"
-        (folder / name).write_bytes(each.package)
         self._files += 1
-        return {"Code": {"OssBucketName": {"Ref": CODE_BUCKET}, "OssObjectName": name}}
+        return {"Code": {"OssBucketName": {"Ref": CODE_BUCKET}, "OssObjectName": self._archive(each)}}
 
     def _expressed(self, value: Any) -> Any:
         """Return a value with functions of ROS in place of places."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.export.layout import Job, Names, Written, needs, plain
+from emulator.deploy.export.layout import Job, Writer, Written, needs, plain
 from emulator.deploy.export.portable import has_place, parts
 from emulator.deploy.model import Resource, key_of
 from emulator.kernel.frozen import field, frozen
@@ -99,9 +99,13 @@ _MAPS = frozenset({"environment_variables", "additional_version_weight", "params
 _USUAL: Mapping[str, Any] = {
     "queue_type": "normal", "topic_type": "normal", "qualifier": "LATEST",
     "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
+    "deletion_force": False,
 }  # fmt: skip
 """Values that need not be said, nor noted where a type has no argument for them."""
 
+
+_OF_LATEST = frozenset({"fc3.async", "fc3.provision"})
+"""Kinds that the provider identifies by the function: it asks for no qualifier."""
 
 _ENDPOINTS = {
     "http": re.compile(r"^(https?://.*)"),
@@ -137,7 +141,7 @@ def snake(name: str) -> str:
 
 def write(job: Job) -> Written:
     """Write archives of code into the job's folder and return ``main.tf``."""
-    return _Configuration(job).written()
+    return _Configuration(job, _identifier).written()
 
 
 @frozen(kw_only=False)
@@ -147,14 +151,8 @@ class _Raw:
     text: str
 
 
-class _Configuration:
+class _Configuration(Writer):
     """The configuration under construction."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._there = {each.key: each for each in job.content.resources}
-        self._names = Names(lambda text: _identifier(text))
-        self._notes: list[str] = []
 
     def written(self) -> Written:
         """Return the configuration."""
@@ -163,6 +161,10 @@ class _Configuration:
             if each.kind not in TYPES:
                 if each.kind != "fc.version":  # its service says publish
                     self._notes.append(f"{each.physical}: the provider has no type for {each.kind}; left out")
+                continue
+            if each.kind in _OF_LATEST and each.identity[1] != "LATEST":
+                name = TYPES[each.kind].name
+                self._notes.append(f"{each.physical}: {name} is read back for LATEST alone; left out")
                 continue
             blocks.append(self._resource(each))
             done.append(each)
@@ -192,6 +194,8 @@ class _Configuration:
         if depends:
             listed = ", ".join(f"{TYPES[need.kind].name}.{self._names.of(need)}" for need in depends)
             lines += ["", f"  depends_on = [{listed}]"]
+        if arguments.get("push_type") == "queue":  # given as a name, and shown as a resource
+            lines += ["", "  lifecycle {", "    ignore_changes = [endpoint]", "  }"]
         return "\n".join([*lines, "}", ""])
 
     def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
@@ -228,17 +232,18 @@ class _Configuration:
                 version = key_of("fc.version", (each.identity[0], "version"))
                 return {"publish": True} if version in self._there else {}
             case "fc.function" if each.package is not None:
-                return {"filename": _Raw(self._archive(each))}
-            case "fc3.function" | "fc3.layer" if each.package is not None:
-                return {"code": {"zip_file": _Raw(f"filebase64({self._archive(each)})")}}
+                return {"filename": _Raw(self._filename(each))}
+            case "fc3.function" | "fc3.layer":
+                acl = {"acl": "0"} if each.kind == "fc3.layer" else {}
+                if each.package is None:
+                    return acl
+                return {**acl, "code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
             case "fc.trigger":
                 config = arguments.pop("config", {})
-                if arguments.get("type") == "mns_topic":
-                    return {"config_mns": _Raw(f"jsonencode({self._inline(config)})")}
-                return {"config": _Raw(f"jsonencode({self._inline(config)})")}
+                return {"config_mns" if arguments.get("type") == "mns_topic" else "config": self._encoded(config)}
             case "fc3.trigger":
                 arguments.setdefault("qualifier", "LATEST")
-                return {"trigger_config": _Raw(f"jsonencode({self._inline(arguments.pop('trigger_config', {}))})")}
+                return {"trigger_config": self._encoded(arguments.pop("trigger_config", {}))}
             case "fc.domain":
                 return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
             case "fnf.flow":
@@ -250,6 +255,10 @@ class _Configuration:
                 return self._endpoint(str(arguments.get("endpoint")))
         return {}
 
+    def _encoded(self, config: Any) -> _Raw:
+        """Return a configuration as JSON text, its keys in the order in which Terraform writes them."""
+        return _Raw(f"jsonencode({self._inline(_in_order(config))})")
+
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
         """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
         for kind, pattern in _ENDPOINTS.items():
@@ -257,12 +266,8 @@ class _Configuration:
                 return {"endpoint": match[1], "push_type": kind}
         return {"push_type": "fc"}
 
-    def _archive(self, each: Resource) -> str:
-        folder = self._job.folder / "code"
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._names.of(each)}.zip"
-        (folder / name).write_bytes(each.package or b"")
-        return f'"${{path.module}}/code/{name}"'
+    def _filename(self, each: Resource) -> str:
+        return f'"${{path.module}}/code/{self._archive(each)}"'
 
     def _body(self, arguments: Mapping[str, Any], indent: str) -> list[str]:
         lines: list[tuple[str, str]] = []
@@ -273,7 +278,7 @@ class _Configuration:
             elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
                 for item in value:
                     blocks += self._block(name, item, indent)
-            else:
+            elif value != []:  # blocks that are not there have no other form
                 lines.append((name, self._inline(value)))
         width = max((len(name) for name, _ in lines), default=0)
         return [*(f"{indent}{name:<{width}} = {value}" for name, value in lines), *blocks]
@@ -320,6 +325,12 @@ class _Configuration:
                     return '"LATEST"' if service is None else f"alicloud_fc_service.{self._names.of(service)}.version"
                 number = self._there[key_of(version, (owner, "version"))]
                 return f"alicloud_fcv3_function_version.{self._names.of(number)}.version_id"
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
 def _identifier(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from emulator.lab.checkpoints.store import About, read_about
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 
 PIECE_BYTES = 16 * 1024 * 1024
 
@@ -39,7 +39,7 @@ def read_piece(folder: Path, offset: int) -> bytes:
             file.seek(offset)
             piece = file.read(PIECE_BYTES)
     except FileNotFoundError:
-        raise LabError("InvalidParameter", reason="an archive is read from its beginning on") from None
+        raise invalid("an archive is read from its beginning on") from None
     if not piece:
         path.unlink()
     return piece
@@ -55,7 +55,7 @@ def add_piece(upload: Path, offset: int, piece: bytes) -> None:
         return
     size = upload.stat().st_size if upload.exists() else 0
     if offset != size:
-        raise LabError("InvalidParameter", reason=f"the next piece begins at {size}, not at {offset}")
+        raise invalid(f"the next piece begins at {size}, not at {offset}")
     with upload.open("ab") as file:
         file.write(piece)
 

@@ -10,11 +10,11 @@ import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
 
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
+from emulator.lab.bench import Bench
 from emulator.lab.checkpoints.store import About, CheckpointStore, ContentGone, check_name
 from emulator.lab.clock import TimeControl
 from emulator.lab.errors import LabError
@@ -29,20 +29,11 @@ _COPIED_AT_ONCE = 64 * 1024 * 1024
 _ATTEMPTS = 5
 
 
-class Memory(Protocol):
-    """What is in memory only and belongs to the state all the same; it does not outlive the emulator."""
-
-    def kept(self) -> object:
-        """Return a copy."""
-        ...
-
-    def put_back(self, kept: Any) -> None:
-        """Put what `kept` has returned in the place of what there is; None is nothing."""
-        ...
-
-
 class Checkpoints:
-    """The checkpoints of one emulator. *resumed* is called last in a restore."""
+    """The checkpoints of one emulator. What is on the *bench* goes with them, but does not outlive the emulator.
+
+    *resumed* is called last in a restore.
+    """
 
     def __init__(
         self,
@@ -53,7 +44,7 @@ class Checkpoints:
         world: World,
         standstill: Standstill,
         tenant: Tenant,
-        memory: Memory,
+        bench: Bench,
         resumed: Callable[[], None],
     ) -> None:
         self._store = store
@@ -63,7 +54,7 @@ class Checkpoints:
         self._world = world
         self._standstill = standstill
         self._tenant = tenant
-        self._memory = memory
+        self._bench = bench
         self._in_memory: dict[str, object] = {}
         self._resumed = resumed
         self._lock = asyncio.Lock()
@@ -102,7 +93,7 @@ class Checkpoints:
                 schema={},
             )
             write_tables = self._copy()
-            in_memory = self._memory.kept()
+            in_memory = self._bench.kept()
             files = self._world.files()
             try:
                 about = await asyncio.to_thread(self._write, draft, about, write_tables, files)
@@ -153,7 +144,7 @@ class Checkpoints:
                 async with self._standstill() as gone:
                     self._replace(tables)
                     self._time.take_up()
-            self._memory.put_back(self._in_memory.get(name))
+            self._bench.put_back(self._in_memory.get(name))
             self._resumed()
             await self.release(gone)
         return about

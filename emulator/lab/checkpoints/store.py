@@ -17,7 +17,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.lab.errors import LabError
+from emulator.lab.errors import LabError, invalid
 from emulator.storage.database import Database, Schema, StateTooNew, migrate
 from emulator.wire.dates import iso_millis
 
@@ -87,9 +87,8 @@ def check_name(name: str) -> str:
     Raises: LabError (InvalidParameter).
     """
     if not _NAME.fullmatch(name):
-        raise LabError(
-            "InvalidParameter",
-            reason="a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the "
+        raise invalid(
+            "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the "
             "first two",
         )
     return name

@@ -10,9 +10,9 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Subject
 from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
+from emulator.services.fc.capacity import instance_operations
 from emulator.services.fc.capacity import operations as capacity
-from emulator.services.fc.capacity import unavailable
-from emulator.services.fc.catalog import account_operations, resource_operations
+from emulator.services.fc.catalog import account_operations, resource_operations, version_operations
 from emulator.services.fc.catalog import operations as catalog
 from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body, qualifier_of
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
@@ -26,7 +26,8 @@ from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
 _MODULES = (
-    catalog, account_operations, resource_operations, invoke, asynchronous, triggers, capacity, unavailable,
+    catalog, version_operations, account_operations, resource_operations, invoke, asynchronous, triggers, capacity,
+    instance_operations,
 )  # fmt: skip
 ROUTES = {api: Routes(operations_of(*_MODULES, api=api)) for api in EVERY_API}
 """The operations of each version of the API."""

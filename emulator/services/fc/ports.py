@@ -1,4 +1,4 @@
-"""What Function Compute needs from outside; `emulator.app` joins them."""
+"""What Function Compute needs from outside; `emulator.composition` joins them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -153,22 +153,11 @@ class DestinationRefused(Exception):
     """A destination did not take a message; the text says why."""
 
 
-class DestinationQueue(Protocol):
-    """Takes results of asynchronous calls into message queues, in the transaction of the caller."""
+class MessageDestinations(Protocol):
+    """Takes results of asynchronous calls into queues and topics, in the transaction of the caller."""
 
-    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
-        """Send *body*; *key* is the same when the same result is sent again.
-
-        Raises: DestinationRefused.
-        """
-        ...
-
-
-class DestinationTopic(Protocol):
-    """Takes results of asynchronous calls into topics, in the transaction of the caller."""
-
-    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
-        """Publish *body*; *key* is the same when the same result is published again.
+    def send(self, tenant: Tenant, target: MessageTarget, body: str) -> None:
+        """Send *body* to a queue, or publish it to a topic.
 
         Raises: DestinationRefused.
         """
@@ -183,27 +172,12 @@ class CredentialIssuer(Protocol):
         ...
 
 
-class ObjectMissing(Exception):
-    """There is no such bucket or object; the text says which of them."""
-
-
 class ObjectTooLarge(Exception):
     """The object has more bytes than are wanted."""
 
 
-class ObjectsUnavailable(Exception):
-    """There is no object storage; the text says how to have it."""
-
-
-class ObjectReader(Protocol):
-    """Reads code packages out of object storage."""
-
-    async def read(self, tenant: Tenant, bucket: str, name: str, limit: int) -> bytes:
-        """Return the content of an object of at most *limit* bytes.
-
-        Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
-        """
-        ...
+class ObjectUnavailable(Exception):
+    """There is no such object, no such bucket or no object storage; the text says which of them."""
 
 
 @frozen
@@ -216,13 +190,20 @@ class UploadPlace:
     expires_at: Millis
 
 
-class Uploads(Protocol):
-    """Lends a bucket for packages that are too large for a request."""
+class PackageObjects(Protocol):
+    """Code packages in object storage."""
 
-    async def place(self, tenant: Tenant) -> UploadPlace:
-        """Return the account's bucket, made when it is not there, with keys that may write to it.
+    async def read(self, tenant: Tenant, bucket: str, name: str, limit: int) -> bytes:
+        """Return the content of an object of at most *limit* bytes.
 
-        Raises: ObjectsUnavailable.
+        Raises: ObjectTooLarge, ObjectUnavailable.
+        """
+        ...
+
+    async def upload_place(self, tenant: Tenant) -> UploadPlace:
+        """Return the account's bucket for large packages, made when it is not there, with keys that may write to it.
+
+        Raises: ObjectUnavailable.
         """
         ...
 
@@ -269,6 +250,10 @@ class TopicSubscriptions(Protocol):
         """Remove the subscription; does nothing when topic or subscription are gone."""
         ...
 
+    def exists(self, tenant: Tenant, topic: str) -> bool:
+        """Whether there is such a topic."""
+        ...
+
 
 class QueueMissing(Exception):
     """There is no queue of that name."""
@@ -286,6 +271,10 @@ class QueuedMessage:
 
 class SourceQueues(Protocol):
     """Gives the messages of queues to triggers."""
+
+    def exists(self, tenant: Tenant, queue: str) -> bool:
+        """Whether there is such a queue."""
+        ...
 
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others, after at most *wait_s*; none when there were none.
@@ -306,19 +295,16 @@ class SourceQueues(Protocol):
 class Ports:
     """What other services do for Function Compute; whatever is None is done without.
 
-    Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and without
-    *uploads* no bucket is lent for it; without
-    *queue_destinations* and *topic_destinations* results of asynchronous calls go to functions only. Without
-    *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages,
-    without *queues* those of event buses none.
-    Without *guard* roles may do everything, without *doubles* there are no mocks and records of calls.
+    Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and no bucket is lent
+    for it; without *destinations* results of asynchronous calls go to functions only. Without *host_names* HTTP
+    triggers are reached by their paths only, without *topics* topic triggers get no messages, without *queues* those
+    of event buses none. Without *guard* roles may do everything, without *doubles* there are no mocks and records of
+    calls.
     """
 
     credentials: CredentialIssuer | None = None
-    objects: ObjectReader | None = None
-    uploads: Uploads | None = None
-    queue_destinations: DestinationQueue | None = None
-    topic_destinations: DestinationTopic | None = None
+    objects: PackageObjects | None = None
+    destinations: MessageDestinations | None = None
     host_names: HostNames | None = None
     topics: TopicSubscriptions | None = None
     queues: SourceQueues | None = None

@@ -13,22 +13,19 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Origin
 from emulator.kernel.timers import Timers
-from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
-from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.catalog.versions import Publishing
 from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
@@ -58,7 +55,6 @@ class FunctionCompute:
     *code_folder* holds unpacked packages, *logbook* the functions' logs (its `LogBook.on_log` is the listener of the
     instance pool). *account* and *region* are the tenant the functions folder belongs to. *endpoint* returns the
     emulator's own address (``http://127.0.0.1:8868``), *ports* what other services do for this one.
-    *async_retry_delay_ms* is the pause after the first failure of an asynchronous call.
     """
 
     def __init__(
@@ -75,7 +71,6 @@ class FunctionCompute:
         region: Region,
         endpoint: Callable[[], str],
         ports: Ports = _NO_PORTS,
-        async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
         self._database = database
@@ -87,29 +82,17 @@ class FunctionCompute:
 
         self.dependents = dependents = Dependents()
         self.codes = codes = CodeStore(code_folder)
-        self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
+        self.packages = packages = Packages(codes, clock, ids, ports.objects)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
-        layers = Layers(layer_store, codes)
-        self.layers = layers
+        self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
-        self.functions = Functions(
-            store=store,
-            ids=ids,
-            codes=codes,
-            effects=effects,
-            resolver=resolver,
-            layers=layers,
-            packages=packages,
-            dependents=dependents,
-        )
-        self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
 
-        self._capacity_store = capacity_store = CapacityStore(database)
+        self.capacity = capacity = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
         self.provisioner = Provisioner(
-            settings=capacity_store,
+            settings=capacity,
             store=store,
             database=database,
             resolver=resolver,
@@ -118,13 +101,10 @@ class FunctionCompute:
             clock=clock,
             timers=timers,
         )
-        self.admission = admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
-        self.capacity = Settings(capacity_store, ids, resolver, changed=self.provisioner.changed)
+        self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
-        self.invoker = invoker = Invoker(
-            resolver, instances, ids, keys, admission, clock, ports.interference, ports.doubles
-        )
+        self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
@@ -137,11 +117,8 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            queue=ports.queue_destinations,
-            topic=ports.topic_destinations,
             check_destination=self.role_checks.check_destination,
-            interference=ports.interference,
-            retry_delay_ms=async_retry_delay_ms,
+            ports=ports,
         )
         self.sources = EventSources(
             store=trigger_store,
@@ -153,16 +130,20 @@ class FunctionCompute:
             invoker=invoker,
             enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
-            host_names=ports.host_names,
-            topics=ports.topics,
-            queues=ports.queues,
+            ports=ports,
             may_fire=self.role_checks.may_fire,
         )
 
         dependents.functions.add(check=self.sources.triggers.check_none)
-        dependents.functions.add(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
+        dependents.functions.add(
+            check=lambda *where: check_deletable(capacity.of_function(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_function(*where)),
+        )
         dependents.functions.add(forget=self.async_queue.forget_function)
-        dependents.qualifiers.add(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
+        dependents.qualifiers.add(
+            check=lambda *where: check_deletable(capacity.of_qualifier(*where)),
+            forget=lambda *where: capacity.delete(*capacity.of_qualifier(*where)),
+        )
         dependents.qualifiers.add(forget=self.async_queue.forget_qualifier)
 
         self._loader = Loader(store, ids, effects, self.tenant)
@@ -207,7 +188,7 @@ class FunctionCompute:
         known = self.store.keys()
         await self.async_queue.reset()
         await self.provisioner.close()
-        self._capacity_store.clear()
+        self.capacity.clear()
         self.sources.clear()
         self.layer_store.clear()
         self.store.clear()

@@ -95,17 +95,26 @@ def unknown_word(name: str) -> MnsError:
 XML = Notation("xml", read_int, read_bool, lambda name: SchemaViolation(name=name), unknown_word, blank_is_absent=False)
 
 
-def read_attributes(resource: Resource[Any], root: Element, *, changing: bool = False) -> dict[str, Any]:
+def read_attributes(resource: Resource[Any], body: bytes, *, changing: bool = False) -> dict[str, Any]:
     """Return the settings a document names, by field.
 
-    Raises: SchemaViolation, InvalidArgument.
+    Raises: MalformedXML, SchemaViolation, InvalidArgument.
     """
+    root = read_document(body, resource.name)
 
     def text(name: str) -> str | None:
         value = root.text_of(name)
         return value if value is None else value.strip()
 
     return resource.read(XML, text, changing=changing)
+
+
+def read_change(resource: Resource[Any], body: bytes, *, changing: bool = False) -> dict[str, Any]:
+    """Return the settings a request names, by field; an empty body names none.
+
+    Raises: MalformedXML, SchemaViolation, InvalidArgument.
+    """
+    return read_attributes(resource, body, changing=changing) if body.strip() else {}
 
 
 def check_digest(request: Request) -> None:
@@ -201,17 +210,26 @@ def render_attributes(resource: Resource[Any], settings: object, view: object, i
     return "".join(lines)
 
 
-def render_list(name: str, entries: Iterable[tuple[str, str]], next_marker: str | None) -> bytes:
-    """Write a page of resources, each its URL and its attributes, if any; an element that would be empty is left out.
+def render_resource(resource: Resource[Any], settings: object, view: object) -> bytes:
+    """Write the attributes of one resource: flat, in the live order; what only the management API knows stays out."""
+    return document(resource.name, render_attributes(resource, settings, view))
 
-    *name* is the element of one resource.
+
+def render_list(
+    resource: Resource[Any], entries: Iterable[tuple[str, object | None, object]], next_marker: str | None
+) -> bytes:
+    """Write a page of resources, each its URL, its settings, if these are to be shown, and the view of it.
+
+    An element that would be empty is left out.
     """
-    lines = [
-        f"\n  <{name}>" + leaf(f"{name}URL", url, "    ") + attributes + f"\n  </{name}>" for url, attributes in entries
-    ]
+    lines = []
+    for url, settings, view in entries:
+        attributes = "" if settings is None else render_attributes(resource, settings, view, "    ")
+        lines.append(f"\n  <{resource.name}>" + leaf(f"{resource.name}URL", url, "    ") + attributes)
+        lines.append(f"\n  </{resource.name}>")
     if next_marker is not None:
         lines.append(leaf("NextMarker", write_marker(next_marker)))
-    return document(f"{name}s", "".join(lines))
+    return document(f"{resource.name}s", "".join(lines))
 
 
 def render_error(error: ServiceError, call: OperationRequest) -> Response:

@@ -4,8 +4,6 @@ Source: MNS "Error codes"; codes of topics from the error decoders of the offici
 TopicNotExist. Further texts marked "assumed" are the emulator's own.
 """
 
-from typing import Any
-
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.identity import Demand
 
@@ -121,43 +119,25 @@ class MnsError(ServiceError):
 class QueueNotExist(MnsError):
     """No queue of this name in the caller's account and region."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("QueueNotExist", message, **fields)
-
 
 class MessageNotExist(MnsError):
     """Nothing to receive or to look at, or the message of a handle is not there any more."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("MessageNotExist", message, **fields)
 
 
 class ReceiptHandleError(MnsError):
     """A text that is no receipt handle, or another queue's."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("ReceiptHandleError", message, **fields)
-
 
 class TopicNotExist(MnsError):
     """No topic of this name in the caller's account and region. Source: PublishMessage page."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("TopicNotExist", message, **fields)
 
 
 class SubscriptionNotExist(MnsError):
     """No subscription of this name at the topic."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("SubscriptionNotExist", message, **fields)
-
 
 class SchemaViolation(MnsError):
     """An element is missing, unknown as a root, or not of its type. Field: ``name``."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("SchemaViolation", message, **fields)
 
 
 _BY_REASON: dict[Reason, str] = {

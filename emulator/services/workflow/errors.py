@@ -4,7 +4,6 @@ Source: common errors, Serverless Workflow API reference, where not marked as as
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from emulator.kernel.errors import ErrorRow
 from emulator.wire.rpc import PopError
@@ -52,24 +51,17 @@ def invalid(reason: str) -> WorkflowError:
     return WorkflowError("InvalidArgument", reason=reason)
 
 
-class _Named(WorkflowError):
-    """An error that is caught by its class, whose name is that of its row."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__(type(self).__name__, message, **fields)
-
-
-class ExecutionNotExists(_Named):
+class ExecutionNotExists(WorkflowError):
     """The flow has no execution of this name. Fields: ``flow``, ``execution``."""
 
 
-class ExecutionAlreadyExists(_Named):
+class ExecutionAlreadyExists(WorkflowError):
     """An execution of this name has ended already. Fields: ``flow``, ``execution``."""
 
 
-class ExecutionAlreadyCompleted(_Named):
+class ExecutionAlreadyCompleted(WorkflowError):
     """The execution cannot be stopped any more. Fields: ``flow``, ``execution``."""
 
 
-class TaskAlreadyCompleted(_Named):
+class TaskAlreadyCompleted(WorkflowError):
     """The attempt a task token belongs to is over. Field: ``task``."""

@@ -6,11 +6,10 @@ from emulator.kernel.errors import ServiceError
 from emulator.services.mns import codec as wire
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues import codec as message_wire
-from emulator.services.mns.queues import codec as queue_wire
 from emulator.services.mns.queues import visibility as receipts
-from emulator.services.mns.queues.model import AccountAttributes
+from emulator.services.mns.queues.model import QUEUE, AccountAttributes
 from emulator.services.mns.topics import codec as topic_wire
-from emulator.services.mns.topics.model import SUBSCRIPTION, read_endpoint
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, read_endpoint
 from emulator.wire.attributes import read_value
 from emulator.wire.xml import Element, MalformedXml, parse, render
 
@@ -47,12 +46,12 @@ def _read_strategy(text: str) -> object:
 _BODIES = (
     message_wire.read_drafts,
     message_wire.read_handles,
-    queue_wire.read_settings,
-    topic_wire.read_topic,
+    lambda body: wire.read_change(QUEUE, body),
+    lambda body: wire.read_change(TOPIC, body),
     topic_wire.read_publish,
     topic_wire.read_subscription,
-    topic_wire.read_subscription_change,
-    lambda body: queue_wire.read_account(body, AccountAttributes()),
+    lambda body: wire.read_change(SUBSCRIPTION, body, changing=True),
+    lambda body: message_wire.read_account(body, AccountAttributes()),
 )
 
 

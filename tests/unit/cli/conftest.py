@@ -18,6 +18,7 @@ class Program:
 
     def __init__(self, folder):
         self.folder = folder
+        self.command = [sys.executable, "-m", "emulator"]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
         self.env = inherited | {
             "PYTHONPATH": str(ROOT),
@@ -32,7 +33,7 @@ class Program:
     def run(self, *words, **env):
         """Run a command to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "emulator", *words],
+            [*self.command, *words],
             cwd=self.folder,
             env=self.env | env,
             capture_output=True,
@@ -44,7 +45,7 @@ class Program:
     def start(self, *words):
         """Start in the foreground; return the process and the address it printed."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "emulator", "start", *words],
+            [*self.command, "start", *words],
             cwd=self.folder,
             env=self.env,
             stdout=subprocess.PIPE,

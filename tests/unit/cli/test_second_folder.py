@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 
 import pytest
 
@@ -122,10 +123,10 @@ def test_auto_is_read_as_a_port(tmp_path):
 
 
 def test_auto_takes_the_first_pair_that_is_free(monkeypatch):
-    """The https port moves along unless it was chosen."""
+    """A port that was chosen stays."""
     monkeypatch.setattr(endpoint, "is_taken", {8868, 8871}.__contains__)
 
-    moved = with_ports(Config(port=AUTO_PORT))
+    moved = with_ports(Config(port=AUTO_PORT, https_port=AUTO_PORT))
     kept = with_ports(Config(port=AUTO_PORT, https_port=9000))
 
     assert (moved.port, moved.https_port) == (8872, 8873)
@@ -133,19 +134,35 @@ def test_auto_takes_the_first_pair_that_is_free(monkeypatch):
     assert with_ports(Config(port=1, https_port=2)) == Config(port=1, https_port=2)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "https"),
+    [({}, 8869), ({"port": "8868"}, 8869), ({"port": "9000"}, AUTO_PORT), ({"port": "auto"}, AUTO_PORT),
+     ({"port": "9000", "https_port": "8869"}, 8869)],
+)  # fmt: skip
+def test_https_port_nobody_chose_goes_with_the_other(tmp_path, chosen, https):
+    """Who moves the one port away from a first emulator need not name the second."""
+    assert load(chosen, {}, tmp_path).config.https_port == https
+
+
+WITH_USUAL_PORT = """
+import sys
+from emulator import config
+config.DEFAULT_PORT, config.DEFAULT_HTTPS_PORT = {port}, {port} + 1
+from emulator.cli.main import main
+sys.exit(main())
+"""
+
+
 def test_start_on_auto_beside_a_taken_port(program):
     """The address is recorded, so that commands find it."""
-    with socket.socket() as taken:
-        try:
-            taken.bind(("127.0.0.1", 8868))
-        except OSError:
-            pass  # another program has it, which is as well
-        else:
-            taken.listen()
-        started = json.loads(program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="8869").stdout)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        program.command = [sys.executable, "-c", WITH_USUAL_PORT.format(port=port)]
+        done = program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="")
+        started = json.loads(done.stdout)
 
-    assert started["http"] != "http://127.0.0.1:8868"
-    assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
+        assert started["http"] != f"http://127.0.0.1:{port}"
+        assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_settings_that_surprise_are_told():
     """A start that checks no signatures, or keeps nothing, says so."""
     told = "\n".join(lines(Config(auth="lenient", ephemeral=True, functions=Path("src")), STATUS))
 
-    assert "any key is accepted" in told
+    assert "any key but one of the cloud" in told
     assert "nothing but the keys is kept" in told
     assert "(folder src)" in told
     assert "any key" not in "\n".join(lines(Config(), STATUS))

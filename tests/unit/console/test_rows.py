@@ -10,7 +10,7 @@ from emulator.console.json_view import body, tree
 from emulator.console.pages.requests import CAUSES, line_of, request_row, requests_with
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Millis, VirtualClock
-from emulator.services.workflow.model import HistoryEvent
+from emulator.services.workflow.model import ExecutionId, HistoryEvent
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_a_fold_goes_back_to_any_event_and_on_again():
     def read(start):
         return events[start - 1 : start + 1]
 
-    whole = folds.upto("e", read, None)
+    whole = folds.upto(ExecutionId(1), read, None)
     assert (whole.upto, whole.by_id[2].waits_for, whole.by_id[2].input) == (4, "5 s", {"x": 1})
-    before = folds.upto("e", read, 2)
+    before = folds.upto(ExecutionId(1), read, 2)
     assert [row["state"] for row in rows(before, Look(), Millis(2))] == ["running"]
-    assert [row["state"] for row in rows(folds.upto("e", read, 4), Look(), Millis(9))] == ["succeeded"]
+    assert [row["state"] for row in rows(folds.upto(ExecutionId(1), read, 4), Look(), Millis(9))] == ["succeeded"]
     assert isinstance(Fold().execution.part.visits, list)
 
 

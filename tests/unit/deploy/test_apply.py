@@ -73,7 +73,7 @@ def deploy(shelf, blueprint, record=None):
     providers = {"thing": shelf}
     steps = plan(None, providers, blueprint, record)
     entries = apply(None, providers, steps, lambda step: None)
-    return [(step.action.value, step.logical) for step in steps.steps], record.with_entries(entries)
+    return [(step.action.value, step.subject.logical) for step in steps.steps], replace(record, entries=entries)
 
 
 def test_second_deployment_changes_nothing():
@@ -123,7 +123,7 @@ def test_removal_leaves_what_was_there_before():
     apply(None, {"thing": shelf}, steps, lambda step: None)
 
     assert actions[0] == ("unchanged", "a")
-    assert [(step.action, step.logical) for step in steps.steps] == [
+    assert [(step.action, step.subject.logical) for step in steps.steps] == [
         (Action.DELETE, "c"),
         (Action.DELETE, "b"),
         (Action.LEAVE, "a"),
@@ -186,7 +186,7 @@ def test_interruption_is_undone_too():
     shelf = Shelf()
 
     def interrupted(step):
-        if step.logical == "b":
+        if step.subject.logical == "b":
             raise KeyboardInterrupt
 
     steps = plan(None, {"thing": shelf}, a_file(a={}, b={}), Record(name="d"))

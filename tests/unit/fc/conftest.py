@@ -21,6 +21,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.model import MessageTarget
 from emulator.services.fc.ports import DestinationRefused, Ports
 from emulator.services.fc.runtime.model import (
     Credentials,
@@ -111,13 +112,8 @@ class Receivers:
         self.got: list[tuple[str, str]] = []
         self.broken = False
 
-    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
-        self._take(f"queue {queue}", body)
-
-    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
-        self._take(f"topic {topic}", body)
-
-    def _take(self, name: str, body: str) -> None:
+    def send(self, tenant: Tenant, target: MessageTarget, body: str) -> None:
+        name = f"{target.kind} {target.name}"
         if self.broken:
             raise RuntimeError("out of order")
         if name not in self.known:
@@ -187,7 +183,7 @@ class Site:
             account=ACCOUNT,
             region=REGION,
             endpoint=lambda: "http://127.0.0.1:8868",
-            ports=Ports(credentials=self.keys, queue_destinations=self.receivers, topic_destinations=self.receivers),
+            ports=Ports(credentials=self.keys, destinations=self.receivers),
         )
         self.front = FcFront(self.fc, self.ids)
         self.admin = FunctionAdmin(self.fc, self.clock, self.ids, self.instances)  # type: ignore[arg-type]  # a double

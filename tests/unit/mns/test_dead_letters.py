@@ -206,6 +206,22 @@ def test_moves_go_on_after_a_restart(tmp_path, make_mns):
     assert third.drain("dead") == ["a", "b"]
 
 
+@pytest.mark.parametrize(("hidden_s", "dead"), [(10, (1, 0, 0)), (60, (0, 0, 0)), (90, (0, 0, 0))])
+def test_what_died_before_it_expired_moves_although_nothing_ran_at_either_time(tmp_path, make_mns, hidden_s, dead):
+    """After a long pause the earlier of the two counts; one that expired while it was hidden is gone."""
+    mns = make_mns(tmp_path / "s.db")
+    mns.create("dead")
+    mns.create(dead_letter=policy(1), visibility_timeout_s=hidden_s, retention_s=60)
+    mns.send("a")
+    mns.receive()
+    mns.close()
+    mns.clock.move_to(mns.clock.now() + 100_000)
+
+    again = make_mns(tmp_path / "s.db", clock=mns.clock)
+
+    assert (again.counters(), again.counters("dead")) == ((0, 0, 0), dead)
+
+
 def test_many_dying_at_once_move_in_portions(mns):
     """None is forgotten."""
     mns.create("dead")

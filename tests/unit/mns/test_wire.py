@@ -13,6 +13,7 @@ from emulator.services.mns.codec import (
     document,
     leaf,
     read_bool,
+    read_change,
     read_int,
     read_marker,
     read_query,
@@ -25,10 +26,9 @@ from emulator.services.mns.queues.codec import (
     read_account,
     read_drafts,
     read_handles,
-    read_settings,
     render_properties,
 )
-from emulator.services.mns.queues.model import Property, appended, restored, stored
+from emulator.services.mns.queues.model import QUEUE, Property, appended, restored, stored
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 
@@ -183,7 +183,12 @@ def test_any_body_is_read_or_refused(body):
     from emulator.services.mns.queues.model import AccountAttributes
 
     outcomes = []
-    for read in (read_drafts, read_handles, read_settings, lambda content: read_account(content, AccountAttributes())):
+    for read in (
+        read_drafts,
+        read_handles,
+        lambda content: read_change(QUEUE, content),
+        lambda content: read_account(content, AccountAttributes()),
+    ):
         try:
             read(body)
             outcomes.append("read")

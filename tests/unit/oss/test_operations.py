@@ -188,6 +188,21 @@ async def test_a_fresh_bucket_has_settings_of_its_own(store):
     assert [each.text_of("Key") for each in (await store.xml("/box?tagging")).find("TagSet").all("Tag")] == ["b"]
 
 
+async def test_a_setting_that_cannot_be_deleted_is_put_again(store):
+    """The versions of TLS of a bucket: a fresh one has none."""
+    document = (
+        b"<HttpsConfiguration><TLS><Enable>true</Enable><TLSVersion>TLSv1.2</TLSVersion></TLS></HttpsConfiguration>"
+    )
+    assert await store.refusal("GET", "/box?httpsConfig") == (404, "NoSuchHttpsConfig")
+
+    for enabled in (b"true", b"false"):
+        await store.ask("PUT", "/box?httpsConfig", document.replace(b"true", enabled))
+
+    assert (await store.xml("/box?httpsConfig")).find("TLS").text_of("Enable") == "false"
+    assert (await store.refusal("DELETE", "/box?httpsConfig"))[1] == "OperationNotSupported"
+    assert (await store.refusal("PUT", "/box?userDefinedLogFieldsConfig"))[1] == "OperationNotSupported"
+
+
 async def test_an_object_is_read_back_with_what_was_sent(store):
     """Content, kept headers, metadata and tags; its age and checksums come with it."""
     written = await store.headers(

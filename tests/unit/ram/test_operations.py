@@ -189,6 +189,28 @@ def test_members_of_a_group_are_listed_from_both_sides(access):
     assert access.names("ListGroups", "Groups", "Group", "GroupName") == []
 
 
+def test_a_group_keeps_members_and_policies_under_a_new_name(access):
+    """An update changes what it names; a name that is used is refused."""
+    access.do("CreateUser", UserName="alice")
+    for name in ("team", "other"):
+        access.do("CreateGroup", GroupName=name, Comments="first")
+    access.do("AddUserToGroup", UserName="alice", GroupName="team")
+    access.do("AttachPolicyToGroup", GroupName="team", PolicyType="System", PolicyName="AliyunMNSFullAccess")
+
+    commented = access.do("UpdateGroup", GroupName="team", NewComments="second")["Group"]
+    renamed = access.do("UpdateGroup", GroupName="team", NewGroupName="crew")["Group"]
+
+    assert (commented["GroupName"], commented["Comments"]) == ("team", "second")
+    assert (renamed["GroupName"], renamed["Comments"]) == ("crew", "second")
+    assert access.names("ListGroups", "Groups", "Group", "GroupName") == ["crew", "other"]
+    assert access.names("ListGroupsForUser", "Groups", "Group", "GroupName", UserName="alice") == ["crew"]
+    policies = access.names("ListPoliciesForGroup", "Policies", "Policy", "PolicyName", GroupName="crew")
+    assert policies == ["AliyunMNSFullAccess"]
+    used = access.refusal("UpdateGroup", GroupName="crew", NewGroupName="other")
+    assert used == (409, "EntityAlreadyExists.Group")
+    assert access.refusal("UpdateGroup", GroupName="team") == (404, "EntityNotExist.Group")
+
+
 def test_a_role_is_what_was_given_and_changed(access):
     """A description may be emptied, a trust policy may not."""
     made = access.do("CreateRole", RoleName="demo", AssumeRolePolicyDocument=TRUST, Description="first")["Role"]

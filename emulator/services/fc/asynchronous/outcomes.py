@@ -1,7 +1,6 @@
 """Where the result of an asynchronous call goes, and who waits for it.
 
-Messages leave in the transaction that records the end, so none is lost and none is sent twice; the key they carry
-serves receivers that keep their own state.
+Messages leave in the transaction that records the end, so none is lost and none is sent twice.
 
 Source: the result callback page for the message; the values of ``condition`` and ``functionError`` are assumed.
 """
@@ -26,7 +25,7 @@ from emulator.services.fc.model import (
     parse_function_arn,
     parse_message_arn,
 )
-from emulator.services.fc.ports import DestinationQueue, DestinationRefused, DestinationTopic
+from emulator.services.fc.ports import DestinationRefused, MessageDestinations
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
@@ -43,25 +42,21 @@ class Destinations:
 
     def __init__(
         self,
-        queue: DestinationQueue | None,
-        topic: DestinationTopic | None,
+        messages: MessageDestinations | None,
         hand_over: HandOver,
-        check: CheckTarget | None = None,
+        check: CheckTarget,
     ) -> None:
-        self._queue = queue
-        self._topic = topic
+        self._messages = messages
         self._hand_over = hand_over
-        self._check = check or (lambda lane, target: None)
+        self._check = check
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
         """Tell the resource *arn* how *call* ended; return whether it took the message.
 
         A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
         """
-        body = message(call, now)
-        key = f"{call.request_id}:{call.seq}:{'success' if call.status is Status.SUCCEEDED else 'failure'}"
         try:
-            self._send(arn, call.lane, body, key)
+            self._send(arn, call, message(call, now))
         except (DestinationRefused, ServiceError) as error:
             _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
             return False
@@ -71,21 +66,19 @@ class Destinations:
             return False
         return True
 
-    def _send(self, arn: str, lane: FunctionRef, body: str, key: str) -> None:
-        tenant = lane.tenant
+    def _send(self, arn: str, call: AsyncCall, body: str) -> None:
+        lane = call.lane
         if (function := parse_function_arn(arn)) is not None:
             self._check(lane, function)
-            self._hand_over(tenant, function, body.encode("utf-8", "replace"), key)
+            key = f"{call.request_id}:{call.seq}:{'success' if call.status is Status.SUCCEEDED else 'failure'}"
+            self._hand_over(lane.tenant, function, body.encode("utf-8", "replace"), key)
             return
         target = parse_message_arn(arn)
         if target is not None:
             self._check(lane, target)
-        if target is not None and target.kind == "queue" and self._queue is not None:
-            self._queue.send(tenant, target.name, body, key=key)
-        elif target is not None and target.kind == "topic" and self._topic is not None:
-            self._topic.publish(tenant, target.name, body, key=key)
-        else:
+        if target is None or self._messages is None:
             raise DestinationRefused("this emulator does not serve destinations of this kind")
+        self._messages.send(lane.tenant, target, body)
 
 
 def message(call: AsyncCall, now: Millis) -> str:

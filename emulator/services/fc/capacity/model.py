@@ -16,8 +16,8 @@ from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
-from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import FunctionRef, etag
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import FunctionRef, Resource
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -167,21 +167,12 @@ def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
 
 
 @frozen
-class Setting:
+class Setting(Resource):
     """A configuration: a checked JSON object under the API's own field names."""
 
     kind: Kind
     place: FunctionRef
     config: Mapping[str, Any]
-    setting_id: str
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.setting_id, self.revision)
 
 
 def resource_of(place: FunctionRef) -> str:
@@ -195,6 +186,31 @@ def default_target(setting: Setting) -> int:
     """Return how many instances a provision or scaling configuration keeps when no schedule says otherwise."""
     name = "target" if setting.kind is Kind.PROVISION else "minInstances"
     return int(setting.config.get(name) or 0)
+
+
+SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
+"""The members of a provision configuration that change its target with time and load."""
+
+
+def keeps_nothing(setting: Setting) -> bool:
+    """Whether it is a provision configuration with a target of 0 and without schedules and policies."""
+    return (
+        setting.kind is Kind.PROVISION
+        and not default_target(setting)
+        and not any(setting.config.get(name) for name in SCHEDULES)
+    )
+
+
+def check_deletable(settings: Iterable[Setting]) -> None:
+    """Make sure that no instances are kept ready for the function, alias or version that *settings* are about.
+
+    Raises: ProvisionConfigExist, ResidentScalingConfigExists.
+    """
+    for setting in settings:
+        if setting.kind is Kind.PROVISION and not keeps_nothing(setting):
+            raise FcError("ProvisionConfigExist", resource=resource_of(setting.place))
+        if setting.kind is Kind.SCALING:
+            raise FcError("ResidentScalingConfigExists", resource=resource_of(setting.place))
 
 
 _TARGET = Whole(limits.INSTANCE_TARGET)

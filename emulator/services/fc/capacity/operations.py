@@ -1,4 +1,4 @@
-"""Capacity over the wire: limits, instances kept ready, scaling, instance lists, the switch of a function.
+"""Capacity over the wire: limits, instances kept ready, scaling, the switch of a function.
 
 2.0 limits instances per qualifier (on-demand configuration), 3.0 the concurrency of a function; both keep instances
 ready, and 3.0 has a second form of that (scaling configuration).
@@ -11,30 +11,34 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import limits
-from emulator.services.fc.capacity.model import Kind, Setting, default_target, place_of, read_config, resource_of
+from emulator.services.fc.capacity.model import (
+    SCHEDULES,
+    Kind,
+    Setting,
+    default_target,
+    keeps_nothing,
+    metric_of,
+    place_of,
+    read_config,
+    resource_of,
+)
+from emulator.services.fc.catalog.resolving import is_version
 from emulator.services.fc.codec import (
     OF_SERVICE,
     V2023,
     WITH_SERVICES,
-    function_of,
     if_match,
     json_answer,
     json_body,
-    json_list,
     no_content,
     page_answer,
     page_marker,
     page_size,
-    qualifier_of,
     query,
     ref_of,
-    truth,
-    whole_number,
 )
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, FunctionRef, check_if_match, function_arn
-from emulator.services.fc.runtime.model import InstanceInfo
+from emulator.services.fc.model import FunctionRef, check_if_match, function_arn
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -111,20 +115,63 @@ _KINDS = {
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Set a limit, or how many instances are kept ready.
 
+    Schedules and policies of 2.0 that the body does not have stay; empty lists remove them. In 3.0 a configuration that
+    keeps nothing ready is removed. One function and qualifier has a provision or a scaling configuration.
+
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, PreconditionFailed,
     InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists.
-    Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-java-sdk
+    FunctionComputeClientTest for what stays.
     """
     kind = _kind(call)
     config = read_config(kind, json_body(call))
+    place = _place(fc, call, kind)
+    old = fc.capacity.get(kind, place)
     if kind in {Kind.PROVISION, Kind.SCALING}:
-        setting = fc.capacity.provision(kind, ref_of(call), config, call.now, if_match(call))
-    else:
-        setting = fc.capacity.put(kind, _place(fc, call, kind), config, call.now, if_match(call))
-    if kind is Kind.PROVISION and setting.place.service:
+        _check_provision(fc, kind, place, config)
+        if place.service and old is not None:
+            config = {name: old.config[name] for name in SCHEDULES if name in old.config} | config
+    check_if_match(if_match(call), old.etag if old else "")
+    setting = _put(fc, call, kind, place, config)
+    if not place.service and keeps_nothing(setting):
+        fc.capacity.delete(setting)
+    if kind is Kind.PROVISION and place.service:
         # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
         return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
     return _shown(fc, setting)
+
+
+def _check_provision(fc: FunctionCompute, kind: Kind, place: FunctionRef, config: Mapping[str, Any]) -> None:
+    """Check that instances can be kept ready for *place*; a version of 2.0 can have none, an alias and LATEST can.
+
+    Raises: InvalidArgument, InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists.
+    """
+    if place.service and is_version(place.qualifier):
+        raise InvalidArgument(f"qualifier '{place.qualifier}' is invalid: it must be an alias or LATEST")
+    metric = metric_of(config)
+    log = fc.resolver.function(*place).config.log_config or {}
+    if metric and not place.service and not log.get("enableInstanceMetrics"):
+        raise FcError("InstanceMetricsRequired", metric=metric)
+    provision = fc.capacity.get(Kind.PROVISION, place)
+    if kind is Kind.SCALING and provision is not None and not keeps_nothing(provision):
+        raise FcError("ProvisionConfigExist", resource=resource_of(place))
+    if kind is Kind.PROVISION and fc.capacity.get(Kind.SCALING, place) is not None:
+        raise FcError("ResidentScalingConfigExists", resource=resource_of(place))
+
+
+def _put(
+    fc: FunctionCompute, call: OperationRequest, kind: Kind, place: FunctionRef, config: Mapping[str, Any]
+) -> Setting:
+    """Write the configuration of exactly *place*; the next call goes by it."""
+    old = fc.capacity.get(kind, place)
+    if old is None:
+        new = Setting(
+            kind=kind, place=place, config=config, id=fc.ids.uuid(), created_at=call.now, modified_at=call.now
+        )
+    else:
+        new = old.updated(call.now, config=config)
+    fc.capacity.put(new)
+    return new
 
 
 @operation("GetFunctionOnDemandConfig", f"GET {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
@@ -176,7 +223,7 @@ def _setting(fc: FunctionCompute, call: OperationRequest) -> Setting:
     """Return the configuration of exactly the qualifier in the call, or of the function where there is one for all."""
     kind = _kind(call)
     place = _place(fc, call, kind)
-    setting = fc.capacity.store.get(kind, place)
+    setting = fc.capacity.get(kind, place)
     if setting is None:
         raise FcError(_MISSING[kind], resource=resource_of(place))
     return setting
@@ -226,7 +273,7 @@ def _page(
 ) -> Page[Setting]:
     """Return the configurations that are *wanted*, ordered by *key*, from the token or from *start* on."""
     start, limit = max(page_marker(call), start), page_size(call)
-    rows = sorted(filter(wanted, fc.capacity.store.list(kind, call.tenant)), key=key)
+    rows = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
     return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
 
@@ -287,72 +334,6 @@ def _list(
     return page_answer(name, rows, page.next_marker)
 
 
-@operation("ListInstances", "GET /services/{service}/functions/{function}/instances", api=WITH_SERVICES)
-def list_instances_of_qualifier(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the instances behind a qualifier of a function in a service.
-
-    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
-    Source: API reference, ListInstances; alibabacloud_fc_open20210406.
-    """
-    instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
-    rows = [
-        {"instanceId": info.instance_id, "versionId": _version_id(info)}
-        for info in _named(instances, _many(call, "instanceIds"))
-    ]
-    return json_answer({"instances": rows[: page_size(call, allowed=limits.INSTANCE_LIST)]})
-
-
-@operation("ListInstances", "GET /functions/{function}/instances", api=V2023)
-def list_instances(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the living instances behind a qualifier; without one, or with ``withAllActive``, those of all versions.
-
-    An instance is ``Running`` whether or not it has a call, but for the moments it starts and stops; assumed.
-
-    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
-    """
-    listing, (service, function) = fc.instance_list, function_of(call)
-    qualifier = qualifier_of(call)
-    if qualifier and not truth(query(call, "withAllActive")):
-        instances = listing.of_qualifier(call.tenant, service, function, qualifier)
-    else:
-        instances = listing.of_function(call.tenant, service, function)
-    states = {state.lower() for state in _many(call, "instanceStatus")}
-    begin, end = whole_number(call, "startTimeMs"), whole_number(call, "endTimeMs")
-    start = query(call, "startKey")
-    rows = [
-        _instance(info, qualifier)
-        for info in sorted(_named(instances, _many(call, "instanceIds")), key=lambda info: info.instance_id)
-        if info.instance_id >= start
-        and (not states or _STATUS[info.state].lower() in states)
-        and (end is None or info.started_at <= end)
-        and (begin is None or call.now >= begin)
-    ]
-    rows = rows[: page_size(call, allowed=limits.INSTANCE_LIST)]
-    return json_answer({"requestId": call.request_id, "instances": rows})
-
-
-_STATUS = {"starting": "Starting", "idle": "Running", "busy": "Running", "stopping": "Stopping"}
-
-
-def _instance(info: InstanceInfo, qualifier: str | None) -> dict[str, Any]:
-    return {
-        "instanceId": info.instance_id,
-        "versionId": _version_id(info),
-        "qualifier": qualifier or info.version,
-        "status": _STATUS[info.state],
-        "resourceType": "Provisioned" if info.provisioned else "OnDemand",
-        "createdTimeMs": info.started_at,
-    }
-
-
-def _version_id(info: InstanceInfo) -> str:
-    return "0" if info.version == LATEST else info.version
-
-
-def _named(instances: list[InstanceInfo], wanted: list[str]) -> list[InstanceInfo]:
-    return [info for info in instances if not wanted or info.instance_id in wanted]
-
-
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Let no call of a function begin any more; with ``abortOngoingRequest`` those that run are ended.
@@ -361,7 +342,7 @@ def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     body = read_config(Kind.SWITCH, json_body(call))
     place, reason = _switched(fc, call), body.get("reason", "")
-    fc.capacity.put(Kind.SWITCH, place, {"disable": True, "reason": reason}, call.now)
+    _put(fc, call, Kind.SWITCH, place, {"disable": True, "reason": reason})
     if body.get("abortOngoingRequest", False):
         fc.admission.abort(call.tenant, "", place.function, reason or "no reason given")
     return json_answer({"success": True})
@@ -374,8 +355,8 @@ def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: FunctionNotFound. Source: alibabacloud_fc20230330, EnableFunctionInvocation.
     """
     place = _switched(fc, call)
-    if fc.capacity.store.get(Kind.SWITCH, place) is not None:
-        fc.capacity.put(Kind.SWITCH, place, {"disable": False, "reason": ""}, call.now)
+    if fc.capacity.get(Kind.SWITCH, place) is not None:
+        _put(fc, call, Kind.SWITCH, place, {"disable": False, "reason": ""})
     return json_answer({"success": True})
 
 
@@ -384,12 +365,3 @@ def _switched(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
     function = call.path["function"]
     fc.resolver.function(call.tenant, "", function)
     return FunctionRef(call.tenant, "", function, "")
-
-
-def _many(call: OperationRequest, name: str) -> list[str]:
-    """Read a list: repeated parameters, numbered ones (``instanceIds.1=a``), or one with JSON."""
-    values = []
-    for key, value in call.http.query_pairs:
-        if key == name or (key.startswith(f"{name}.") and key[len(name) + 1 :].isdigit()):
-            values += [str(item) for item in json_list(value, name)]
-    return values

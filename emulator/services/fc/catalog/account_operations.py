@@ -10,6 +10,7 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import read
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.operations import change_function
 from emulator.services.fc.codec import (
     V2016,
     V2021,
@@ -319,9 +320,8 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
     if not group or not values:
         raise InvalidArgument("NewResourceGroupId is required")
     name = _name(resource)
-    functions = fc.functions
-    before = functions.get(call.tenant, "", name, None).config.resource_group_id
-    await functions.update(call.tenant, "", name, values, None, "", call.now)
+    before = fc.resolver.function(call.tenant, "", name).config.resource_group_id
+    await change_function(fc, call, "", name, values)
     return json_answer(
         {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
     )

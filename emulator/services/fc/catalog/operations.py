@@ -1,26 +1,28 @@
-"""Operations on services, functions, versions and aliases.
+"""Operations on services and functions.
 
-They are alike in every version of the API; fields and forms differ. Versions and aliases are of a service in 2.0 and of
-a function in 3.0.
+They are alike in every version of the API; fields and forms differ. A function of 2.0 lives in a service; one of 3.0
+lives in none, and its service is empty.
 
 Source: API reference and models of the three versions.
 """
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
-from emulator.services.fc.attributes import Field, check_name, is_custom, read
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name, is_custom, read
+from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.code.store import code_source
+from emulator.services.fc.code.store import CodeSource, code_source
 from emulator.services.fc.codec import (
-    V2016,
-    V2021,
     V2023,
     WITH_SERVICES,
-    api_of,
     function_of,
     if_match,
     json_answer,
@@ -28,10 +30,7 @@ from emulator.services.fc.codec import (
     json_list,
     large_body,
     no_content,
-    owner_of,
     page_answer,
-    page_marker,
-    page_size,
     qualifier_of,
     query,
     service_of,
@@ -40,8 +39,19 @@ from emulator.services.fc.codec import (
     valid_text,
     writable_service,
 )
-from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Alias, Function, Scope, Service, ServiceConfig, check_if_match, family
+from emulator.services.fc.errors import FcError, InvalidArgument, function_exists
+from emulator.services.fc.model import (
+    CUSTOM_CONTAINER,
+    Code,
+    Function,
+    FunctionConfig,
+    FunctionRef,
+    Scope,
+    Service,
+    ServiceConfig,
+    check_if_match,
+    family,
+)
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -60,7 +70,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     if fc.store.service(call.tenant, name) is not None:
         raise FcError("ServiceAlreadyExists", service=name)
     service = Service(
-        name=name, service_id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
+        name=name, id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
     )
     fc.store.put_service(call.tenant, service)
     return json_answer(forms.render_service(service), service.etag)
@@ -72,7 +82,8 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
     Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
-    test/version_test.py for the description.
+    test/version_test.py for the description. That no answer has the tags: terraform-provider-alicloud, whose plans of
+    a service with tags are clean only without them.
     """
     service = fc.store.existing_service(call.tenant, service_of(call))
     scope = Scope(service=service.name)
@@ -93,12 +104,10 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     values = read(fields.SERVICE, json_body(call))
     service = fc.store.existing_service(call.tenant, writable_service(call))
     check_if_match(if_match(call), service.etag)
-    changed = replace(
-        service,
+    changed = service.updated(
+        call.now,
         config=replace(service.config, **values),
         changed={**service.changed, **values} if service.folder else {},
-        modified_at=call.now,
-        revision=service.revision + 1,
     )
     fc.store.put_service(call.tenant, changed)
     functions = fc.store.functions(call.tenant, service.name, 0)
@@ -145,32 +154,74 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: InvalidArgument, ServiceNotFound, FunctionAlreadyExists, LayerVersionNotFound.
     Source: API reference, CreateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    service = writable_service(call)
+    tenant, service = call.tenant, writable_service(call)
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
         raise InvalidArgument("handler is required")
     tags = fields.check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
-    function = await fc.functions.create(call.tenant, service, body.get("functionName"), values, source, call.now, tags)
+    name = check_name(body.get("functionName"), "functionName", limits.FUNCTION_NAME_LENGTH)
+    if "runtime" not in values:
+        raise InvalidArgument("runtime is required")
+    config = FunctionConfig(**{"handler": "", **values})
+    fields.check_together(config)
+    fc.layers.check(tenant, config.layers)
+    _check_free(fc, tenant, service, name)
+    async with _stored(fc, tenant, config, source) as code:
+        if code is None and config.runtime != CUSTOM_CONTAINER:
+            raise InvalidArgument("code is required")
+        _check_free(fc, tenant, service, name)  # storing the code took time
+        function = Function(
+            service=service, name=name, id=fc.ids.uuid(), config=config, code=code, created_at=call.now,
+            modified_at=call.now,
+        )  # fmt: skip
+        fc.store.put_function(tenant, function)
+        if tags:
+            fc.store.put_tags(tenant, f"functions/{name}", tags)
     return _function_answer(fc, call, function)
+
+
+def _check_free(fc: FunctionCompute, tenant: Tenant, service: str, name: str) -> None:
+    if service:
+        fc.store.existing_service(tenant, service)
+    if fc.store.function(tenant, service, name) is not None:
+        raise function_exists(name, service=service)
+
+
+@asynccontextmanager
+async def _stored(
+    fc: FunctionCompute, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
+) -> AsyncIterator[Code | None]:
+    """Store what *source* names while the context lasts; None when there is nothing to store."""
+    if source is None or config.runtime == CUSTOM_CONTAINER:
+        yield None
+        return
+    package = await fc.packages.reader(tenant, source)
+    async with fc.codes.adding(package, source.checksum) as code:
+        yield code
 
 
 @operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("GetFunction", "GET /functions/{function}", api=V2023)
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a function, current or as a version froze it.
+    """Return a function, current or as a version froze it; a version of a 3.0 function has the version's description.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
-    Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; Terraform's provider, which
+    compares the description of a version with it.
     """
-    return _function_answer(fc, call, fc.functions.get(call.tenant, *function_of(call), qualifier_of(call)))
+    function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
+    if function.version and not function.service:
+        version = fc.resolver.version(call.tenant, function.scope, function.version)
+        function = replace(function, config=replace(function.config, description=version.description))
+    return _function_answer(fc, call, function)
 
 
 @operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("UpdateFunction", "PUT /functions/{function}", api=V2023)
 async def update_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a function; what the body leaves out stays.
+    """Change a function; what the body leaves out stays. Warm instances retire after the calls they are in.
 
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
     Source: API reference, UpdateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
@@ -179,10 +230,55 @@ async def update_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
-    function = await fc.functions.update(
-        call.tenant, service, call.path["function"], values, source, if_match(call), call.now
-    )
+    function = await change_function(fc, call, service, call.path["function"], values, source, if_match(call))
     return _function_answer(fc, call, function)
+
+
+async def change_function(
+    fc: FunctionCompute,
+    call: OperationRequest,
+    service: str,
+    name: str,
+    values: Mapping[str, Any],
+    source: CodeSource | None = None,
+    etag: str = "",
+) -> Function:
+    """Change the attributes in *values*, and the code when *source* is given, of a function that has *etag*.
+
+    For a function of the folder the values are laid over what its files say; its code is changed in the folder only.
+
+    Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
+    """
+    tenant = call.tenant
+    function = _changeable(fc, tenant, service, name, source, etag)
+    fc.layers.check(tenant, set(values.get("layers", ())) - set(function.config.layers))
+    async with _stored(fc, tenant, replace(function.config, **values), source) as code:
+        # storing the code took time: what is changed is the function as it is now
+        function = _changeable(fc, tenant, service, name, source, etag)
+        config = replace(function.config, **values)
+        fields.check_together(config)
+        code = code or function.code
+        if code is None and config.runtime != CUSTOM_CONTAINER:
+            raise InvalidArgument(f"code is required for the runtime {config.runtime}")
+        laid_over = {**function.changed, **values} if function.folder else {}
+        changed = function.updated(call.now, config=config, code=code, changed=laid_over)
+        fc.store.put_function(tenant, changed)
+    fc.retire([family(tenant, service, name, 0)])
+    if source is not None:
+        fc.code_dropped()
+    return changed
+
+
+def _changeable(
+    fc: FunctionCompute, tenant: Tenant, service: str, name: str, source: CodeSource | None, etag: str
+) -> Function:
+    function = fc.resolver.function(tenant, service, name)
+    check_if_match(etag, function.etag)
+    if function.folder and source is not None:
+        raise InvalidArgument(
+            f"the code of function '{name}' is loaded from {function.folder}; change the files there instead"
+        )
+    return function
 
 
 @operation("DeleteFunction", "DELETE /services/{service}/functions/{function}", api=WITH_SERVICES)
@@ -192,9 +288,20 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, FunctionNotEmpty, ProvisionConfigExist,
     InvalidArgument for one from the functions folder.
-    Source: API reference, DeleteFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
+    Source: API reference, DeleteFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; what happens to versions and
+    aliases is assumed.
     """
-    fc.functions.delete(call.tenant, writable_service(call), call.path["function"], if_match(call))
+    tenant, service, name = call.tenant, writable_service(call), call.path["function"]
+    function = fc.resolver.function(tenant, service, name)
+    check_if_match(if_match(call), function.etag)
+    if function.folder:
+        raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
+    fc.dependents.functions.check(tenant, service, name)
+    numbers = [0] if service else [0, *fc.store.delete_scope(tenant, function.scope)]
+    fc.store.delete_function(tenant, service, name)
+    fc.dependents.functions.forget(tenant, service, name)
+    fc.retire(family(tenant, service, name, number) for number in numbers)
+    fc.code_dropped()
     return no_content()
 
 
@@ -205,7 +312,13 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, ListFunctions; aliyun-fc2 client.py.
     """
-    page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
+    service, part = service_of(call), slice_of(call)
+    scope = Scope(service=service)
+    fc.store.existing_service(call.tenant, service)
+    number = fc.resolver.number(call.tenant, scope, qualifier_of(call))
+    if number:
+        fc.resolver.version(call.tenant, scope, number)
+    page = cut(fc.store.functions(call.tenant, service, number, part), part.limit, lambda function: function.name)
     rows = [forms.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
 
@@ -222,7 +335,8 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
     if query(call, "fcVersion").lower() == "v2":
         return page_answer("functions", [], None)
     tags = tag_pairs(json_list(query(call, "tags"), "tags"), "tags")
-    page = fc.functions.page(call.tenant, "", None, slice_of(call, tags))
+    part = slice_of(call, tags)
+    page = cut(fc.store.functions(call.tenant, "", 0, part), part.limit, lambda function: function.name)
     rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
     return page_answer("functions", rows, page.next_marker)
 
@@ -254,7 +368,7 @@ def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
         tags=fc.store.tags(tenant, f"functions/{function.name}"),
-        switch=fc.capacity.switch(tenant, function.name),
+        switch=fc.capacity.get(Kind.SWITCH, FunctionRef(tenant, "", function.name, "")),
     )
 
 
@@ -268,129 +382,3 @@ def _passes(call: OperationRequest, function: Function) -> bool:
         and (group or config.resource_group_id) == config.resource_group_id
         and (not gpu or (config.gpu_config or {}).get("gpuType") == gpu)
     )
-
-
-@operation("PublishServiceVersion", "POST /services/{service}/versions", api=WITH_SERVICES)
-@operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
-async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Freeze the functions of the service, or the function, as the next version.
-
-    Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, VersionPublishError, ConcurrentUpdateError.
-    Source: API reference, PublishServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
-    version = await fc.publishing.publish(call.tenant, owner_of(call), description, if_match(call), call.now)
-    return json_answer(forms.render_version(version))
-
-
-@operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
-@operation("ListFunctionVersions", "GET /functions/{function}/versions", api=V2023)
-def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List versions, newest first unless ``direction`` is FORWARD.
-
-    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
-    Source: API reference, ListServiceVersions; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    direction = (query(call, "direction") or "BACKWARD").upper()
-    if direction not in {"BACKWARD", "FORWARD"}:
-        raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
-    start = page_marker(call) or query(call, "startKey")
-    if start and not (start.isascii() and start.isdigit() and len(start) < 19):
-        raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
-    page = fc.publishing.page_versions(
-        call.tenant,
-        owner_of(call),
-        start=int(start) if start else None,
-        newest_first=direction == "BACKWARD",
-        limit=page_size(call),
-    )
-    rows = [forms.render_version(version) for version in page.items]
-    return page_answer("versions", rows, page.next_marker, direction=direction)
-
-
-@operation("DeleteServiceVersion", "DELETE /services/{service}/versions/{version}", api=WITH_SERVICES)
-@operation("DeleteFunctionVersion", "DELETE /functions/{function}/versions/{version}", api=V2023)
-def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete a version that no alias points to.
-
-    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, ProvisionConfigExist, InvalidArgument.
-    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    fc.publishing.delete_version(call.tenant, owner_of(call), call.path["version"])
-    return no_content()
-
-
-@operation("CreateAlias", "POST /services/{service}/aliases", api=WITH_SERVICES)
-@operation("CreateAlias", "POST /functions/{function}/aliases", api=V2023)
-def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Create an alias of a version.
-
-    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists, InvalidArgument.
-    Source: API reference, CreateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    body = json_body(call)
-    values = read(_alias_fields(call), body)
-    alias = fc.publishing.create_alias(call.tenant, owner_of(call), body.get("aliasName"), values, call.now)
-    return json_answer(_render(call, alias), alias.etag)
-
-
-@operation("GetAlias", "GET /services/{service}/aliases/{alias}", api=WITH_SERVICES)
-@operation("GetAlias", "GET /functions/{function}/aliases/{alias}", api=V2023)
-def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return an alias.
-
-    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound.
-    Source: API reference, GetAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    alias = fc.publishing.alias(call.tenant, owner_of(call), call.path["alias"])
-    return json_answer(_render(call, alias), alias.etag)
-
-
-@operation("UpdateAlias", "PUT /services/{service}/aliases/{alias}", api=WITH_SERVICES)
-@operation("UpdateAlias", "PUT /functions/{function}/aliases/{alias}", api=V2023)
-def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change an alias; what the body leaves out stays.
-
-    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, VersionNotFound, PreconditionFailed, InvalidArgument.
-    Source: API reference, UpdateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    values = read(_alias_fields(call), json_body(call))
-    name = call.path["alias"]
-    alias = fc.publishing.update_alias(call.tenant, owner_of(call), name, values, if_match(call), call.now)
-    return json_answer(_render(call, alias), alias.etag)
-
-
-@operation("DeleteAlias", "DELETE /services/{service}/aliases/{alias}", api=WITH_SERVICES)
-@operation("DeleteAlias", "DELETE /functions/{function}/aliases/{alias}", api=V2023)
-def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Delete an alias.
-
-    Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, PreconditionFailed, ProvisionConfigExist, InvalidArgument.
-    Source: API reference, DeleteAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    fc.publishing.delete_alias(call.tenant, owner_of(call), call.path["alias"], if_match(call))
-    return no_content()
-
-
-@operation("ListAliases", "GET /services/{service}/aliases", api=WITH_SERVICES)
-@operation("ListAliases", "GET /functions/{function}/aliases", api=V2023)
-def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List aliases by name.
-
-    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
-    Source: API reference, ListAliases; aliyun-fc2 client.py; alibabacloud_fc20230330.
-    """
-    page = fc.publishing.page_aliases(call.tenant, owner_of(call), slice_of(call))
-    rows = [_render(call, alias) for alias in page.items]
-    return page_answer("aliases", rows, page.next_marker)
-
-
-_FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}
-
-
-def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
-    return _FIELDS[api_of(call)]
-
-
-def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
-    return forms.render_alias(alias, _alias_fields(call))

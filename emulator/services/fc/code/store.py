@@ -24,14 +24,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
-from emulator.services.fc.ports import (
-    ObjectMissing,
-    ObjectReader,
-    ObjectsUnavailable,
-    ObjectTooLarge,
-    UploadPlace,
-    Uploads,
-)
+from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, UploadPlace
 
 T = TypeVar("T")
 
@@ -247,10 +240,7 @@ class Download(NamedTuple):
 class Packages:
     """Reads, packs and hands out packages; without *objects* code cannot come from a bucket."""
 
-    def __init__(
-        self, codes: CodeStore, clock: Clock, ids: Ids, objects: ObjectReader | None, uploads: Uploads | None = None
-    ) -> None:
-        self._uploads = uploads
+    def __init__(self, codes: CodeStore, clock: Clock, ids: Ids, objects: PackageObjects | None) -> None:
         self._codes = codes
         self._clock = clock
         self._ids = ids
@@ -274,7 +264,7 @@ class Packages:
             raise InvalidArgument(
                 f"code package exceeds maximum allowed size ({limits.CODE_OBJECT_BYTES} bytes)"
             ) from None
-        except (ObjectMissing, ObjectsUnavailable) as error:
+        except ObjectUnavailable as error:
             raise InvalidArgument(f"code from the bucket '{source.bucket}' cannot be read: {error}") from None
         return lambda: package
 
@@ -284,9 +274,9 @@ class Packages:
         Raises: InvalidArgument when there is no object storage.
         """
         try:
-            if self._uploads is not None:
-                return await self._uploads.place(tenant)
-        except ObjectsUnavailable as error:
+            if self._objects is not None:
+                return await self._objects.upload_place(tenant)
+        except ObjectUnavailable as error:
             raise InvalidArgument(f"no bucket can be lent for code: {error}") from None
         raise InvalidArgument("no bucket can be lent for code: this emulator runs without object storage")
 

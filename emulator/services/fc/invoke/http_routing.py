@@ -28,7 +28,7 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_access import Cors, TokenRules, read_rules
 from emulator.services.fc.model import LATEST, Struct
-from emulator.services.fc.triggers.domains import Domain, DomainStore
+from emulator.services.fc.triggers.domains import Domain, Domains
 from emulator.services.fc.triggers.model import AuthKind, Trigger
 from emulator.services.fc.triggers.store import TriggerStore
 
@@ -206,9 +206,9 @@ class HttpTarget:
 class HttpRouting:
     """Finds triggers for requests."""
 
-    def __init__(self, triggers: TriggerStore, domains: DomainStore, resolver: Resolver) -> None:
+    def __init__(self, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
         self._trigger_store = triggers
-        self._domain_store = domains
+        self._domain_table = domains
         self._resolver = resolver
         self._seen = (-1, -1)
         self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
@@ -295,7 +295,7 @@ class HttpRouting:
         return trigger
 
     def _refresh(self) -> None:
-        now = (self._trigger_store.generation, self._domain_store.generation)
+        now = (self._trigger_store.generation, self._domain_table.generation)
         if now == self._seen:
             return
         self._seen = now
@@ -304,4 +304,4 @@ class HttpRouting:
             (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in triggers
         }
         self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in triggers}
-        self._domains = {domain.name: domain for domain in self._domain_store.all()}
+        self._domains = {domain.name: domain for domain in self._domain_table.all()}

@@ -71,8 +71,8 @@ class Launchers:
         try:
             for launcher in self._families.values():
                 launcher.warm_up()
-        except OSError:
-            _log.exception("nothing is warm: the interpreter does not start")
+        except OSError as error:
+            _log.error("nothing is warm, first calls will be slow: %s", error)
 
     def of(self, runtime: str) -> Launcher:
         """Return the launcher of a runtime.
@@ -180,7 +180,12 @@ class Scratch:
     def _off_loop(self, work: Callable[[Path], None], folder: Path) -> None:
         removal = asyncio.get_running_loop().run_in_executor(None, work, folder)
         self._removals.add(removal)
-        removal.add_done_callback(self._removals.discard)
+        removal.add_done_callback(self._removed)
+
+    def _removed(self, removal: "asyncio.Future[None]") -> None:
+        self._removals.discard(removal)
+        if not removal.cancelled() and (error := removal.exception()) is not None:
+            _log.warning("folders of instances are left behind: %s", error)
 
 
 def _sweep(own: Path) -> None:
@@ -191,6 +196,8 @@ def _sweep(own: Path) -> None:
 
 
 def _is_left_behind(folder: Path) -> bool:
+    if not system.LOCKS:
+        return False  # nothing shows whether its owner lives
     try:
         about = folder.lstat()
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
@@ -198,7 +205,7 @@ def _is_left_behind(folder: Path) -> bool:
         if not (folder / _LOCK).exists():
             return time.time() - about.st_mtime > _NEW_S  # noqa: TID251 - compared with the file system's time
         with (folder / _LOCK).open("rb") as lock:
-            return system.lock(lock.fileno()) is True  # without locks nothing shows whether its owner lives
+            return system.lock(lock.fileno()) is True
     except OSError:
         return False
 

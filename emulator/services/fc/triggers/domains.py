@@ -1,28 +1,24 @@
-"""Custom domains: what one is, their table, and create, get, update, delete, list."""
+"""Custom domains: what one is, what it may be, and their table."""
 
 import ipaddress
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen, replace
-from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
-from emulator.services.fc.catalog.store import CountingStore
-from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
-from emulator.services.fc.model import SLICED, Slice, Struct, check_if_match, etag
+from emulator.services.fc.model import SLICED, Resource, Slice, Struct
 from emulator.services.fc.ports import HostNames
+from emulator.services.fc.tables import JSON, TENANT, CountingStore, Rows
 from emulator.storage.database import CommitFailed, Database
 
 
 @frozen
-class Domain:
+class Domain(Resource):
     """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
 
     ``name`` is in lower case, ``config["domainName"]`` as it was written.
@@ -30,17 +26,8 @@ class Domain:
 
     name: str
     tenant: Tenant
-    domain_id: str
     api: str
     config: Struct
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.domain_id, self.revision)
 
     @property
     def https(self) -> bool:
@@ -63,159 +50,60 @@ def shown(config: Struct) -> dict[str, Any]:
     return {**config, "certConfig": {**certificate, "privateKey": None}} if certificate else dict(config)
 
 
-_COLUMNS = "name, account, region, id, api, config, created_at, modified_at, revision"
+_ROWS = Rows(Domain, "fc_domains", tenant=TENANT, config=JSON)
 
 
-class DomainStore(CountingStore):
-    """Everything custom domains keep over a restart."""
+class Domains(CountingStore):
+    """The custom domains of every account. *names* learns, after the commit, which host names lead to functions."""
 
-    def get(self, name: str) -> Domain | None:
-        """Return a domain of whatever account."""
-        sql = f"SELECT {_COLUMNS} FROM fc_domains WHERE name = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (name,)).fetchone()
-        return _domain(row) if row else None
-
-    def some(self, tenant: Tenant, part: Slice) -> list[Domain]:
-        """Return some domains by name, one more than the slice's limit when there are more."""
-        sql = f"SELECT {_COLUMNS} FROM fc_domains WHERE account = ? AND region = ? AND {SLICED}"  # noqa: S608 - constants
-        return [_domain(row) for row in self._database.read(sql, (tenant.account, tenant.region, *part.bounds))]
-
-    def all(self) -> list[Domain]:
-        """Return every domain."""
-        return [_domain(row) for row in self._database.read(f"SELECT {_COLUMNS} FROM fc_domains")]  # noqa: S608 - constants
-
-    def put(self, domain: Domain) -> None:
-        """Write a domain, new or not."""
-        self._write(
-            f"INSERT OR REPLACE INTO fc_domains ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
-            (
-                domain.name, domain.tenant.account, domain.tenant.region, domain.domain_id, domain.api,
-                json.dumps(domain.config), domain.created_at, domain.modified_at, domain.revision,
-            ),
-        )  # fmt: skip
-
-    def delete(self, name: str) -> None:
-        """Remove a domain."""
-        self._write("DELETE FROM fc_domains WHERE name = ?", (name,))
-
-    def clear(self) -> None:
-        """Forget every domain."""
-        self._write("DELETE FROM fc_domains")
-
-
-def _domain(row: Any) -> Domain:
-    name, account, region, domain_id, api, config, created_at, modified_at, revision = row
-    return Domain(
-        name=name, tenant=Tenant(AccountId(account), Region(region)), domain_id=domain_id, api=api,
-        config=json.loads(config), created_at=created_at, modified_at=modified_at, revision=revision,
-    )  # fmt: skip
-
-
-_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
-
-
-class Domains:
-    """The custom domains of every account. *names* learns which host names lead to functions."""
-
-    def __init__(self, store: DomainStore, database: Database, ids: Ids, names: HostNames | None) -> None:
-        self._store = store
-        self._database = database
-        self._ids = ids
+    def __init__(self, database: Database, names: HostNames | None) -> None:
+        super().__init__(database)
         self._names = names
 
     def start(self) -> None:
         """Have the names of an earlier run answered again."""
-        for domain in self._store.all():
+        for domain in self.all():
             self._allow(domain)
 
-    def host_names(self) -> Iterator[str]:
-        """Yield the name of every domain."""
-        return (domain.name for domain in self._store.all())
+    def get(self, name: str) -> Domain | None:
+        """Return a domain of whatever account."""
+        return self._one(_ROWS, "name = ?", (name,))
 
-    def create(self, tenant: Tenant, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
-        """Create a domain from a request body of API version *api*.
+    def some(self, tenant: Tenant, part: Slice) -> list[Domain]:
+        """Return some domains by name, one more than the slice's limit when there are more."""
+        return self._all(_ROWS, f"account = ? AND region = ? AND {SLICED}", (*tenant, *part.bounds))
 
-        Raises: InvalidArgument, DomainNameAlreadyExists.
-        """
-        name = domain_name(body.get("domainName"))
-        if self._store.get(name) is not None:
-            raise FcError("DomainNameAlreadyExists", domain=name)
-        config = {"domainName": body["domainName"], "protocol": "HTTP", **_read(body, api)}
-        domain = Domain(
-            name=name,
-            tenant=tenant,
-            domain_id=self._ids.uuid(),
-            api=api,
-            config=config,
-            created_at=now,
-            modified_at=now,
-        )
-        self._put(domain)
-        return domain
+    def all(self) -> list[Domain]:
+        """Return every domain."""
+        return self._all(_ROWS, "true")
 
-    def get(self, tenant: Tenant, name: str) -> Domain:
-        """Return a domain.
+    def put(self, domain: Domain) -> None:
+        """Write a domain, new or not; its name is answered from then on."""
+        self._write(_ROWS.put, _ROWS.values(domain))
+        self._database.after_commit(lambda failure: None if failure else self._allow(domain))
 
-        Raises: DomainNameNotFound.
-        """
-        domain = self._store.get(name.lower())
-        if domain is None or domain.tenant != tenant:
-            raise FcError("DomainNameNotFound", domain=name)
-        return domain
+    def delete(self, domain: Domain) -> None:
+        """Remove a domain; its name is no longer answered, unless another has taken it."""
+        self._write("DELETE FROM fc_domains WHERE name = ?", (domain.name,))
 
-    def update(
-        self, tenant: Tenant, name: str, body: Mapping[str, Any], api: str, if_match: str, now: Millis
-    ) -> Domain:  # fmt: skip
-        """Change what *body* says; each part is replaced as a whole.
-
-        Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
-        """
-        old = self.get(tenant, name)
-        check_if_match(if_match, old.etag)
-        config = {**old.config, **_read(body, api)}
-        domain = replace(old, config=config, api=api, modified_at=now, revision=old.revision + 1)
-        self._put(domain)
-        return domain
-
-    def delete(self, tenant: Tenant, name: str, if_match: str) -> None:
-        """Remove a domain; its name is no longer answered.
-
-        Raises: DomainNameNotFound, PreconditionFailed.
-        """
-        domain = self.get(tenant, name)
-        check_if_match(if_match, domain.etag)
-        self._store.delete(domain.name)
-        self._after_commit(domain, gone=True)
-
-    def page(self, tenant: Tenant, part: Slice) -> Page[Domain]:
-        """Return domains by name."""
-        return cut(self._store.some(tenant, part), part.limit, lambda domain: domain.name)
-
-    def clear(self) -> None:
-        """Forget every domain."""
-        for domain in self._store.all():
-            self._after_commit(domain, gone=True)
-        self._store.clear()
-
-    def _put(self, domain: Domain) -> None:
-        self._store.put(domain)
-        self._after_commit(domain, gone=False)
-
-    def _after_commit(self, domain: Domain, *, gone: bool) -> None:
         def committed(failure: CommitFailed | None) -> None:
-            if failure is not None:
-                return
-            if not gone:
-                self._allow(domain)
-            elif self._names is not None and self._store.get(domain.name) is None:
+            if failure is None and self._names is not None and self.get(domain.name) is None:
                 self._names.forget(domain.name)
 
         self._database.after_commit(committed)
 
+    def clear(self) -> None:
+        """Forget every domain."""
+        for domain in self.all():
+            self.delete(domain)
+
     def _allow(self, domain: Domain) -> None:
         if self._names is not None:
             self._names.allow(domain.name, https=domain.https)
+
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
 
 
 def domain_name(value: object) -> str:
@@ -248,7 +136,11 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:
+def domain_config(body: Mapping[str, Any], api: str) -> dict[str, Any]:
+    """Check what a request of API version *api* says of a domain.
+
+    Raises: InvalidArgument.
+    """
     config: dict[str, Any] = DOMAIN(dict(body), "body")
     auth = config.get("authConfig") or {}
     if auth.get("authType") == "jwt":

@@ -17,7 +17,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
-from emulator.services.fc.model import LATEST, Struct, etag
+from emulator.services.fc.model import LATEST, Resource, Struct
 from emulator.wire.dates import iso_seconds
 
 TriggerKind = Literal[
@@ -29,7 +29,7 @@ _OUTSIDE_LABEL = r"[^a-z0-9-]+"
 
 
 @frozen
-class Trigger:
+class Trigger(Resource):
     """A trigger of a function. ``service`` is empty for a 3.0 function.
 
     ``config`` is checked and under the API's own names. ``qualifier`` is a version, an alias or ``LATEST``. ``label``
@@ -40,23 +40,14 @@ class Trigger:
     service: str
     function: str
     name: str
-    trigger_id: str
     kind: TriggerKind
     config: Struct
-    created_at: Millis
-    modified_at: Millis
     source_arn: str = ""
     role: str = ""
     qualifier: str = LATEST
     description: str = ""
     label: str = ""
-    revision: int = 1
     folder: str = ""
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.trigger_id, self.revision)
 
     @property
     def auth(self) -> AuthKind:
@@ -130,7 +121,7 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
                 raise InvalidArgument("triggerConfig.events is required for an oss trigger")
             return known
         case "mns_topic":
-            return {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY", **known}
+            return _completed(known, {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY"})
         case _:
             return known
 
@@ -215,18 +206,26 @@ def _object_event(value: Any, field: str) -> str:
     return value
 
 
+def _completed(known: Struct, unsaid: Struct) -> Struct:
+    """Return a configuration in the order it was sent, with what was not said after it.
+
+    Source: terraform-provider-alicloud compares the text of ``config_mns`` as it stands.
+    """
+    return {**known, **unsaid, **known}
+
+
 def _http(known: dict[str, Any]) -> Struct:
     if not known.get("methods"):
         raise InvalidArgument("triggerConfig.methods is required for an http trigger")
     if known.get("authType") == "jwt":
         read_rules(known.get("authConfig"), "triggerConfig.authConfig")
-    return {"authType": "function", **known, "methods": list(dict.fromkeys(known["methods"]))}
+    return _completed(known | {"methods": list(dict.fromkeys(known["methods"]))}, {"authType": "function"})
 
 
 def _timer(known: dict[str, Any]) -> Struct:
     if "cronExpression" not in known:
         raise InvalidArgument("triggerConfig.cronExpression is required for a timer trigger")
-    return {"payload": "", "enable": True, **known}
+    return _completed(known, {"payload": "", "enable": True})
 
 
 TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {

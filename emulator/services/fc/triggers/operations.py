@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import cut
 from emulator.services.fc.codec import (
     EVERY_API,
     V2016,
@@ -26,9 +26,10 @@ from emulator.services.fc.codec import (
     times_of,
     writable_service,
 )
-from emulator.services.fc.model import function_arn
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import check_if_match, function_arn
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.triggers.domains import Domain, shown
+from emulator.services.fc.triggers.domains import Domain, domain_config, domain_name, shown
 from emulator.services.fc.triggers.model import Trigger
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -94,7 +95,10 @@ def list_triggers(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: API reference, ListTriggers; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    page = fc.sources.triggers.page(call.tenant, *_function(call), slice_of(call))
+    (service, function), part = _function(call), slice_of(call)
+    fc.resolver.function(call.tenant, service, function)
+    triggers = fc.sources.store.some(call.tenant, service, function, part)
+    page = cut(triggers, part.limit, lambda trigger: trigger.name)
     rows = [_render(fc, call, trigger) for trigger in page.items]
     return page_answer("triggers", rows, page.next_marker)
 
@@ -103,53 +107,48 @@ def _function(call: OperationRequest) -> tuple[str, str]:
     return writable_service(call), call.path["function"]
 
 
-def render_trigger(api: str, tenant: Tenant, trigger: Trigger, url: str, host: str) -> dict[str, Any]:
-    """Write a trigger; *url* and *host* are the address of an HTTP trigger.
+def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
+    """Write a trigger.
 
     A configuration is an object in 2016-08-15 and JSON text later. An HTTP trigger has no source, whatever was sent;
-    the role is the text that was sent, empty without one.
+    the role is the text that was sent, empty without one. In 2023-03-30 ``httpTrigger`` is an object for every type.
 
-    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py.
+    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py; that other types than HTTP have an empty
+    ``httpTrigger`` is assumed from terraform-provider-alicloud, whose plan is never clean with null.
     """
-    is_http = trigger.kind == "http"
+    api, is_http = api_of(call), trigger.kind == "http"
+    url = fc.sources.url(trigger) if is_http else ""
     body: dict[str, Any] = {
         "triggerName": trigger.name,
         "description": trigger.description,
-        "triggerId": trigger.trigger_id,
+        "triggerId": trigger.id,
         "triggerType": trigger.kind,
         "sourceArn": None if is_http else trigger.source_arn or None,
         "invocationRole": trigger.role,
         "qualifier": trigger.qualifier,
-        **times_of(trigger.created_at, trigger.modified_at),
+        **times_of(trigger),
     }
     if api == V2016:
         return body | {"triggerConfig": dict(trigger.config)} | ({"urlInternet": url} if is_http else {})
     body |= {
         "triggerConfig": json.dumps(trigger.config, ensure_ascii=False, separators=(",", ":")),
         "status": None if api == V2021 else "",
-        "targetArn": function_arn(tenant, trigger.service, trigger.function),
+        "targetArn": function_arn(call.tenant, trigger.service, trigger.function),
     }
-    urls = {"urlInternet": url, "urlIntranet": url}
-    if is_http:
-        body |= {"domainName": host, **urls} if api == V2021 else {"httpTrigger": urls}
-    return body
+    urls = {"urlInternet": url, "urlIntranet": url} if is_http else {}
+    if api != V2021:
+        return body | {"httpTrigger": urls}
+    return body | ({"domainName": fc.sources.host(call.tenant, trigger), **urls} if is_http else {})
 
 
-def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
-    is_http = trigger.kind == "http"
-    url = fc.sources.url(trigger) if is_http else ""
-    host = fc.sources.host(call.tenant, trigger) if is_http else ""
-    return render_trigger(api_of(call), call.tenant, trigger, url, host)
-
-
-def render_domain(domain: Domain) -> dict[str, Any]:
+def _render_domain(domain: Domain) -> dict[str, Any]:
     """Write a domain, without its private key."""
     return {
         "domainName": domain.name,
         "accountId": domain.tenant.account,
         "apiVersion": domain.api,
         **shown(domain.config),
-        **times_of(domain.created_at, domain.modified_at),
+        **times_of(domain),
     }
 
 
@@ -160,8 +159,17 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Raises: InvalidArgument, DomainNameAlreadyExists.
     Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
-    return json_answer(render_domain(domain), domain.etag)
+    body, api = json_body(call), api_of(call)
+    name = domain_name(body.get("domainName"))
+    if fc.sources.domains.get(name) is not None:
+        raise FcError("DomainNameAlreadyExists", domain=name)
+    config = {"domainName": body["domainName"], "protocol": "HTTP", **domain_config(body, api)}
+    domain = Domain(
+        name=name, tenant=call.tenant, id=fc.ids.uuid(), api=api, config=config, created_at=call.now,
+        modified_at=call.now,
+    )  # fmt: skip
+    fc.sources.domains.put(domain)
+    return json_answer(_render_domain(domain), domain.etag)
 
 
 @operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
@@ -170,26 +178,32 @@ def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
-    return json_answer(render_domain(domain), domain.etag)
+    domain = _domain(fc, call)
+    return json_answer(_render_domain(domain), domain.etag)
+
+
+def _domain(fc: FunctionCompute, call: OperationRequest) -> Domain:
+    name = call.path["domain"]
+    domain = fc.sources.domains.get(name.lower())
+    if domain is None or domain.tenant != call.tenant:
+        raise FcError("DomainNameNotFound", domain=name)
+    return domain
 
 
 @operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
 def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a domain; what the body leaves out stays.
+    """Change a domain; what the body leaves out stays, each part it has is replaced as a whole.
 
     Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    domain = fc.sources.domains.update(
-        call.tenant,
-        call.path["domain"],
-        json_body(call),
-        api_of(call),
-        if_match(call),
-        call.now,
-    )
-    return json_answer(render_domain(domain), domain.etag)
+    body, api = json_body(call), api_of(call)
+    old = _domain(fc, call)
+    check_if_match(if_match(call), old.etag)
+    config = {**old.config, **domain_config(body, api)}
+    domain = old.updated(call.now, config=config, api=api)
+    fc.sources.domains.put(domain)
+    return json_answer(_render_domain(domain), domain.etag)
 
 
 @operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
@@ -199,7 +213,9 @@ def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Raises: DomainNameNotFound, PreconditionFailed.
     Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
+    domain = _domain(fc, call)
+    check_if_match(if_match(call), domain.etag)
+    fc.sources.domains.delete(domain)
     return no_content()
 
 
@@ -209,6 +225,6 @@ def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response
 
     Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    page = fc.sources.domains.page(call.tenant, slice_of(call))
-    rows = [render_domain(domain) for domain in page.items]
-    return page_answer("customDomains", rows, page.next_marker)
+    part = slice_of(call)
+    page = cut(fc.sources.domains.some(call.tenant, part), part.limit, lambda domain: domain.name)
+    return page_answer("customDomains", [_render_domain(domain) for domain in page.items], page.next_marker)

@@ -1,4 +1,4 @@
-"""Triggers as resources: create, get, update, delete, list, and those the functions folder names."""
+"""Triggers as resources: create, get, update, delete, and those the functions folder names."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -8,12 +8,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Text, check_name
+from emulator.services.fc.attributes import TEXT, Field, Text, check_name, read
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Slice, Struct, check_if_match
+from emulator.services.fc.model import Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -33,6 +32,12 @@ _log = logging.getLogger(__name__)
 class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
+    def start(self) -> None:
+        """Take up the triggers of an earlier run."""
+
+    async def close(self) -> None:
+        """Let them rest."""
+
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
@@ -47,6 +52,11 @@ class TriggerWatcher:
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
+
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return what *trigger* waits for as a sentence, empty when it works."""
+        del tenant, trigger
+        return ""
 
 
 class Triggers:
@@ -107,17 +117,13 @@ class Triggers:
         check_if_match(if_match, old.etag)
         _check_own(old)
         values = _lower_case(body)
-        changes: dict[str, Any] = {
-            attribute: values[wire]
-            for wire, attribute in (("invocationrole", "role"), ("description", "description"))
-            if wire in values
-        }
+        changes: dict[str, Any] = {}
         if "triggerconfig" in values:
             kept = old.config if old.kind in PASSED_ON else {}
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
-        if values.get("qualifier"):
-            changes["qualifier"] = values["qualifier"]
-        trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
+        changes |= read(_CHANGEABLE, body)
+        changes["qualifier"] = changes.get("qualifier") or old.qualifier
+        trigger = old.updated(now, **changes)
         self._check_place(tenant, trigger)
         self._put(tenant, trigger)
         return trigger
@@ -132,14 +138,6 @@ class Triggers:
         _check_own(trigger)
         self._delete(tenant, trigger)
 
-    def page(self, tenant: Tenant, service: str, function: str, part: Slice) -> Page[Trigger]:
-        """Return a function's triggers by name.
-
-        Raises: ServiceNotFound, FunctionNotFound.
-        """
-        self._resolver.function(tenant, service, function)
-        return cut(self._store.some(tenant, service, function, part), part.limit, lambda trigger: trigger.name)
-
     def check_none(self, tenant: Tenant, service: str, function: str) -> None:
         """Keep a function with triggers from being deleted.
 
@@ -153,14 +151,15 @@ class Triggers:
         for tenant, trigger in self._store.all():
             self._delete(tenant, trigger)
 
-    def all(self) -> list[tuple[Tenant, Trigger]]:
-        """Return every trigger of every tenant."""
-        return self._store.all()
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return why *trigger* does not work yet, empty when it does."""
+        return next((reason for watcher in self.watchers if (reason := watcher.waits_for(tenant, trigger))), "")
 
     def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
-        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
+        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out;
+        what waits for something is logged once and kept.
         Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
@@ -174,11 +173,13 @@ class Triggers:
                 try:
                     trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
-                    self._follow(tenant, replace(trigger, folder=function.folder), now)
+                    trigger = self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
                     warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
                 else:
                     gone.pop((function.service, function.name, trigger.name), None)
+                    if reason := self.waits_for(tenant, trigger):
+                        warnings.append(f"{function.folder}: the trigger '{trigger.name}' waits: {reason}")
         for trigger in gone.values():
             self._delete(tenant, trigger)
         for warning in warnings:
@@ -186,24 +187,25 @@ class Triggers:
                 _log.warning("%s", warning)
         self._warned = frozenset(warnings)
 
-    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> None:
+    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> Trigger:
         old = self._store.get(tenant, described.service, described.function, described.name)
         if old is None:
             self._check_place(tenant, described)
             self._put(tenant, described)
-            return
+            return described
         new = replace(
             described,
-            trigger_id=old.trigger_id,
+            id=old.id,
             label=old.label if described.label else "",
             created_at=old.created_at,
             modified_at=old.modified_at,
             revision=old.revision,
         )
         if new != old:
-            new = replace(new, modified_at=now, revision=old.revision + 1)
+            new = new.updated(now)
             self._check_place(tenant, new)
             self._put(tenant, new)
+        return new
 
     def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
         try:
@@ -218,25 +220,20 @@ class Triggers:
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
         trigger_id = self._ids.uuid()
-        texts = {
-            "source_arn": values.get("sourcearn") or "",
-            "role": values.get("invocationrole") or "",
-            "qualifier": values.get("qualifier") or LATEST,
-            "description": values.get("description") or "",
-        }
+        texts = {attribute: text for attribute, text in read((_SOURCE, *_CHANGEABLE), body).items() if text}
         if kind == "eventbridge":
             texts["source_arn"] = rule_arn(tenant, service, function, name, config)
         return Trigger(
             service=service,
             function=function,
             name=name,
-            trigger_id=trigger_id,
+            id=trigger_id,
             kind=kind,
             config=config,
             label=host_label(service, function, trigger_id) if kind == "http" else "",
             created_at=now,
             modified_at=now,
-            **_checked(texts),
+            **texts,
         )
 
     def _check_place(self, tenant: Tenant, trigger: Trigger) -> None:
@@ -284,20 +281,12 @@ def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 
-TRIGGER = {
-    "source_arn": ("sourceArn", TEXT),
-    "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
-    "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
-    "description": ("description", Text(limits.DESCRIPTION_LENGTH)),
-}
-
-
-def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    for name, value in values.items():
-        if name in TRIGGER:
-            wire, check = TRIGGER[name]
-            check(value, wire)
-    return dict(values)
+_SOURCE = Field("sourceArn", "source_arn", TEXT)
+_CHANGEABLE = (
+    Field("invocationRole", "role", Text(limits.ROLE_LENGTH)),
+    Field("qualifier", "qualifier", Text(limits.ALIAS_NAME_LENGTH)),
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+)
 
 
 def _check_own(trigger: Trigger) -> None:

@@ -14,8 +14,8 @@ from emulator.services.mns.queues.model import (
     QueueSettings,
     QueueView,
     check_queue_name,
-    check_range,
     check_settings,
+    page_size,
     same_settings,
 )
 from emulator.services.mns.queues.ready_index import DeadLetters, Retention
@@ -66,8 +66,7 @@ class Queues:
 
         Raises: InvalidArgument for a limit outside 1..1000.
         """
-        wanted = limits.LIST_PAGE.default if limit is None else limit
-        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        wanted = page_size(limit)
         queues = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
         return cut([queue.name for queue in queues], wanted, str)
 

@@ -3,59 +3,28 @@
 from collections.abc import Sequence
 
 from emulator.kernel.frozen import replace
-from emulator.kernel.paging import Page
 from emulator.services.mns.codec import (
     document,
     leaf,
-    read_attributes,
     read_bool,
     read_document,
     read_int,
-    render_attributes,
-    render_list,
 )
 from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.services.mns.queues.messages import ChangedVisibility
 from emulator.services.mns.queues.model import (
-    QUEUE,
     AccountAttributes,
     BatchEntry,
-    Change,
     Draft,
     Message,
     MessageReceipt,
     Properties,
     Property,
-    QueueView,
     Refused,
     restored,
 )
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.wire.xml import Element, escape
-
-
-def read_settings(body: bytes) -> Change:
-    """Read the attributes a request names; an empty body names none.
-
-    Raises: MalformedXML, SchemaViolation.
-    """
-    return read_attributes(QUEUE, read_document(body, "Queue")) if body.strip() else {}
-
-
-def render_queue(view: QueueView) -> bytes:
-    """Write GetQueueAttributes: flat, in the live order; what only the management API knows stays out."""
-    return document("Queue", render_attributes(QUEUE, view.queue.settings, view))
-
-
-def render_queues(page: Page[str] | Page[QueueView], base: str) -> bytes:
-    """Write a page of queues: by name, or with the attributes of each."""
-    entries = (
-        (f"{base}/queues/{each}", "")
-        if isinstance(each, str)
-        else (f"{base}/queues/{each.queue.name}", render_attributes(QUEUE, each.queue.settings, each, "    "))
-        for each in page.items
-    )
-    return render_list("Queue", entries, page.next_marker)
 
 
 def read_account(body: bytes, before: AccountAttributes) -> AccountAttributes:

@@ -19,11 +19,17 @@ QueueId = NewType("QueueId", int)
 
 
 @frozen
-class DeadLetterPolicy:
-    """Where a message goes when it has been received *max_receives* times and would be received once more."""
+class DeadLetters:
+    """Where a message goes that cannot be delivered."""
 
     enabled: bool = False
     target: str = ""
+
+
+@frozen
+class DeadLetterPolicy(DeadLetters):
+    """Where a message goes when it has been received *max_receives* times and would be received once more."""
+
     max_receives: int = limits.MAX_RECEIVES.default
 
 
@@ -66,7 +72,7 @@ Change = dict[str, Any]
 """Settings by field that a request names; what is absent stays, or takes its default in a new resource."""
 
 
-@frozen
+@frozen(kw_only=False)
 class Queue:
     """A queue as it is stored."""
 
@@ -291,27 +297,51 @@ def check_range(name: str, value: int, allowed: Range, unit: str = "") -> None:
         raise MnsError("InvalidArgument", name=name, low=allowed.low, high=allowed.high, unit=unit)
 
 
+def check_name(name: str, longest: int, too_long: str, malformed: str) -> None:
+    """Check the name of something that is to be created; *too_long* and *malformed* are the errors.
+
+    Raises: these two.
+    """
+    if len(name) > longest:
+        raise MnsError(too_long, high=longest)
+    if _NAME.fullmatch(name) is None:
+        raise MnsError(malformed)
+
+
 def check_queue_name(name: str, profile: limits.Profile) -> None:
     """Check the name of a queue that is to be created.
 
     Raises: InvalidQueueName, QueueNameLengthError.
-    Source: CreateQueue page; that a digit may come first is said there and denied by the error's own text.
     """
-    if len(name) > profile.queue_name_length:
-        raise MnsError("QueueNameLengthError")
-    if _NAME.fullmatch(name) is None:
-        raise MnsError("InvalidQueueName")
+    check_name(name, profile.queue_name_length, "QueueNameLengthError", "InvalidQueueName")
 
 
 def check_settings(change: Change, queue_name: str) -> None:
     """Check the attributes a request names.
 
-    Raises: InvalidArgument. Source: CreateQueue.
+    Raises: InvalidArgument.
     """
     check_ranges(QUEUE, change)
-    policy = change.get("dead_letter")
-    if policy is not None and policy.enabled and policy.target in {"", queue_name}:
+    check_dead_letter_target(change.get("dead_letter"), queue_name)
+
+
+def check_dead_letter_target(policy: DeadLetters | None, own: str) -> None:
+    """Check that a policy names a queue other than *own*, the one its messages come from.
+
+    Raises: InvalidArgument.
+    """
+    if policy is not None and policy.enabled and policy.target in {"", own}:
         raise MnsError("InvalidArgument", "The value of DeadLetterTargetQueue should be the name of another queue.")
+
+
+def page_size(limit: int | None) -> int:
+    """Return how many names a list holds that is asked for *limit*.
+
+    Raises: InvalidArgument.
+    """
+    wanted = limits.LIST_PAGE.default if limit is None else limit
+    check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+    return wanted
 
 
 def check_ranges(resource: Resource[Any], change: Change) -> None:

@@ -5,27 +5,36 @@ Every operation reads its request, calls the service once and writes the answer.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.mns.codec import base_url, document, leaf, read_listing, read_query_int, respond
+from emulator.kernel.paging import Page
+from emulator.services.mns.codec import (
+    base_url,
+    document,
+    leaf,
+    read_change,
+    read_listing,
+    read_query_int,
+    render_list,
+    render_resource,
+    respond,
+)
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.codec import (
     read_account,
     read_drafts,
     read_handles,
-    read_settings,
     render_account,
     render_batch,
     render_changed,
     render_message,
     render_messages,
-    render_queue,
-    render_queues,
     render_receipt,
     render_refused_handles,
 )
 from emulator.services.mns.queues.live_queues import LiveQueue
-from emulator.services.mns.queues.model import Message, Refused
+from emulator.services.mns.queues.model import QUEUE, Message, Refused
 from emulator.services.mns.service import MessageService
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
@@ -34,7 +43,7 @@ from emulator.wire.request import Answer, OperationRequest
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
     """Answer the attributes of the account: 200. Source: aliyun-mns-python-sdk mns/account.py."""
-    return respond(call, 200, render_account(service.account(call.tenant)))
+    return respond(call, 200, render_account(service.queue_store.account(call.tenant)))
 
 
 @operation("SetAccountAttributes", "PUT /?accountmeta=true")
@@ -43,22 +52,20 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
     Raises: MalformedXML, SchemaViolation. Source: aliyun-mns-python-sdk mns/account.py.
     """
-    before = service.account(call.tenant)
-    service.set_account(call.tenant, read_account(call.http.body, before))
+    before = service.queue_store.account(call.tenant)
+    service.queue_store.put_account(call.tenant, read_account(call.http.body, before))
     return respond(call, 204)
 
 
 @operation("GetAccount", "GET /?account")
 def get_account(service: MessageService, call: OperationRequest) -> Response:
     """Answer the number of the account: 200. Source: error decoders of the SDKs, form assumed."""
-    del service
     return respond(call, 200, document("Account", leaf("AccountId", call.tenant.account)))
 
 
 @operation("OpenService", "POST /commonbuy/openservice")
 def open_service(service: MessageService, call: OperationRequest) -> Response:
     """Answer an order number, which is the request's: there is nothing to order here. Source: OpenService, assumed."""
-    del service
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
 
 
@@ -70,7 +77,7 @@ def create_queue(service: MessageService, call: OperationRequest) -> Response:
     Source: CreateQueue; that 204 carries the URL too, the Python client needs it.
     """
     name = call.path["queue"]
-    is_new = service.queues.create(call.tenant, name, read_settings(call.http.body))
+    is_new = service.queues.create(call.tenant, name, read_change(QUEUE, call.http.body))
     return respond(call, 201 if is_new else 204, location=f"/queues/{name}")
 
 
@@ -82,14 +89,15 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Res
     """
     tenant, name = call.tenant, call.path["queue"]
     service.find(tenant, name)  # a missing queue is refused before a bad body
-    service.queues.change(tenant, name, read_settings(call.http.body))
+    service.queues.change(tenant, name, read_change(QUEUE, call.http.body))
     return respond(call, 204)
 
 
 @operation("GetQueueAttributes", "GET /queues/{queue}")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Response:
     """Answer the attributes and counters of a queue: 200. Raises: QueueNotExist. Source: GetQueueAttributes."""
-    return respond(call, 200, render_queue(service.queues.view(call.tenant, call.path["queue"])))
+    view = service.queues.view(call.tenant, call.path["queue"])
+    return respond(call, 200, render_resource(QUEUE, view.queue.settings, view))
 
 
 @operation("DeleteQueue", "DELETE /queues/{queue}")
@@ -103,10 +111,16 @@ def delete_queue(service: MessageService, call: OperationRequest) -> Response:
 def list_queues(service: MessageService, call: OperationRequest) -> Response:
     """Answer a page of queue URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListQueue."""
     prefix, start, limit, with_meta = read_listing(call)
-    pages = service.queues.page if with_meta else service.queues.names
-    return respond(
-        call, 200, render_queues(pages(call.tenant, prefix=prefix, start=start, limit=limit), base_url(call.http))
-    )
+    url = base_url(call.http) + "/queues/"
+    page: Page[Any]
+    entries: list[tuple[str, Any, Any]]
+    if with_meta:
+        page = service.queues.page(call.tenant, prefix=prefix, start=start, limit=limit)
+        entries = [(url + each.queue.name, each.queue.settings, each) for each in page.items]
+    else:  # names alone, without counting messages
+        page = service.queues.names(call.tenant, prefix=prefix, start=start, limit=limit)
+        entries = [(url + name, None, None) for name in page.items]
+    return respond(call, 200, render_list(QUEUE, entries, page.next_marker))
 
 
 @operation("SendMessage", "POST /queues/{queue}/messages")

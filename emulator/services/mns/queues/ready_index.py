@@ -243,6 +243,15 @@ class DeadLetters:
         self._armed: dict[QueueId, Millis] = {}
 
     def start(self) -> None:
+        """Make the moves that are overdue, before retention removes the messages, and plan the others."""
+        now = self._clock.now()
+        for queue_id in self._store.with_dead_letters():
+            live = self._registry.find_by_id(queue_id)
+            while live is not None and self._move_due(live, now) == SWEEP_ROWS:
+                pass
+        self.replan_all()
+
+    def replan_all(self) -> None:
         """Plan the moves that the tables know of."""
         for queue_id in self._store.with_dead_letters():
             self.replan(queue_id)
@@ -308,16 +317,24 @@ class DeadLetters:
         now = self._clock.now()
         self._armed[queue_id] = Millis(now + _REST_MS)  # tried again, should anything below fail
         self._timers.call_at(Millis(now + _REST_MS), _key(queue_id), partial(self._fire, queue_id))
-        self._ready.retention.sweep(live, now)
-        due = self._store.dying(queue_id, now, SWEEP_ROWS)
-        for message in due:
-            is_dead = is_last_receive(live.queue.settings.dead_letter, message.dequeue_count)
-            if not is_dead or not self.move(live, message, now):
-                self._store.spare(message.seq)
-        if len(due) == SWEEP_ROWS:
+        if self._move_due(live, now) == SWEEP_ROWS:
             self.expect(queue_id, now + SWEEP_PAUSE_MS)
         else:
             self.replan(queue_id)
+
+    def _move_due(self, live: LiveQueue, now: Millis) -> int:
+        """Move a portion of what died at *now* or before; return how many messages were looked at.
+
+        One that expired while it was hidden is left to retention.
+        """
+        settings = live.queue.settings
+        due = self._store.dying(live.queue.queue_id, now, SWEEP_ROWS)
+        for message in due:
+            is_dead = is_last_receive(settings.dead_letter, message.dequeue_count)
+            in_time = message.enqueued_at > expiry_bound(settings, Millis(message.visible_from))
+            if not is_dead or not in_time or not self.move(live, message, now):
+                self._store.spare(message.seq)
+        return len(due)
 
 
 def _key(queue_id: QueueId) -> tuple[str, str, int]:

@@ -1,7 +1,7 @@
 """All SQL of accounts, queues and messages: `QueueStore`."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
@@ -9,13 +9,15 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import (
     QUEUE,
     AccountAttributes,
+    Counters,
     Message,
     Queue,
     QueueId,
     QueueSettings,
 )
-from emulator.services.mns.queues.visibility import HELD
+from emulator.services.mns.queues.visibility import HELD, hidden_key
 from emulator.storage.database import Database
+from emulator.wire.attributes import Resource
 
 
 class Trace(NamedTuple):
@@ -29,35 +31,53 @@ class Trace(NamedTuple):
     group_id: str | None
 
 
-class HiddenNumber(NamedTuple):
-    """How many messages of a queue become visible at one time, and how many of them have been received."""
-
-    visible_from: int
-    number: int
-    received: int
-
-
-class StateNumbers(NamedTuple):
-    """Messages by what the counters call them."""
-
-    active: int
-    inactive: int
-    delayed: int
-
-
 class NotStored(Exception):
     """A message could not be written (disk full, ...); nothing of it was."""
 
 
 _QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {QUEUE.columns} FROM mns_queues"  # noqa: S608 - constants
-_ADD_QUEUE = (
-    f"INSERT INTO mns_queues (account, region, name, created_at, modified_at, {QUEUE.columns}) "  # noqa: S608 - constants
-    f"VALUES ({', '.join('?' * (5 + len(QUEUE.stored)))})"
-)
-_PUT_QUEUE = (
-    f"UPDATE mns_queues SET (modified_at, {QUEUE.columns}) = ({', '.join('?' * (1 + len(QUEUE.stored)))}) WHERE id = ?"  # noqa: S608 - constants
-)
-_ABOVE_ALL_NAMES = "\U0010ffff"
+ABOVE_ALL_NAMES = "\U0010ffff"
+
+
+def insertion(table: str, resource: Resource[Any], *columns: str) -> str:
+    """Return the SQL that adds a row: *columns*, then the settings of *resource*."""
+    places = ", ".join("?" * (len(columns) + len(resource.stored)))
+    return f"INSERT INTO {table} ({', '.join(columns)}, {resource.columns}) VALUES ({places})"  # noqa: S608 - names of tables
+
+
+def change(table: str, resource: Resource[Any]) -> str:
+    """Return the SQL that stores a time of change and the settings of *resource* in the row of an id."""
+    places = ", ".join("?" * (1 + len(resource.stored)))
+    return f"UPDATE {table} SET (modified_at, {resource.columns}) = ({places}) WHERE id = ?"  # noqa: S608 - as above
+
+
+def inserted(database: Database, sql: str, values: Sequence[Any]) -> int:
+    """Add a row and return its number."""
+    number = database.write(sql, values).lastrowid
+    if number is None:
+        raise LookupError("an insert without a row number")
+    return number
+
+
+def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tuple[Any, ...] | None:
+    """Return the row of a tenant's resource, of those that *select* reads."""
+    where = "account = ? AND region = ? AND name = ?"
+    row: tuple[Any, ...] | None = database.read(
+        f"{select} WHERE {where}", (tenant.account, tenant.region, name)
+    ).fetchone()
+    return row
+
+
+def all_named(database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int) -> Iterable[Any]:
+    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name."""
+    return database.read(
+        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
+        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit),
+    )
+
+
+_ADD_QUEUE = insertion("mns_queues", QUEUE, "account", "region", "name", "created_at", "modified_at")
+_PUT_QUEUE = change("mns_queues", QUEUE)
 
 _COLUMNS = ", ".join(Message._fields).replace("queue_id", "queue")
 _MESSAGE = f"SELECT {_COLUMNS} FROM mns_messages"  # noqa: S608 - constants
@@ -91,6 +111,11 @@ class QueueStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has queues."""
+        rows = self._database.read("SELECT DISTINCT region FROM mns_queues WHERE account = ?", (account,))
+        return {Region(row[0]) for row in rows}
+
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
         row = self._database.read(
@@ -108,9 +133,7 @@ class QueueStore:
 
     def queue(self, tenant: Tenant, name: str) -> Queue | None:
         """Return a queue."""
-        row = self._database.read(
-            f"{_QUEUE} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
-        ).fetchone()
+        row = one_named(self._database, _QUEUE, tenant, name)
         return _queue(row) if row else None
 
     def queue_by_id(self, queue_id: QueueId) -> Queue | None:
@@ -120,11 +143,7 @@ class QueueStore:
 
     def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
         """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
-        rows = self._database.read(
-            f"{_QUEUE} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
-        )
-        return [_queue(row) for row in rows]
+        return [_queue(row) for row in all_named(self._database, _QUEUE, tenant, prefix, start, limit)]
 
     def all_queues(self) -> list[Queue]:
         """Return every queue of every tenant."""
@@ -133,12 +152,7 @@ class QueueStore:
     def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
         """Store a new queue."""
         values = (tenant.account, tenant.region, name, now, now, *QUEUE.to_row(settings))
-        number = self._database.write(_ADD_QUEUE, values).lastrowid
-        if number is None:
-            raise LookupError("an insert without a row number")
-        return Queue(
-            queue_id=QueueId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
-        )
+        return Queue(QueueId(inserted(self._database, _ADD_QUEUE, values)), tenant, name, settings, now, now)
 
     def put_queue(self, queue: Queue) -> None:
         """Store a queue's changed settings and time of change."""
@@ -307,31 +321,23 @@ class QueueStore:
             self._database.write("DELETE FROM mns_tallies WHERE queue = ?", (queue_id,))
         return rows
 
-    def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
-        """Return the messages hidden at *now* by time."""
-        return [HiddenNumber._make(row) for row in self._database.read(_HIDDEN, (queue_id, priority, now))]
+    def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[tuple[int, int, int]]:
+        """Return (time, messages that become visible then, how many of these were received) of times after *now*."""
+        return self._database.read(_HIDDEN, (queue_id, priority, now)).fetchall()
 
-    def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> StateNumbers:
+    def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> Counters:
         """Return how many expired messages count as active, inactive and delayed."""
         active = inactive = delayed = 0
         for visible_from, received, number in self._database.read(_EXPIRED_STATES, (queue_id, bound)):
-            until = visible_from - HELD if visible_from >= HELD else visible_from
-            if until <= now:
+            if hidden_key(visible_from) <= now:
                 active += number
             elif received:
                 inactive += number
             else:
                 delayed += number
-        return StateNumbers(active, inactive, delayed)
+        return Counters(active=active, inactive=inactive, delayed=delayed)
 
 
 def _queue(row: tuple[Any, ...]) -> Queue:
     number, account, region, name, created_at, modified_at, *chosen = row
-    return Queue(
-        queue_id=QueueId(number),
-        tenant=Tenant(AccountId(account), Region(region)),
-        name=name,
-        settings=QUEUE.from_row(chosen),
-        created_at=Millis(created_at),
-        modified_at=Millis(modified_at),
-    )
+    return Queue(number, Tenant(account, region), name, QUEUE.from_row(chosen), created_at, modified_at)

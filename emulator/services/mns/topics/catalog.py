@@ -4,7 +4,6 @@ Topics in use are kept in memory with their subscriptions, because every publish
 again from the tables; it is dropped when a commit fails.
 """
 
-import re
 from collections.abc import Callable
 
 from emulator.kernel.clock import Clock
@@ -15,13 +14,19 @@ from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
 from emulator.services.mns.queues.live_queues import QueueRegistry
-from emulator.services.mns.queues.model import Change, check_range, check_ranges, same_settings
+from emulator.services.mns.queues.model import (
+    Change,
+    check_dead_letter_target,
+    check_name,
+    check_ranges,
+    page_size,
+    same_settings,
+)
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
     QueueEndpoint,
     Subscription,
-    SubscriptionDeadLetters,
     SubscriptionId,
     SubscriptionSettings,
     Topic,
@@ -119,11 +124,12 @@ class TopicRegistry:
         self._by_id.clear()
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
-
-
 class Topics:
-    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
+    """The topics of every tenant.
+
+    *made* is called for a new topic, in the transaction that makes it, *unsubscribed* for each subscription that goes
+    with its topic.
+    """
 
     def __init__(
         self,
@@ -131,8 +137,10 @@ class Topics:
         store: TopicStore,
         clock: Clock,
         profile: limits.Profile,
+        made: Callable[[Tenant, str], None],
         unsubscribed: Callable[[SubscriptionId], None],
     ) -> None:
+        self._made = made
         self._registry = registry
         self._store = store
         self._clock = clock
@@ -151,8 +159,7 @@ class Topics:
 
         Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed, as for queues.
         """
-        wanted = limits.LIST_PAGE.default if limit is None else limit
-        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        wanted = page_size(limit)
         rows = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
         part = cut(rows, wanted, lambda topic: topic.name)
         return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
@@ -164,11 +171,13 @@ class Topics:
 
         Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist.
         """
-        self._check_name(name)
+        longest = self._profile.queue_name_length  # topics and queues have the same limit
+        check_name(name, longest, "TopicNameLengthError", "TopicNameInvalid")
         check_ranges(TOPIC, change)
         existing = self._store.topic(tenant, name)
         if existing is None:
             self._registry.keep(self._store.add_topic(tenant, name, TopicSettings(**change), self._clock.now()))
+            self._made(tenant, name)
             return True
         if not same_settings(TOPIC, existing.settings, change):
             raise MnsError("TopicAlreadyExist")
@@ -203,12 +212,6 @@ class Topics:
 
     def _view(self, live: LiveTopic) -> TopicView:
         return TopicView(topic=live.topic, message_count=self._registry.message_count(live))
-
-    def _check_name(self, name: str) -> None:
-        if len(name) > self._profile.queue_name_length:  # topics and queues have the same limit
-            raise MnsError("TopicNameLengthError")
-        if _NAME.fullmatch(name) is None:
-            raise MnsError("TopicNameInvalid")
 
 
 class Subscriptions:
@@ -252,8 +255,7 @@ class Subscriptions:
 
         Raises: TopicNotExist, InvalidArgument. Source: order and refusal assumed, as for queues.
         """
-        wanted = limits.LIST_PAGE.default if limit is None else limit
-        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        wanted = page_size(limit)
         rows = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
         return cut(rows[: wanted + 1], wanted, lambda item: item.name)
 
@@ -266,7 +268,7 @@ class Subscriptions:
         SubscriptionAlreadyExist, SubscriptionNumExceededLimit.
         """
         live = self._registry.find(tenant, topic)
-        _check_name(name)
+        check_name(name, SUBSCRIPTION_NAME_LENGTH, "SubscriptionNameLengthError", "SubscriptionNameInvalid")
         _check_tag(settings.filter_tag)
         self._check_endpoint(live.topic, settings)
         existing = live.subscriptions.get(name)
@@ -291,7 +293,7 @@ class Subscriptions:
         settings = replace(before.settings, **change)
         _check_tag(settings.filter_tag)
         if "dead_letters" in change:
-            _check_dead_letters(settings.dead_letters, settings.endpoint)
+            _check_dead_letters(settings)
         changed = replace(before, settings=settings, modified_at=self._clock.now())
         self._store.put_subscription(changed)
         live.subscriptions[name] = changed
@@ -316,7 +318,7 @@ class Subscriptions:
         Source: the limits page demands the latter; the code is assumed.
         """
         endpoint = read_endpoint(settings.endpoint)
-        _check_dead_letters(settings.dead_letters, settings.endpoint)
+        _check_dead_letters(settings)
         if not isinstance(endpoint, QueueEndpoint):
             return
         try:
@@ -327,24 +329,14 @@ class Subscriptions:
             raise MnsError("EndpointInvalid", "The MaximumMessageSize of the queue is smaller than that of the topic.")
 
 
-def _check_name(name: str) -> None:
-    if len(name) > SUBSCRIPTION_NAME_LENGTH:
-        raise MnsError("SubscriptionNameLengthError", high=SUBSCRIPTION_NAME_LENGTH)
-    if _NAME.fullmatch(name) is None:
-        raise MnsError("SubscriptionNameInvalid")
-
-
 def _check_tag(tag: str | None) -> None:
     if tag is not None and len(tag) > TAG_LENGTH:
         raise MnsError("InvalidArgument", name="FilterTag", low=1, high=TAG_LENGTH, unit=" characters")
 
 
-def _check_dead_letters(policy: SubscriptionDeadLetters | None, endpoint: str) -> None:
-    if policy is None or not policy.enabled:
-        return
-    own = read_endpoint(endpoint)
-    if not policy.target or (isinstance(own, QueueEndpoint) and own.queue == policy.target):
-        raise MnsError("InvalidArgument", "The value of DeadLetterTargetQueue should be the name of another queue.")
+def _check_dead_letters(settings: SubscriptionSettings) -> None:
+    own = read_endpoint(settings.endpoint)
+    check_dead_letter_target(settings.dead_letters, own.queue if isinstance(own, QueueEndpoint) else "")
 
 
 def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:

@@ -21,6 +21,7 @@ from emulator.services.mns.queues.model import (
     RATE_LIMIT,
     TAGS,
     TYPES,
+    DeadLetters,
     Encryption,
     Properties,
     RateLimit,
@@ -65,7 +66,7 @@ class TopicSettings:
     tags: tuple[tuple[str, str], ...] = ()
 
 
-@frozen
+@frozen(kw_only=False)
 class Topic:
     """A topic as it is stored."""
 
@@ -86,14 +87,6 @@ class TopicView:
 
 
 @frozen
-class SubscriptionDeadLetters:
-    """Where a message goes when its last retry has failed."""
-
-    enabled: bool = False
-    target: str = ""
-
-
-@frozen
 class SubscriptionSettings:
     """What a caller can choose about a subscription.
 
@@ -105,12 +98,12 @@ class SubscriptionSettings:
     filter_tag: str | None = None
     strategy: NotifyStrategy = NotifyStrategy.BACKOFF
     content_format: ContentFormat = ContentFormat.XML
-    dead_letters: SubscriptionDeadLetters | None = None
+    dead_letters: DeadLetters | None = None
     rate_limit: RateLimit | None = None
     extras: dict[str, str] = field(default_factory=dict)
 
 
-@frozen
+@frozen(kw_only=False)
 class Subscription:
     """A subscription as it is stored."""
 
@@ -181,7 +174,7 @@ SUBSCRIPTION = Resource(
         Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
         Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
         Attribute(
-            "DlqPolicy", "dead_letters", SubscriptionDeadLetters, only=("rpc", "reply", "file"),
+            "DlqPolicy", "dead_letters", DeadLetters, only=("rpc", "reply", "file"),
             absent={"Enabled": False}, members=(ENABLED, DEAD_LETTER_TARGET), source="Subscribe (2022-01-19)",
         ),
         RATE_LIMIT,
@@ -207,7 +200,7 @@ class PublishDraft:
     system_properties: Properties = ()
 
 
-@frozen
+@frozen(kw_only=False)
 class Publication:
     """A published message. It is stored while some subscriber has not got it yet. ``trace`` is the request behind."""
 
@@ -223,7 +216,7 @@ class Publication:
     trace: str = ""
 
 
-@frozen
+@frozen(kw_only=False)
 class Delivery:
     """A message on its way to one subscriber: tried *attempts* times, next at ``due_at``."""
 
@@ -261,20 +254,17 @@ class Outcome:
 
 
 @frozen
-class Try:
+class Try(Outcome):
     """One attempt at a delivery that has ended: its number from 1, when, and what came of it."""
 
     number: int
     at: Millis
-    delivered: bool
-    detail: str
-    push: Push | None = None
 
 
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 
 
-@frozen
+@frozen(kw_only=False)
 class DeliveryReport:
     """One delivery as administration shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards.
 
@@ -286,17 +276,17 @@ class DeliveryReport:
     message_id: str
     body: str
     tag: str | None
-    endpoint: str = ""
-    tries: tuple[Try, ...] = ()
     published_at: Millis
     state: DeliveryState
     attempts: int
     last_result: str
     next_at: Millis | None = None
     ended_at: Millis | None = None
+    endpoint: str = ""
+    tries: tuple[Try, ...] = ()
 
 
-@frozen
+@frozen(kw_only=False)
 class OutboxEntry:
     """A mail, short message, mobile notification or event that was recorded instead of being sent.
 

@@ -1,19 +1,11 @@
 """Operations of the XML API on topics, subscriptions and published messages."""
 
 from emulator.http.message import Response
-from emulator.services.mns.codec import base_url, read_listing, respond
+from emulator.services.mns.codec import base_url, read_change, read_listing, render_list, render_resource, respond
 from emulator.services.mns.queues.codec import render_receipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.codec import (
-    read_publish,
-    read_subscription,
-    read_subscription_change,
-    read_topic,
-    render_subscription,
-    render_subscriptions,
-    render_topic,
-    render_topics,
-)
+from emulator.services.mns.topics.codec import read_publish, read_subscription
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -26,7 +18,7 @@ def create_topic(service: MessageService, call: OperationRequest) -> Response:
     Source: CreateTopic; that 204 carries the URL too, the Python client needs it.
     """
     name = call.path["topic"]
-    is_new = service.topics.create(call.tenant, name, read_topic(call.http.body))
+    is_new = service.topics.create(call.tenant, name, read_change(TOPIC, call.http.body))
     return respond(call, 201 if is_new else 204, location=f"/topics/{name}")
 
 
@@ -38,14 +30,15 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Res
     """
     tenant, name = call.tenant, call.path["topic"]
     service.topics.view(tenant, name)  # a missing topic is refused before a bad body
-    service.topics.change(tenant, name, read_topic(call.http.body))
+    service.topics.change(tenant, name, read_change(TOPIC, call.http.body))
     return respond(call, 204)
 
 
 @operation("GetTopicAttributes", "GET /topics/{topic}")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
     """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
-    return respond(call, 200, render_topic(service.topics.view(call.tenant, call.path["topic"])))
+    view = service.topics.view(call.tenant, call.path["topic"])
+    return respond(call, 200, render_resource(TOPIC, view.topic.settings, view))
 
 
 @operation("DeleteTopic", "DELETE /topics/{topic}")
@@ -60,7 +53,9 @@ def list_topics(service: MessageService, call: OperationRequest) -> Response:
     """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
     prefix, start, limit, with_meta = read_listing(call)
     page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
-    return respond(call, 200, render_topics(page, base_url(call.http), with_meta=with_meta))
+    url = base_url(call.http) + "/topics/"
+    entries = [(url + each.topic.name, each.topic.settings if with_meta else None, each) for each in page.items]
+    return respond(call, 200, render_list(TOPIC, entries, page.next_marker))
 
 
 @operation("PublishMessage", "POST /topics/{topic}/messages")
@@ -72,7 +67,7 @@ def publish_message(service: MessageService, call: OperationRequest) -> Response
     """
     tenant, name = call.tenant, call.path["topic"]
     service.topics.view(tenant, name)
-    receipt = service.publish_draft(tenant, name, read_publish(call.http.body))
+    receipt = service.publishing.publish(tenant, name, read_publish(call.http.body))
     call.about = {"message_id": receipt.message_id}
     return respond(call, 201, render_receipt(receipt))
 
@@ -99,7 +94,7 @@ def set_subscription_attributes(service: MessageService, call: OperationRequest)
     """
     tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
     service.subscriptions.get(tenant, topic, name)
-    service.subscriptions.change(tenant, topic, name, read_subscription_change(call.http.body))
+    service.subscriptions.change(tenant, topic, name, read_change(SUBSCRIPTION, call.http.body, changing=True))
     return respond(call, 204)
 
 
@@ -110,7 +105,7 @@ def get_subscription_attributes(service: MessageService, call: OperationRequest)
     Raises: TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes.
     """
     subscription = service.subscriptions.get(call.tenant, call.path["topic"], call.path["subscription"])
-    return respond(call, 200, render_subscription(subscription))
+    return respond(call, 200, render_resource(SUBSCRIPTION, subscription.settings, subscription))
 
 
 @operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
@@ -127,5 +122,8 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Respo
     Raises: TopicNotExist, InvalidArgument. Source: ListSubscriptionByTopic.
     """
     prefix, start, limit, with_meta = read_listing(call)
-    page = service.subscriptions.page(call.tenant, call.path["topic"], prefix=prefix, start=start, limit=limit)
-    return respond(call, 200, render_subscriptions(page, base_url(call.http), with_meta=with_meta))
+    topic = call.path["topic"]
+    page = service.subscriptions.page(call.tenant, topic, prefix=prefix, start=start, limit=limit)
+    url = f"{base_url(call.http)}/topics/{topic}/subscriptions/"
+    entries = [(url + each.name, each.settings if with_meta else None, each) for each in page.items]
+    return respond(call, 200, render_list(SUBSCRIPTION, entries, page.next_marker))

@@ -7,6 +7,7 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import restored, stored
+from emulator.services.mns.queues.store import ABOVE_ALL_NAMES, all_named, change, inserted, insertion, one_named
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
@@ -42,27 +43,16 @@ _SETTLE = (
     "DELETE FROM mns_publications WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mns_deliveries WHERE publication = ?1)"
 )
 _PENDING = (
-    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, d.attempts, d.last_result, d.due_at "
+    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, 'pending', d.attempts, d.last_result, d.due_at "
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
-_ADD_TOPIC = (
-    f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {TOPIC.columns}) "  # noqa: S608 - constants
-    f"VALUES ({', '.join('?' * (5 + len(TOPIC.stored)))})"
-)
-_PUT_TOPIC = (
-    f"UPDATE mns_topics SET (modified_at, {TOPIC.columns}) = "  # noqa: S608 - constants
-    f"({', '.join('?' * (1 + len(TOPIC.stored)))}) WHERE id = ?"
-)
-_ADD_SUBSCRIPTION = (
-    f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {SUBSCRIPTION.columns}) "  # noqa: S608 - constants
-    f"VALUES ({', '.join('?' * (4 + len(SUBSCRIPTION.stored)))})"
-)
-_PUT_SUBSCRIPTION = (
-    f"UPDATE mns_subscriptions SET (modified_at, {SUBSCRIPTION.columns}) = "  # noqa: S608 - constants
-    f"({', '.join('?' * (1 + len(SUBSCRIPTION.stored)))}) WHERE id = ?"
-)
-_ABOVE_ALL_NAMES = "\U0010ffff"
+_ADD_TOPIC = insertion("mns_topics", TOPIC, "account", "region", "name", "created_at", "modified_at")
+_PUT_TOPIC = change("mns_topics", TOPIC)
+_ADD_SUBSCRIPTION = insertion("mns_subscriptions", SUBSCRIPTION, "topic", "name", "created_at", "modified_at")
+_PUT_SUBSCRIPTION = change("mns_subscriptions", SUBSCRIPTION)
+
+_ADD_PUBLICATION = f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
 
 _TABLES = (
     "mns_deliveries", "mns_publications", "mns_subscriptions", "mns_deleted_subscriptions", "mns_topics", "mns_outbox",
@@ -76,37 +66,28 @@ class TopicStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has topics."""
+        rows = self._database.read("SELECT DISTINCT region FROM mns_topics WHERE account = ?", (account,))
+        return {Region(row[0]) for row in rows}
+
     def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""
-        row = self._database.read(
-            f"{_TOPIC} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
-        ).fetchone()
+        row = one_named(self._database, _TOPIC, tenant, name)
         return _topic(row) if row else None
 
     def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
         """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
-        rows = self._database.read(
-            f"{_TOPIC} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
-        )
-        return [_topic(row) for row in rows]
+        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit)]
 
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
-        number = self._insert(
-            _ADD_TOPIC,
-            (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings)),
-        )
-        return Topic(
-            topic_id=TopicId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
-        )
+        values = (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings))
+        return Topic(TopicId(inserted(self._database, _ADD_TOPIC, values)), tenant, name, settings, now, now)
 
     def put_topic(self, topic: Topic) -> None:
         """Store a topic's changed settings and time of change."""
-        self._database.write(
-            _PUT_TOPIC,
-            (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id),
-        )
+        self._database.write(_PUT_TOPIC, (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id))
 
     def remove_topic(self, topic_id: TopicId) -> None:
         """Forget a topic that has no subscriptions left."""
@@ -124,20 +105,9 @@ class TopicStore:
 
     def add_subscription(self, topic: Topic, name: str, settings: SubscriptionSettings, now: Millis) -> Subscription:
         """Store a new subscription."""
-        number = self._insert(
-            _ADD_SUBSCRIPTION,
-            (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings)),
-        )
-        return Subscription(
-            subscription_id=SubscriptionId(number),
-            topic_id=topic.topic_id,
-            tenant=topic.tenant,
-            topic_name=topic.name,
-            name=name,
-            settings=settings,
-            created_at=now,
-            modified_at=now,
-        )
+        values = (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings))
+        number = SubscriptionId(inserted(self._database, _ADD_SUBSCRIPTION, values))
+        return Subscription(number, topic.topic_id, topic.tenant, topic.name, name, settings, now, now)
 
     def put_subscription(self, subscription: Subscription) -> None:
         """Store a subscription's changed settings and time of change."""
@@ -164,12 +134,7 @@ class TopicStore:
             stored(publication.user_properties), stored(publication.system_properties), publication.published_at,
             publication.trace,
         )  # fmt: skip
-        return PublicationId(
-            self._insert(
-                f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
-                values,
-            )
-        )
+        return PublicationId(inserted(self._database, _ADD_PUBLICATION, values))
 
     def publication_count(self, topic_id: TopicId) -> int:
         """Return how many messages of a topic have pending deliveries."""
@@ -213,14 +178,7 @@ class TopicStore:
         if row is None:
             return None
         number, subscription, publication, attempts, due_at, *content = row
-        return Delivery(
-            delivery_id=DeliveryId(number),
-            subscription_id=SubscriptionId(subscription),
-            publication_id=PublicationId(publication),
-            publication=_publication(content),
-            attempts=attempts,
-            due_at=Millis(due_at),
-        )
+        return Delivery(number, subscription, publication, _publication(content), attempts, due_at)
 
     def postpone(self, delivery_id: DeliveryId, attempts: int, due_at: Millis, last_result: str) -> None:
         """Store a failed attempt and the time of the next one."""
@@ -266,22 +224,8 @@ class TopicStore:
 
     def pending(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, the next one first."""
-        return [
-            DeliveryReport(
-                delivery_id=DeliveryId(number),
-                message_id=message_id,
-                body=body,
-                tag=tag,
-                published_at=Millis(published_at),
-                state="pending",
-                attempts=attempts,
-                last_result=last_result,
-                next_at=Millis(due_at),
-            )
-            for number, message_id, body, tag, published_at, attempts, last_result, due_at in self._database.read(
-                _PENDING, (subscription_id, limit)
-            )
-        ]
+        rows = self._database.read(_PENDING, (subscription_id, limit))
+        return [DeliveryReport(*row) for row in rows]
 
     def deleted_subscriptions(self) -> list[SubscriptionId]:
         """Return the deleted subscriptions that may still have deliveries."""
@@ -323,19 +267,7 @@ class TopicStore:
             "WHERE account = ? AND region = ? ORDER BY id DESC LIMIT ?",
             (tenant.account, tenant.region, limit),
         )
-        return [
-            OutboxEntry(
-                kind=kind,
-                address=address,
-                topic_name=topic,
-                subscription_name=subscription,
-                message_id=message_id,
-                body=body,
-                details=json.loads(details),
-                recorded_at=Millis(recorded_at),
-            )
-            for kind, address, topic, subscription, message_id, body, details, recorded_at in rows
-        ]
+        return [OutboxEntry(*[*entry, json.loads(details), at]) for *entry, details, at in rows]
 
     def open_setting(self, tenant: Tenant, name: str) -> object | None:
         """Return a value, or None."""
@@ -350,7 +282,7 @@ class TopicStore:
         rows = self._database.read(
             "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name >= ? AND name < ? "
             "ORDER BY name",
-            (tenant.account, tenant.region, prefix, prefix + _ABOVE_ALL_NAMES),
+            (tenant.account, tenant.region, prefix, prefix + ABOVE_ALL_NAMES),
         )
         return [json.loads(content) for (content,) in rows]
 
@@ -362,52 +294,21 @@ class TopicStore:
             return
         self._database.write("INSERT OR REPLACE INTO mns_open_settings VALUES (?, ?, ?, ?)", (*key, json.dumps(value)))
 
-    def _insert(self, sql: str, values: Sequence[Any]) -> int:
-        number = self._database.write(sql, values).lastrowid
-        if number is None:
-            raise LookupError("an insert without a row number")
-        return number
-
 
 def _topic(row: tuple[Any, ...]) -> Topic:
     number, account, region, name, created_at, modified_at, *chosen = row
-    return Topic(
-        topic_id=TopicId(number),
-        tenant=Tenant(AccountId(account), Region(region)),
-        name=name,
-        settings=TOPIC.from_row(chosen),
-        created_at=Millis(created_at),
-        modified_at=Millis(modified_at),
-    )
+    return Topic(number, Tenant(account, region), name, TOPIC.from_row(chosen), created_at, modified_at)
 
 
 def _subscription(row: tuple[Any, ...]) -> Subscription:
     number, topic, account, region, topic_name, name, created_at, modified_at, *chosen = row
-    return Subscription(
-        subscription_id=SubscriptionId(number),
-        topic_id=TopicId(topic),
-        tenant=Tenant(AccountId(account), Region(region)),
-        topic_name=topic_name,
-        name=name,
-        settings=SUBSCRIPTION.from_row(chosen),
-        created_at=Millis(created_at),
-        modified_at=Millis(modified_at),
-    )
+    settings = SUBSCRIPTION.from_row(chosen)
+    return Subscription(number, topic, Tenant(account, region), topic_name, name, settings, created_at, modified_at)
 
 
 def _publication(content: list[Any]) -> Publication:
-    (
-        message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace,
-    ) = content  # fmt: skip
+    message_id, body, body_md5, tag, attributes, group_id, user, system, published_at, trace = content
+    known = json.loads(attributes)
     return Publication(
-        message_id=message_id,
-        body=body,
-        body_md5=body_md5,
-        tag=tag,
-        attributes=json.loads(attributes),
-        group_id=group_id,
-        user_properties=restored(user_properties),
-        system_properties=restored(system_properties),
-        published_at=Millis(published_at),
-        trace=trace,
+        message_id, body, body_md5, tag, known, group_id, restored(user), restored(system), published_at, trace
     )

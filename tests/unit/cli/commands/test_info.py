@@ -20,6 +20,7 @@ def folder(tmp_path, monkeypatch):
     for option in OPTIONS:
         monkeypatch.delenv(option.variable, raising=False)
     monkeypatch.delenv("LOCALYUN_ENDPOINT", raising=False)
+    monkeypatch.setenv("LOCALYUN_PORT", "1")  # where nothing listens; the usual port may be taken on this machine
     return tmp_path
 
 
@@ -71,7 +72,7 @@ def test_env_prints_the_keys_of_the_state_folder(folder, capsys):
     assert shown["ALIBABA_CLOUD_ACCESS_KEY_ID"] == shown["LOCALYUN_ACCESS_KEY_ID"] == keys.access_key_id
     assert shown["ALIBABA_CLOUD_ACCESS_KEY_SECRET"] == keys.access_key_secret
     assert shown["LOCALYUN_ACCOUNT_ID"] == keys.account_id
-    assert shown["LOCALYUN_ENDPOINT"] == "http://127.0.0.1:8868"
+    assert shown["LOCALYUN_ENDPOINT"] == "http://127.0.0.1:1"
 
 
 def test_env_without_a_state_folder_says_where_to_look(folder, capsys):

@@ -18,6 +18,12 @@ def test_a_span_is_written_as_it_is_read(span_ms, text):
     assert parse_duration(text) == span_ms
 
 
+@pytest.mark.parametrize("option", ["--error", "--code"])
+def test_error_of_a_fault_is_its_code(option):
+    """The value is the code of an error; both names of the option are typed."""
+    assert parse(["fault", "add", option, "QueueNotExist"]).error == "QueueNotExist"
+
+
 @pytest.mark.parametrize(
     ("words", "body"),
     [

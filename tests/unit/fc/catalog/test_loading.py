@@ -116,6 +116,22 @@ async def test_functions_come_and_go_with_their_folders(open_site, tmp_path):
         assert (await site.v1("POST", CALL.format(""), b"")).code == "ServiceNotFound"
 
 
+async def test_folder_made_after_the_start_is_served(open_site, tmp_path):
+    """The first function of a new project comes when the emulator already runs."""
+    root = tmp_path / "functions"
+
+    async with open_site(root) as site:
+        assert (await site.v3("GET", "/functions")).body["functions"] == []
+
+        write(root, {"hello/index.py": "def handler(event, context): ..."})
+
+        async def there() -> bool:
+            return bool((await site.v3("GET", "/functions")).body["functions"])
+
+        await until(there)
+        assert (await site.v3("POST", "/functions/hello/invocations", b"")).status == 200
+
+
 async def test_changed_settings_are_taken_over(open_site, tmp_path):
     """An edit of function.yml or service.yml shows in the next answers, with a new ETag."""
     root = write(tmp_path / "functions", SHOP)

@@ -104,6 +104,24 @@ async def test_python_3_12_context_is_flat(functions):
     assert b"request-1 [INFO] logger works\n" in result.log
 
 
+@pytest.mark.parametrize("name", ["credentials", "service", "tracing"])
+async def test_log_says_where_what_python_3_12_dropped_can_be_had(functions, name):
+    """The error is that of the cloud; the log says which runtime has the attribute, and what the newer one has."""
+    code = f"def handler(event, context): return context.{name}"
+    result = await functions.call(code, generation="3.0", service=None, runtime="python3.12")
+
+    assert json.loads(result.body)["errorMessage"] == f"'FCContext' object has no attribute '{name}'"
+    assert f"[WARNING] context.{name} is there in python3.10 and earlier runtimes".encode() in result.log
+
+
+async def test_log_says_nothing_about_other_missing_attributes(functions):
+    """What no context ever had is the handler's own mistake, and so is an attribute of another object."""
+    for code in ("context.credential", "event.credentials"):
+        result = await functions.call(f"def handler(event, context): return {code}", runtime="python3.12")
+
+        assert b"earlier runtimes" not in result.log
+
+
 @pytest.mark.parametrize(
     "baggages", ["not base64!", base64.b64encode(b"no json").decode(), base64.b64encode(b"[1]").decode()]
 )
@@ -139,11 +157,13 @@ async def test_environment_holds_the_platforms_variables_and_none_of_the_develop
     )
 
     environment = json.loads(result.body)
+    own_folder = environment["TMPDIR"].endswith(f"/{result.instance_id}")  # where there are no namespaces
+    assert environment["TMPDIR"] == "/tmp" or own_folder
     assert environment == {
         "MINE": "1",
         "PATH": os.environ["PATH"],
         "HOME": "/home",
-        "TMPDIR": "/tmp",
+        "TMPDIR": environment["TMPDIR"],
         "LANG": "C.UTF-8",
         "LD_LIBRARY_PATH": f"{image.code_dir}:{image.code_dir}/lib:/usr/local/lib",
         "FC_FUNC_CODE_PATH": str(image.code_dir),

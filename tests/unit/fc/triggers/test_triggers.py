@@ -69,6 +69,30 @@ async def test_configuration_is_an_object_in_the_first_api_and_text_in_the_later
     assert three.body["targetArn"] == "acs:fc:cn-hangzhou:123456789012:functions/solo"
 
 
+async def test_configuration_keeps_the_order_in_which_it_was_sent(site):
+    """What was not said comes after it; Terraform compares the text."""
+    await site.make_function()
+    sent = {"filterTag": "t", "notifyStrategy": "BACKOFF_RETRY"}
+    body = {
+        "triggerName": "m", "triggerType": "mns_topic", "triggerConfig": sent,
+        "sourceArn": "acs:mns:cn-hangzhou:123456789012:/topics/t", "invocationRole": "acs:ram::123456789012:role/r",
+    }  # fmt: skip
+
+    made = await site.v1("POST", V1, body)
+
+    assert list(made.body["triggerConfig"].items()) == [*sent.items(), ("notifyContentFormat", "STREAM")]
+
+
+async def test_a_trigger_of_the_newest_api_has_an_object_of_addresses(site, pack):
+    """An empty one when its type has no address."""
+    await make_solo(site, pack)
+    body = {"triggerName": "t", "triggerType": "timer", "triggerConfig": json.dumps({"cronExpression": "@every 4m"})}
+
+    made = await site.v3("POST", V3, body)
+
+    assert made.body["httpTrigger"] == {}
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from emulator.services.mns import limits as topic_limits
-from emulator.services.mns.queues.model import Property
+from emulator.services.mns.queues.model import DeadLetters, Property
 from emulator.services.mns.topics import push as push_module
-from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft, SubscriptionDeadLetters
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft
 from tests.waiting import until
 
 
@@ -309,7 +309,7 @@ async def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(new_s
         receiver = await site.receiver(500)
         site.topic()
         site.queue("dead")
-        policy = SubscriptionDeadLetters(enabled=True, target="dead")
+        policy = DeadLetters(enabled=True, target="dead")
         site.subscribe(receiver.url, dead_letters=policy)
         receipt = site.publish()
         await site.advance(100)
@@ -330,7 +330,7 @@ async def test_a_dead_letter_queue_that_is_missing_loses_the_message(new_site):
     """The report says so."""
     async with new_site() as site:
         site.topic()
-        site.subscribe("http://127.0.0.1:1/", dead_letters=SubscriptionDeadLetters(enabled=True, target="nobody"))
+        site.subscribe("http://127.0.0.1:1/", dead_letters=DeadLetters(enabled=True, target="nobody"))
         site.publish()
         await site.advance(100)
 
@@ -519,7 +519,7 @@ async def test_reset_forgets_everything(new_site):
         site.topic()
 
         assert site.service.subscriptions.all(site.tenant, "t") == []
-        assert site.service.outbox(site.tenant) == []
+        assert site.service.topic_store.outbox(site.tenant, 100) == []
         assert site.service.topic_store.subscriptions_with_deliveries() == []
 
 
@@ -532,7 +532,7 @@ async def test_message_in_a_queue_keeps_both_kinds_of_properties(new_site):
         system = (Property("traceparent", "00-1-2-01", "STRING"), Property("baggage", "b", "STRING"))
         user = (Property("a", "1", "NUMBER"),)
         draft = PublishDraft(body="hello", user_properties=user, system_properties=system)
-        site.service.publish_draft(site.tenant, "t", draft)
+        site.service.publishing.publish(site.tenant, "t", draft)
         await site.advance(1)
 
         (message,) = site.queues.messages.receive(site.queues.find(site.tenant, "q"), 16, 0, list)

@@ -6,8 +6,7 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.identity import Principal
-from emulator.services.mns.queues.model import RateLimit
-from emulator.services.mns.topics.model import SubscriptionDeadLetters
+from emulator.services.mns.queues.model import DeadLetters, RateLimit
 from emulator.wire.request import OperationRequest
 
 SUB = {"TopicName": "t", "SubscriptionName": "s"}
@@ -170,8 +169,8 @@ async def test_changes_of_a_subscription_are_kept(new_site):
         settings = site.service.subscriptions.get(site.tenant, "t", "s").settings
         assert settings.extras["StsRoleArn"] == "acs:ram::1:role/r"
         assert settings.rate_limit == RateLimit(enabled=True, max_receives_per_second=3)
-        assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
-        assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
+        assert settings.dead_letters == DeadLetters(enabled=True, target="dead")
+        assert site.service.topic_store.outbox(site.tenant, 100)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
 
 async def test_a_rule_that_says_something_else_is_a_conflict(new_site):
@@ -293,7 +292,7 @@ async def test_settings_of_the_account_change_one_by_one(new_site):
         assert settings() == {
             "LogEnabled": True, "LogStoreName": "store", "MessageTraceEnabled": True, "ProjectName": "p",
         }  # fmt: skip
-        assert site.service.account(site.tenant).trace_enabled
+        assert site.service.queue_store.account(site.tenant).trace_enabled
 
 
 async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):

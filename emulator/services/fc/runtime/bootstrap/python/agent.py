@@ -19,7 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
-from .context import FCContext  # noqa: TID252
+from .context import FCContext, missing_from_context  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
 from .handlers import Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
 
@@ -213,6 +213,8 @@ class Agent:
     def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
         text = to_json(describe(error, error.__traceback__, skip=skip))
         logging.getLogger().error(text)
+        if hint := missing_from_context(error):
+            logging.getLogger().warning(hint)
         return False, text.encode("ascii")
 
     def _event(self, payload: bytes) -> Any:

@@ -135,3 +135,21 @@ def _baggages(encoded: str) -> dict[str, Any]:
     except ValueError:  # a caller's malformed header is no reason to fail the function
         return {}
     return value if isinstance(value, dict) else {}
+
+
+_FROM_3_12_ON = {
+    "credentials": "the variables ALIBABA_CLOUD_ACCESS_KEY_ID, _SECRET and ALIBABA_CLOUD_SECURITY_TOKEN",
+    "service": "context.log_project, context.log_store and, of context.function, version_id and qualifier",
+    "tracing": "nothing",
+}
+
+
+def missing_from_context(error: BaseException) -> str:
+    """Return what to do about an attribute that contexts had before Python 3.12; empty for any other error.
+
+    Source: Function Compute, Python runtime: context.
+    """
+    if isinstance(error, AttributeError) and isinstance(error.obj, FCContext) and error.name in _FROM_3_12_ON:
+        instead = _FROM_3_12_ON[error.name]
+        return f"context.{error.name} is there in python3.10 and earlier runtimes; python3.12 has {instead} instead"
+    return ""

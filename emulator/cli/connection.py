@@ -1,0 +1,214 @@
+"""One emulator as a command reaches it: calls over HTTP, whose emulator answers, and what is wrong when it is another.
+
+`emulator.cli.client` signs the calls.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.cli import endpoint
+from emulator.cli.endpoint import Endpoint
+from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _
+from emulator.config import DEFAULT_PORT
+from emulator.http.blocking import BrokenAnswer, Exchange
+from emulator.kernel.identity import REGION_SUFFIX
+from emulator.keyfile import InstallationKeys
+
+_KEYS_REFUSED = frozenset({401, 403})
+
+
+class Reply:
+    """An answer: ``status``, ``headers`` (lower-case names) and the whole ``body``."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self.body = b"".join(exchange.pieces())
+
+    def json(self) -> dict[str, Any]:
+        """Return the body as a JSON object.
+
+        Raises: CallRefused when it is none, so not an emulator's.
+        """
+        try:
+            content = json.loads(self.body or b"{}")
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise CallRefused(self.status, "", _("the answer is not one of an emulator's; is something else there?"))
+        return content
+
+    def refusal(self) -> CallRefused:
+        """Return the error that the body holds in any of the JSON forms."""
+        try:
+            content = json.loads(self.body)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            content = {}
+        code = content.get("Code") or content.get("ErrorCode") or ""
+        message = content.get("Message") or content.get("ErrorMessage") or self.body.decode("utf-8", "replace")[:200]
+        return CallRefused(self.status, str(code), str(message), content)
+
+
+class Connection:
+    """Reaches the emulator at *where* and knows whether it is the one of *keys* (None when the state folder has none).
+
+    *given_over* are the state folder's keys when *keys* are others, which the configuration gives. *region* is where to
+    look, empty for the emulator's own.
+    """
+
+    def __init__(
+        self,
+        where: Endpoint,
+        keys: InstallationKeys | None,
+        state: object,
+        *,
+        given_over: InstallationKeys | None = None,
+        region: str = "",
+    ) -> None:
+        self.endpoint = where
+        self._host = f"{region}{REGION_SUFFIX}" if region else ""
+        self._found_keys = keys
+        self._given_over = given_over
+        self._state = state
+
+    @property
+    def keys(self) -> InstallationKeys:
+        """This installation's keys.
+
+        Raises: CommandFailed when the state folder has none.
+        """
+        if self._found_keys is None:
+            self.compare()  # says whose emulator answers, if one does
+            text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
+            raise CommandFailed(text.format(state=self._state))
+        return self._found_keys
+
+    def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
+        """Return status, version, services, account, region and installation.
+
+        Raises: NoEmulator; OtherEmulator when it is not the emulator of the keys this client holds.
+        """
+        content = self.ping(timeout_s)
+        if not self._is_ours(content):
+            raise OtherEmulator(self._whose(content))
+        return content
+
+    def compare(self) -> None:
+        """Check that what answers is the emulator of the keys; that none answers is for the call to report.
+
+        Raises: OtherEmulator.
+        """
+        with suppress(NoEmulator):
+            self.health()
+
+    def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
+        """Return what `health` does, of whichever emulator answers.
+
+        Raises: NoEmulator.
+        """
+        reply = self.send("GET", "/_localyun/health", {}, timeout_s=timeout_s)
+        try:
+            content = reply.json() if reply.status == 200 else {}
+        except CallRefused:
+            content = {}
+        if "services" not in content:
+            text = _("what answers at {address} (from {source}) is not localyun; start one on another port: {command}")
+            command = "localyun start --port auto"
+            raise NoEmulator(text.format(address=self.endpoint.http, source=_(self.endpoint.source), command=command))
+        return content
+
+    def _is_ours(self, health: Mapping[str, Any]) -> bool:
+        """Whether the emulator with this health is that of the keys; given keys need the right account only."""
+        keys = self._found_keys
+        if keys is None:
+            return False
+        same_account = health.get("account") in (None, keys.account_id)
+        installation = health.get("installation")
+        if not keys.installation or not installation:
+            return same_account
+        return installation == keys.installation or (self._given_over is not None and same_account)
+
+    def _whose(self, health: Mapping[str, Any]) -> str:
+        """Return whose emulator answers, and what to do about it."""
+        owner = next((each for each in endpoint.running() if each.installation == health.get("installation")), None)
+        fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
+        advice = _("Start one for this folder with localyun start --port auto")
+        if owner is None:
+            text = _("the emulator at {address} (account {account}) is not the one of {state}.")
+            return f"{text.format(**fields)} {advice}" + _(", or name that one's state folder with --state DIR.")
+        text = _("the emulator at {address} is the one of {owner} (account {account}, process {pid}), not of {state}.")
+        whose = text.format(owner=owner.state, pid=owner.pid, **fields)
+        return f"{whose} {advice}" + _(", or use that one with --state {owner}.", owner=owner.state)
+
+    def explained(self, refusal: CallRefused) -> CommandFailed:
+        """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""
+        if refusal.status not in _KEYS_REFUSED and not refusal.code.startswith(("InvalidAccessKey", "Signature")):
+            return refusal
+        try:
+            health = self.ping(timeout_s=5.0)
+        except NoEmulator:
+            return refusal
+        if not self._is_ours(health):
+            return OtherEmulator(self._whose(health))
+        if not self.keys.admin_token and refusal.code == "Forbidden":
+            return CommandFailed(_("this command needs the admin token in the emulator's state folder: --state DIR"))
+        if refusal.code == "Forbidden" or not refusal.code.startswith(("InvalidAccessKey", "Signature")):
+            return refusal
+        owner = next((each.state for each in endpoint.running() if each.http == self.endpoint.http), "-")
+        text = _("{refusal} (reached the emulator of {owner} at {address}; the key {key} is not one of its keys)")
+        text = text.format(refusal=refusal, owner=owner, address=self.endpoint.http, key=self.keys.access_key_id)
+        return CommandFailed(text)
+
+    def send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", timeout_s: float | None = None
+    ) -> Reply:
+        """Make a call and return its whole answer, whatever its status.
+
+        Raises: NoEmulator.
+        """
+        with self.exchange(method, target, headers, body, timeout_s) as exchange:
+            return Reply(exchange)
+
+    @contextmanager
+    def exchange(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
+    ) -> Iterator[Exchange]:
+        """Make a call whose answer is read inside the block.
+
+        Raises: NoEmulator, WrongUsage.
+        """
+        fields = {"address": self.endpoint.http, "source": _(self.endpoint.source)}
+        try:
+            parts = urlsplit(self.endpoint.http)
+            address = parts.hostname or "", parts.port or 80
+        except ValueError as error:
+            raise WrongUsage(_("{address} (from {source}) is no address: {error}", error=error, **fields)) from error
+        if self._host:
+            headers = {"Host": self._host, **headers}
+        try:
+            with Exchange(address, method, target, headers, body, timeout_s=timeout_s) as exchange:
+                yield exchange
+        except TimeoutError as error:
+            raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
+        except (OSError, BrokenAnswer) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+            text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
+            elsewhere = " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
+            command = f"localyun start{elsewhere}"
+            raise NoEmulator(text.format(reason=reason.lower(), command=command, **fields)) from error
+
+    def accepted(self, reply: Reply) -> Reply:
+        """Return *reply*.
+
+        Raises: CallRefused, or what `explained` makes of it, when the call was refused.
+        """
+        if reply.status >= 300:
+            raise self.explained(reply.refusal())
+        return reply
