@@ -13,6 +13,8 @@ import zipfile
 
 import pytest
 
+from tests.waiting import eventually
+
 pytest.importorskip("fc2")
 pytestmark = pytest.mark.sdk
 
@@ -50,6 +52,11 @@ LAYER = (
     "acl:number arn:text arnV2:text code:object codeChecksum:text codeSize:number codesize:number"
     " compatibleRuntime:list createTime:text description:text layerName:text license:text version:number"
 )
+TASK = (
+    "alreadyRetriedTimes:number destinationStatus:text durationMs:number endTime:number events:list functionName:text"
+    " instanceId:text invocationErrorMessage:text invocationId:text qualifier:text requestId:text returnPayload:text"
+    " serviceName:text startedTime:number status:text"
+)
 KINDS = {str: "text", bool: "flag", int: "number", float: "number", dict: "object", list: "list", type(None): "null"}
 
 
@@ -81,6 +88,11 @@ class Api:
         fields = self._client._build_common_headers(method, path, {})
         text = json.dumps(body).encode() if body is not None else None
         return self._client._do_request(method, path, fields, body=text).json()
+
+    def start(self, path, headers):
+        """Call a function without waiting; there is no answer to read."""
+        path = f"/{self.version}{path}"
+        self._client._do_request("POST", path, self._client._build_common_headers("POST", path, headers), body=b"{}")
 
 
 @pytest.fixture(params=["2016-08-15", "2021-04-06"])
@@ -171,3 +183,57 @@ def test_members_inside_a_service_with_nothing_set(api):
     }
     assert service["tracingConfig"] == {"type": None, "params": None}
     assert (service["role"], service["description"]) == ("", "")
+
+
+def test_members_of_tasks_and_of_what_lists_hold(api):
+    """Elements are as whole as single answers; only a single task has its payload, and only one that ended its end."""
+    name = f"s{uuid.uuid4().hex[:12]}"
+    function = f"/services/{name}/functions/f"
+    api.call("POST", "/services", {"serviceName": name})
+    made = {"functionName": "f", "handler": "index.handler", "runtime": "python3.9", "code": package()}
+    api.call("POST", f"/services/{name}/functions", made)
+    api.call("PUT", f"{function}/async-invoke-config", {"statefulInvocation": True})
+    identity = {"x-fc-invocation-type": "Async", "x-fc-stateful-async-invocation-id": "first"}
+
+    api.start(f"{function}/invocations", identity)
+    tasks = f"{function}/stateful-async-invocations"
+    single = eventually(lambda: (task := api.call("GET", f"{tasks}/first"))["status"] == "Succeeded" and task)
+    listed = api.call("GET", tasks)["invocations"]
+    owners = api.call("GET", "/stateful-async-invocation-functions")
+    tagged = api.call("POST", "/tag", {"resourceArn": f"services/{name}", "tags": {"a": "b"}})
+
+    assert [members(task) for task in listed] == [in_order(TASK)]
+    assert members(single) == in_order(f"{TASK} invocationPayload:text")
+    assert {members(event) for event in single["events"]} == {
+        "eventDetail:text eventId:number status:text timestamp:number"
+    }
+    assert {members(owner) for owner in owners["data"]} == {"functionName:text qualifier:text serviceName:text"}
+    assert members(tagged) == "requestId:text"
+
+
+def test_members_that_one_version_alone_has(api):
+    """Event sources came with the later version, quotas and lent buckets went with the earlier one."""
+    name = f"s{uuid.uuid4().hex[:12]}"
+    sources = f"/services/{name}/functions/f/event-sources"
+    source = "createdTime:text sourceArn:text"
+    if api.version == "2021-04-06":
+        api.call("POST", "/services", {"serviceName": name})
+        made = {"functionName": "f", "handler": "index.handler", "runtime": "python3.9", "code": package()}
+        api.call("POST", f"/services/{name}/functions", made)
+        rows = [
+            (source, "POST", sources, {"sourceArn": "acs:mns:cn-hangzhou:1:/queues/q"}),
+            ("eventSources:list", "GET", sources, None),
+            ("reservedCapacities:list", "GET", "/reserved-capacities", None),
+        ]
+    else:
+        limits = "CodeSizeLimit:text Concurrency:text EnhancedCodeSizeLimit:text GPUCodeSizeLimit:text"
+        token = "codeSizeLimit:number credentials:object objectName:text ossBucket:text ossRegion:text"
+        rows = [
+            (limits, "GET", "/accountConfigs", None),
+            (token, "GET", "/tempBucketToken", None),
+            ("reservedCapacities:list", "GET", "/reservedCapacities", None),
+        ]
+
+    seen = [(path, members(api.call(method, path, body))) for _, method, path, body in rows]
+
+    assert seen == [(path, in_order(table)) for table, _, path, _ in rows]
