@@ -102,6 +102,13 @@ class QueueTriggers(TriggerWatcher):
         if reader is not None:
             reader.cancel()
 
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return that the queue of a queue trigger does not exist; a reader takes its messages once it does."""
+        source = queue_source(trigger)
+        if source is None or self._queues.exists(tenant, source.queue):
+            return ""
+        return f"the queue '{source.queue}' does not exist"
+
     async def _read(self, tenant: Tenant, trigger: Trigger, source: QueueSource) -> None:
         while True:
             try:
@@ -125,7 +132,7 @@ class QueueTriggers(TriggerWatcher):
                 self._queues.delete(tenant, source.queue, message)
             if wanted:
                 event = message_events(wanted, streaming=source.streaming)
-                self._fire(tenant, trigger, event, f"queue/{trigger.trigger_id}/{wanted[0]['id']}")
+                self._fire(tenant, trigger, event, f"queue/{trigger.id}/{wanted[0]['id']}")
 
 
 def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:

@@ -32,6 +32,12 @@ _log = logging.getLogger(__name__)
 class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
+    def start(self) -> None:
+        """Take up the triggers of an earlier run."""
+
+    async def close(self) -> None:
+        """Let them rest."""
+
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
@@ -46,6 +52,11 @@ class TriggerWatcher:
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
+
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return what *trigger* waits for as a sentence, empty when it works."""
+        del tenant, trigger
+        return ""
 
 
 class Triggers:
@@ -112,7 +123,7 @@ class Triggers:
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
         changes |= read(_CHANGEABLE, body)
         changes["qualifier"] = changes.get("qualifier") or old.qualifier
-        trigger = replace(old, **changes, modified_at=now, revision=old.revision + 1)
+        trigger = old.updated(now, **changes)
         self._check_place(tenant, trigger)
         self._put(tenant, trigger)
         return trigger
@@ -140,10 +151,15 @@ class Triggers:
         for tenant, trigger in self._store.all():
             self._delete(tenant, trigger)
 
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return why *trigger* does not work yet, empty when it does."""
+        return next((reason for watcher in self.watchers if (reason := watcher.waits_for(tenant, trigger))), "")
+
     def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
-        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
+        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out;
+        what waits for something is logged once and kept.
         Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
@@ -157,11 +173,13 @@ class Triggers:
                 try:
                     trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
-                    self._follow(tenant, replace(trigger, folder=function.folder), now)
+                    trigger = self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
                     warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
                 else:
                     gone.pop((function.service, function.name, trigger.name), None)
+                    if reason := self.waits_for(tenant, trigger):
+                        warnings.append(f"{function.folder}: the trigger '{trigger.name}' waits: {reason}")
         for trigger in gone.values():
             self._delete(tenant, trigger)
         for warning in warnings:
@@ -169,24 +187,25 @@ class Triggers:
                 _log.warning("%s", warning)
         self._warned = frozenset(warnings)
 
-    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> None:
+    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> Trigger:
         old = self._store.get(tenant, described.service, described.function, described.name)
         if old is None:
             self._check_place(tenant, described)
             self._put(tenant, described)
-            return
+            return described
         new = replace(
             described,
-            trigger_id=old.trigger_id,
+            id=old.id,
             label=old.label if described.label else "",
             created_at=old.created_at,
             modified_at=old.modified_at,
             revision=old.revision,
         )
         if new != old:
-            new = replace(new, modified_at=now, revision=old.revision + 1)
+            new = new.updated(now)
             self._check_place(tenant, new)
             self._put(tenant, new)
+        return new
 
     def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
         try:
@@ -208,7 +227,7 @@ class Triggers:
             service=service,
             function=function,
             name=name,
-            trigger_id=trigger_id,
+            id=trigger_id,
             kind=kind,
             config=config,
             label=host_label(service, function, trigger_id) if kind == "http" else "",
