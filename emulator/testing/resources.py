@@ -150,13 +150,7 @@ class Queue:
 
         With *base64* its body is decoded. Raises: TestingError when it is not Base64.
         """
-        query = "" if wait_s is None else f"?waitseconds={wait_s}"
-        try:
-            root = self._api.mns("GET", self._path("messages") + query)
-        except ApiError as error:
-            if error.code == "MessageNotExist":
-                return None
-            raise
+        root = self._visible("" if wait_s is None else f"?waitseconds={wait_s}")
         return _message(root, base64) if root is not None else None
 
     def delete(self, message: Message) -> None:
@@ -168,12 +162,7 @@ class Queue:
 
         Raises: TestingError when one is not Base64.
         """
-        try:
-            root = self._api.mns("GET", f"{self._path('messages')}?numOfMessages={count}&peekonly=true")
-        except ApiError as error:
-            if error.code == "MessageNotExist":
-                return []
-            raise
+        root = self._visible(f"?numOfMessages={count}&peekonly=true")
         return [_message(each, base64) for each in root.iter("Message")] if root is not None else []
 
     @property
@@ -185,13 +174,20 @@ class Queue:
     def counters(self) -> dict[str, int]:
         """``active``, ``inactive`` and ``delayed``: numbers of messages."""
         root = self._api.mns("GET", self._path())
-        return {
-            name: int(_member(root, f"{name.capitalize()}Messages".replace("Delayed", "Delay"))) for name in _COUNTERS
-        }
+        return {name: int(_member(root, element)) for name, element in _COUNTERS.items()}
 
     def __len__(self) -> int:
         """Return how many messages there are, hidden and delayed ones included."""
         return sum(self.counters.values())
+
+    def _visible(self, query: str) -> Element | None:
+        """Return what the queue gives out; None when there is nothing."""
+        try:
+            return self._api.mns("GET", self._path("messages") + query)
+        except ApiError as error:
+            if error.code == "MessageNotExist":
+                return None
+            raise
 
     def _path(self, inside: str = "") -> str:
         return f"/queues/{segment(self.name)}" + (f"/{inside}" if inside else "")

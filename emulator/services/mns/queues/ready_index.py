@@ -331,7 +331,7 @@ class DeadLetters:
         due = self._store.dying(live.queue.queue_id, now, SWEEP_ROWS)
         for message in due:
             is_dead = is_last_receive(settings.dead_letter, message.dequeue_count)
-            in_time = message.enqueued_at > expiry_bound(settings, message.visible_from)
+            in_time = message.enqueued_at > expiry_bound(settings, Millis(message.visible_from))
             if not is_dead or not in_time or not self.move(live, message, now):
                 self._store.spare(message.seq)
         return len(due)
