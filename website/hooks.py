@@ -25,6 +25,8 @@ PAGES = {
 CHINESE = "zh-CN/"
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
+_FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
+_MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 _NAMED = re.compile(r"(?<![\[`])`([\w./-]+\.\w+)`(?![\]`])")
 
 
@@ -64,7 +66,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         path = target(source, found[2])
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
-    return _LINK.sub(moved, linked(source, markdown))
+    titled = _FILE_NAME.sub(lambda found: f"[{title(target(source, found[1]))}]({found[1]}{found[2] or ''})", markdown)
+    return _LINK.sub(moved, linked(source, _MERMAID.sub(folded, titled)))
+
+
+def title(page: Path) -> str:
+    """Return the heading of a page, which names it better than its file does."""
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+def folded(block: re.Match[str]) -> str:
+    """Return a flow as Mermaid text, folded: the picture above it shows the same."""
+    return f'<details markdown="1"><summary>Mermaid</summary>\n\n{block[0]}\n\n</details>'
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:

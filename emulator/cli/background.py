@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, progress, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, progress, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
@@ -55,11 +55,12 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
     names = [name_of(each) for each in status.get("functions", [])]
-    source = " " + _("(folder {folder})", folder=config.functions) if config.functions is not None else ""
-    if not names:
-        return _("none yet") + source
-    more = " " + _("and {number} more", number=len(names) - NAMES_SHOWN) if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more + source
+    shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
+    if len(names) > NAMES_SHOWN:
+        shown = _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
+    if config.functions is None:
+        return shown
+    return _("{names} (folder {folder})", names=shown, folder=config.functions)
 
 
 def name_of(function: Any) -> str:

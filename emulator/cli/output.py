@@ -12,7 +12,7 @@ import gettext
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 TYPE_CHECKING = False  # as in `emulator.cli.main`
@@ -128,6 +128,18 @@ def wants_json(arguments: Namespace) -> bool:
 def say(text: str = "") -> None:
     """Print a line of the command's result."""
     print(text, flush=True)
+
+
+def enumerated(words: Iterable[object]) -> str:
+    """Return *words* with what the user's language puts between them."""
+    return _(", ").join(str(word) for word in words)
+
+
+def sentences(first: str, *others: str) -> str:
+    """Return sentences with what the user's language puts between them."""
+    for other in others:
+        first = _("{sentence} {next}", sentence=first, next=other)
+    return first
 
 
 def complain(text: str) -> None:

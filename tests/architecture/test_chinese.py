@@ -155,3 +155,36 @@ def test_overview_names_every_tutorial():
     text = OVERVIEW.read_text(encoding="utf-8")
 
     assert [each.short_name for each in TUTORIALS if f"tutorial run {each.short_name}" not in text] == []
+
+
+def test_pages_in_english_are_marked():
+    """Whoever follows a link to a page without a Chinese form is told so beforehand."""
+    names = "|".join(re.escape(name) for name in [*ENGLISH_ONLY, "CONTRIBUTING.md", "CHANGELOG.md"])
+    unmarked = [
+        (path.name, found)
+        for path in [*CHINESE.rglob("*.md"), ROOT / "README.zh-CN.md"]
+        for found in re.findall(
+            rf"\]\((?:[\w./-]*/)?(?:{names})(?:#[^)]*)?\)(?!\uff08英文\uff09)", path.read_text(encoding="utf-8")
+        )
+    ]
+
+    assert unmarked == []
+
+
+def test_messages_in_chinese_are_those_of_the_program():
+    """Whoever searches the page for what a Chinese terminal shows finds it."""
+    rows = re.findall(r"^\| (.*?) \|", (CHINESE / "troubleshooting.md").read_text(encoding="utf-8"), re.M)
+    catalogue = (ROOT / "emulator/cli/locale/zh_CN/LC_MESSAGES/localyun.po").read_text(encoding="utf-8")
+    quoted = [text for row in rows for text in re.findall(r"\uff08“(.*?)”\uff09", row)]
+
+    assert len(quoted) == 4
+    assert [text for text in quoted if text not in catalogue] == []
+
+
+def test_readers_are_addressed_in_one_way():
+    """Formally, and with Chinese punctuation between Chinese words."""
+    texts = {path: path.read_text(encoding="utf-8") for path in [*CHINESE.rglob("*.md"), ROOT / "README.zh-CN.md"]}
+
+    for path, text in texts.items():
+        assert "你" not in text, path
+        assert not re.search(r"[\u4e00-\u9fff]\s*[,;]\s|。 \S|(?<=\S) \uff08", outside_blocks(text)), path

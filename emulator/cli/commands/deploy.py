@@ -16,6 +16,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    enumerated,
     note,
     progress,
     say,
@@ -193,7 +194,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = name_of(arguments, path, _project_name(path))
     known = api.record(name)
     if known is None:
-        names = ", ".join(record.name for record in api.records()) or _("none")
+        names = enumerated(record.name for record in api.records()) or _("none")
         raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
     record = _checked(known, arguments, path)
     steps = removal(record)
@@ -252,7 +253,7 @@ def _usual_file(folder: Path) -> Path:
             return (folder / name).absolute()
     if any(folder.glob(f"*{_TERRAFORM}")):
         raise _for_terraform(folder)
-    raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
+    raise WrongUsage(_("there is none of {files} in {folder}", files=enumerated(USUAL_FILES), folder=folder))
 
 
 def _for_terraform(path: Path) -> WrongUsage:
@@ -332,7 +333,7 @@ def _say_steps(steps: Plan) -> None:
     counts = [
         f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
     ]
-    say(_("plan: {counts}", counts=", ".join(counts) or _("nothing to do")))
+    say(_("plan: {counts}", counts=enumerated(counts) or _("nothing to do")))
 
 
 def _counts(action: Action) -> bool:

@@ -17,7 +17,7 @@ from emulator.cli import background
 from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.server import end, variables
-from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, note
+from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note
 from emulator.config import Settings
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
@@ -123,7 +123,7 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     if not keep_proxy:
         environ, proxies = without_proxies(environ)
         if proxies:
-            names = ", ".join(proxies)
+            names = enumerated(proxies)
             complain(_("the command runs without {names}, which would lead past the emulator", names=names))
     environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
     environ.update(variables(client.endpoint.http, keys, account, region))

@@ -16,6 +16,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    enumerated,
     note,
     say,
     say_json,
@@ -77,7 +78,7 @@ def _groups(texts: Sequence[str]) -> list[str]:
     groups = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     for name in groups:
         if name not in GROUPS:
-            raise WrongUsage(_("--only takes {groups}, not {name!r}", groups=", ".join(GROUPS), name=name))
+            raise WrongUsage(_("--only takes {groups}, not {name!r}", groups=enumerated(GROUPS), name=name))
     return groups
 
 

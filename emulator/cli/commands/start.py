@@ -16,7 +16,7 @@ from emulator.app import Emulator
 from emulator.cli import endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
-from emulator.cli.output import _, complain, say, say_json_line, wants_json
+from emulator.cli.output import _, complain, say, say_json_line, sentences, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import Config, Settings
 from emulator.gateway.server import PortInUse
@@ -164,15 +164,15 @@ def _port_taken(port: int) -> str:
     addresses = {f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}"}
     owner = next((each for each in endpoint.running() if {each.http, each.https} & addresses), None)
     if owner is None:
-        return _("port {port} is in use by another program.", port=port) + " " + advice
+        return sentences(_("port {port} is in use by another program.", port=port), advice)
     text = _("port {port} is in use by the emulator of {state} (process {pid}); localyun stop --state {state} ends it.")
-    return text.format(port=port, state=owner.state, pid=owner.pid) + " " + advice
+    return sentences(text.format(port=port, state=owner.state, pid=owner.pid), advice)
 
 
 def _folder_taken(error: FolderInUse, settings: Settings) -> str:
     text = _("{error}. Stop it with localyun stop, or use another folder with --state DIR.", error=error)
     if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
-        text += " " + _("{variable} of this shell names that folder.", variable=origin)
+        text = sentences(text, _("{variable} of this shell names that folder.", variable=origin))
     return text
 
 

@@ -25,6 +25,7 @@ from emulator.cli.output import (
     OtherEmulator,
     WrongUsage,
     _,
+    enumerated,
     note,
     say,
     say_json,
@@ -189,7 +190,7 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         text = _("the official SDK is not installed ({packages}): pip install 'localyun[sdk]'")
-        raise CommandFailed(text.format(packages=", ".join(missing)))
+        raise CommandFailed(text.format(packages=enumerated(missing)))
 
 
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:

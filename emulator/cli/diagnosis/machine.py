@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator import __version__, keyfile
-from emulator.cli.output import _
+from emulator.cli.output import _, enumerated
 from emulator.config import Config
 from emulator.kernel import system
 from emulator.kernel.clock import Millis
@@ -75,7 +75,7 @@ def python(version: tuple[int, ...] = tuple(sys.version_info[:3]), needed: Itera
     if missing:
         yield wrong(
             "python",
-            _("{names} cannot be found by {python}", names=", ".join(missing), python=sys.executable),
+            _("{names} cannot be found by {python}", names=enumerated(missing), python=sys.executable),
             "pip install --force-reinstall localyun",
         )
     if version >= LEAST_PYTHON and not missing:

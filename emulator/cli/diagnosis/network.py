@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from emulator.cli import endpoint
 from emulator.cli.diagnosis.machine import Finding, Findings, ok, remark, wrong
 from emulator.cli.endpoint import Endpoint, Running
-from emulator.cli.output import _
+from emulator.cli.output import _, enumerated
 from emulator.config import AUTO_PORT, Config
 from emulator.redirect.environment import PROXY_VARIABLES
 
@@ -27,11 +27,11 @@ RESOLVING_S = 3.0
 """How long all names together may take."""
 
 READERS = {
-    "SSL_CERT_FILE": "Python (ssl), Go, Ruby, OpenSSL",
-    "REQUESTS_CA_BUNDLE": "Python (requests, aliyun-python-sdk-core)",
-    "CURL_CA_BUNDLE": "curl",
-    "NODE_EXTRA_CA_CERTS": "Node.js",
-    "ALIBABA_CLOUD_CA_BUNDLE": "aliyun, alibabacloud-tea",
+    "SSL_CERT_FILE": ("Python (ssl)", "Go", "Ruby", "OpenSSL"),
+    "REQUESTS_CA_BUNDLE": ("Python (requests)", "aliyun-python-sdk-core"),
+    "CURL_CA_BUNDLE": ("curl",),
+    "NODE_EXTRA_CA_CERTS": ("Node.js",),
+    "ALIBABA_CLOUD_CA_BUNDLE": ("aliyun", "alibabacloud-tea"),
 }
 """The programs that read each variable of a certificate bundle."""
 
@@ -78,17 +78,17 @@ def names(account: str, region: str, resolver: Resolve = resolve, limit_s: float
     if not resolved["localhost"] or not _all_loopback(resolved["localhost"]):
         yield wrong(
             "names",
-            _("localhost leads to {addresses}", addresses=", ".join(resolved["localhost"]) or "-"),
+            _("localhost leads to {addresses}", addresses=enumerated(resolved["localhost"]) or "-"),
             _("add the line '127.0.0.1 localhost' to the hosts file"),
         )
     here = [host for host in hosts if resolved[host] and _all_loopback(resolved[host])]
     away = [host for host in hosts if resolved[host] and host not in here]
     if here:
-        yield ok("names", _("these lead to this machine: {hosts}", hosts=", ".join(here)))
+        yield ok("names", _("these lead to this machine: {hosts}", hosts=enumerated(here)))
     if away:
         yield remark(
             "names",
-            _("these lead to the cloud: {hosts}", hosts=", ".join(away)),
+            _("these lead to the cloud: {hosts}", hosts=enumerated(away)),
             _("run programs that name no address with localyun exec, or give them LOCALYUN_ENDPOINT"),
         )
     if not here and not away:
@@ -123,13 +123,13 @@ def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
     elif "*" in direct or {"localhost", "127.0.0.1"} <= direct:
         yield remark(
             "proxies",
-            _("{names} are set, and NO_PROXY keeps calls to this machine from them", names=", ".join(sorted(foreign))),
+            _("{names} are set, and NO_PROXY keeps calls to this machine from them", names=enumerated(sorted(foreign))),
             _("several official SDKs ignore NO_PROXY; localyun exec takes the variables away for its command"),
         )
     else:
         yield wrong(
             "proxies",
-            _("calls to this machine go to a proxy, because of {names}", names=", ".join(sorted(foreign))),
+            _("calls to this machine go to a proxy, because of {names}", names=enumerated(sorted(foreign))),
             "export NO_PROXY=localhost,127.0.0.1,::1",
         )
 
@@ -159,7 +159,8 @@ def certificates(state: Path, now_s: float, environ: Mapping[str, str] = os.envi
 def _by_variable(own: str, environ: Mapping[str, str], by_system: bool, state: Path) -> Findings:
     trusting = ["*"] if by_system else []
     strangers = []
-    for variable, programs in READERS.items():
+    for variable, readers in READERS.items():
+        programs = enumerated(readers)
         value = environ.get(variable)
         if value and not Path(value).exists():
             yield wrong(
