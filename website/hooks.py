@@ -49,7 +49,8 @@ def on_files(files: Files, config: Any) -> Files:
             continue
         seen.add(path)
         if not path.is_relative_to(DOCS):
-            file = File.generated(config, place(path), abs_src_path=str(path), inclusion=InclusionLevel.INCLUDED)
+            named = InclusionLevel.INCLUDED if path.name.startswith(".") else InclusionLevel.UNDEFINED
+            file = File.generated(config, place(path), abs_src_path=str(path), inclusion=named)
             files.append(file)
         if path.suffix == ".md":
             waiting += [target(path, link) for _, link in _LINK.findall(linked(path, path.read_text(encoding="utf-8")))]
