@@ -27,7 +27,7 @@ from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import AdjustableClock, Clock
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
@@ -369,6 +369,7 @@ class Composition:
             journal=self._journal,
             time=self._clock,
             describe=about,
+            list_regions=self.regions,
             perform=perform,
             bridge=bridge,
         )
@@ -377,9 +378,19 @@ class Composition:
         """Return what looks at resources for the lab's skip."""
         return SkipConditions(self._messages, self._functions, self._workflow)
 
+    def regions(self) -> list[Region]:
+        """Return the region of the emulator and the others in which its account has resources, but buckets."""
+        account, home = self._tenant.account, self._tenant.region
+        used = self._functions.store.regions(account) | self._messages.regions(account)
+        return [home, *sorted((used | self._workflow.flows.regions(account)) - {home})]
+
     def status(self) -> dict[str, Any]:
-        """Return the functions' names and how many resources there are."""
-        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
+        """Return the functions' names, how many resources there are, and in which regions."""
+        return {
+            "functions": self._function_admin.names(),
+            "counts": self._function_admin.counts(),
+            "regions": self.regions(),
+        }
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' metrics."""

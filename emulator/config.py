@@ -7,11 +7,26 @@ and ``localyun config`` can say so.
 """
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from emulator.config_values import AUTO_PORT as AUTO_PORT
+from emulator.config_values import (
+    one_of,
+    read_account,
+    read_days,
+    read_folder,
+    read_hosts,
+    read_key_id,
+    read_key_secret,
+    read_path,
+    read_port,
+    read_region,
+    read_runtimes,
+    read_scale,
+    read_switch,
+)
 from emulator.kernel.frozen import field, frozen
 
 FILE_NAME = "localyun.yaml"
@@ -19,17 +34,12 @@ DEFAULT_REGION = "cn-hangzhou"
 DEFAULT_PORT = 8868
 DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
-AUTO_PORT = -1
-"""The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
 
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
 
 RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles", "deploy", "hooks", "faults")
 """Keys of ``localyun.yaml`` that describe resources, or lead to them; kept as written in `Config.resources`."""
-
-_MOST_DAYS = 36_500
-_SCALES = (0.001, 10)
 
 
 class Resources(dict[str, Any]):
@@ -217,131 +227,6 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
-def _hosts(value: Any, _: Path) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ValueError("an address or a list of addresses")
-    hosts = tuple(part.strip().strip("[]") for part in parts)
-    if not hosts or not all(hosts):
-        raise ValueError("an address or a list of addresses")
-    return hosts
-
-
-def _whole(value: Any, most: int, expected: str) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(most)):
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(expected)
-    return value
-
-
-def _port(value: Any, _: Path) -> int:
-    return AUTO_PORT if value == "auto" else _whole(value, 65535, "a whole number from 0 to 65535")
-
-
-def _days(value: Any, _: Path) -> int:
-    return _whole(value, _MOST_DAYS, f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
-
-
-def _scale(value: Any, _: Path) -> float:
-    lowest, highest = _SCALES
-    try:
-        scale = float("nan" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
-        scale = float("nan")
-    if not lowest <= scale <= highest:  # no comparison holds for what is no number
-        raise ValueError(f"a number from {lowest} to {highest}")
-    return scale
-
-
-def _path(value: Any, folder: Path) -> Path:
-    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
-        raise ValueError("the path of a folder")
-    return folder / Path(value).expanduser()
-
-
-def _folder(value: Any, folder: Path) -> Path:
-    path = _path(value, folder)
-    if not path.is_dir():
-        raise ValueError("the path of an existing folder")
-    return path
-
-
-def _switch(value: Any, _: Path) -> bool:
-    if isinstance(value, bool):
-        return value
-    texts = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if not isinstance(value, str) or value.lower() not in texts:
-        raise ValueError("true or false")
-    return texts[value.lower()]
-
-
-def _one_of(*choices: str) -> Callable[[Any, Path], str]:
-    def read(value: Any, _: Path) -> str:
-        if value not in choices:
-            raise ValueError(" or ".join(choices))
-        return str(value)
-
-    return read
-
-
-_KEY_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
-
-def _key_id(value: Any, _: Path) -> str:
-    if not isinstance(value, str) or not _KEY_ID.fullmatch(value):
-        raise ValueError("1 to 128 letters, digits, dots, hyphens and underscores")
-    return value
-
-
-def _key_secret(value: Any, _: Path) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= 128 or not value.isascii() or not value.isprintable():
-        raise ValueError("1 to 128 printable ASCII characters")
-    return value
-
-
-def _account(value: Any, _: Path) -> str:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 32:
-        raise ValueError("1 to 32 digits")
-    return text
-
-
-def _region(value: Any, _: Path) -> str:
-    expected = "the id of a region such as cn-hangzhou"
-    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value[0].isalpha():
-        raise ValueError(expected)
-    if not value.isascii() or not value.replace("-", "").isalnum() or value != value.lower():
-        raise ValueError(expected)
-    return value
-
-
-def _runtimes(value: Any, folder: Path) -> dict[str, Path]:
-    expected = "a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)"
-    if isinstance(value, str):
-        pairs = [part.partition("=") for part in value.split(",")]
-        if not all(mark for _, mark, _ in pairs):
-            raise ValueError(expected)
-        value = {name.strip(): path.strip() for name, _, path in pairs}
-    found = {}
-    for name, path in value.items() if isinstance(value, dict) else [("", value)]:
-        if not isinstance(name, str) or not name or not isinstance(path, str) or not path:
-            raise ValueError(expected)
-        found[name] = _executable(path, folder)
-    return found
-
-
-def _executable(text: str, folder: Path) -> Path:
-    if "/" not in text:
-        import shutil  # looked up on PATH only when a bare command name is given; slow to import for every start
-
-        text = shutil.which(text) or text
-    path = folder / Path(text).expanduser()
-    if not path.is_file():
-        raise ValueError(f"a mapping to existing executables; there is no {text}")
-    return path
-
-
 def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
     try:
@@ -388,57 +273,62 @@ def _suggestion(key: str) -> str:
 
 
 def _choice(name: str, help_text: str, *choices: str) -> Option:
-    return Option(name, _one_of(*choices), help_text, choices=choices)
+    return Option(name, one_of(*choices), help_text, choices=choices)
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("host", _hosts, "addresses to listen on (default: 127.0.0.1,::1)", "ADDRESS"),
-    Option("port", _port, f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})", "PORT"),
+    Option("host", read_hosts, "addresses to listen on (default: 127.0.0.1,::1)", "ADDRESS"),
+    Option("port", read_port, f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})", "PORT"),
     Option(
         "https_port",
-        _port,
+        read_port,
         f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
         "PORT",
     ),
-    Option("state", _path, "folder for everything that is kept (default: .localyun)", "DIR"),
-    Option("ephemeral", _switch, "keep no resources when the emulator stops", is_switch=True),
-    Option("functions", _folder, "folder of functions to serve, also one made later (default: functions)", "DIR"),
+    Option("state", read_path, "folder for everything that is kept (default: .localyun)", "DIR"),
+    Option("ephemeral", read_switch, "keep no resources when the emulator stops", is_switch=True),
+    Option("functions", read_folder, "folder of functions to serve, also one made later (default: functions)", "DIR"),
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
-    Option("enforce_ram", _switch, "check what users and roles may do (default: no)", is_switch=True),
-    Option("isolate", _switch, "functions can change nothing in your home folder (default: no)", is_switch=True),
-    Option("console", _switch, "serve pages for a browser (default: yes)", is_switch=True),
+    Option("enforce_ram", read_switch, "check what users and roles may do (default: no)", is_switch=True),
+    Option("isolate", read_switch, "functions can change nothing in your home folder (default: no)", is_switch=True),
+    Option("console", read_switch, "serve pages for a browser (default: yes)", is_switch=True),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
-    Option("log_file", _path, "file for the log instead of standard error", "FILE"),
+    Option("log_file", read_path, "file for the log instead of standard error", "FILE"),
     Option(
         "keep_executions",
-        _days,
+        read_days,
         f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
         "DAYS",
     ),
-    Option("access_key_id", _key_id, "key id instead of the generated one", has_flag=False),
-    Option("access_key_secret", _key_secret, "secret that belongs to the given key id", has_flag=False, secret=True),
-    Option("account_id", _account, "account id instead of the generated one", has_flag=False),
-    Option("region", _region, f"region the emulator is (default: {DEFAULT_REGION})", has_flag=False),
+    Option("access_key_id", read_key_id, "key id instead of the generated one", has_flag=False),
     Option(
-        "allowed_hosts", _hosts, "further host names clients may call this emulator by, separated by commas", "NAMES"
+        "access_key_secret", read_key_secret, "secret that belongs to the given key id", has_flag=False, secret=True
+    ),
+    Option("account_id", read_account, "account id instead of the generated one", has_flag=False),
+    Option("region", read_region, f"region the emulator is (default: {DEFAULT_REGION})", has_flag=False),
+    Option(
+        "allowed_hosts",
+        read_hosts,
+        "further host names clients may call this emulator by, separated by commas",
+        "NAMES",
     ),
     Option(
         "allow_push_to",
-        _hosts,
+        read_hosts,
         "addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
         "HOSTS",
     ),
     Option(
         "push_retry_scale",
-        _scale,
+        read_scale,
         "what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
         "FACTOR",
     ),
     Option(
         "runtimes",
-        _runtimes,
+        read_runtimes,
         "executables for function runtimes, by name (default: the emulator's own Python)",
         has_flag=False,
     ),

@@ -9,10 +9,11 @@ error. The schemas are for editors: they take what the emulator takes, and say m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from emulator import config_values
 from emulator.config import OPTIONS, RESOURCE_KEYS, Option
 from emulator.deploy import seeds
 from emulator.kernel.paging import Range
@@ -194,18 +195,18 @@ def _open(properties: dict[str, Schema], needed: Iterable[str]) -> Schema:
 
 
 _LIST_OF_TEXTS: Schema = {"anyOf": [{"type": "string"}, listing({"type": "string"})]}
-_BY_READER: dict[str, Schema] = {
-    "_hosts": _LIST_OF_TEXTS,
-    "_port": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65_535}, {"const": "auto"}]},
-    "_days": {"type": "integer", "minimum": 0},
-    "_scale": {"type": "number", "exclusiveMinimum": 0},
-    "_path": {"type": "string"},
-    "_folder": {"type": "string"},
-    "_key_id": {"type": "string"},
-    "_key_secret": {"type": "string"},
-    "_account": {"type": ["string", "integer"]},
-    "_region": {"type": "string"},
-    "_runtimes": {"type": "object", "additionalProperties": {"type": "string"}},
+_BY_READER: dict[Callable[..., Any], Schema] = {
+    config_values.read_hosts: _LIST_OF_TEXTS,
+    config_values.read_port: {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65_535}, {"const": "auto"}]},
+    config_values.read_days: {"type": "integer", "minimum": 0},
+    config_values.read_scale: {"type": "number", "exclusiveMinimum": 0},
+    config_values.read_path: {"type": "string"},
+    config_values.read_folder: {"type": "string"},
+    config_values.read_key_id: {"type": "string"},
+    config_values.read_key_secret: {"type": "string"},
+    config_values.read_account: {"type": ["string", "integer"]},
+    config_values.read_region: {"type": "string"},
+    config_values.read_runtimes: {"type": "object", "additionalProperties": {"type": "string"}},
 }
 _SEED_KINDS: dict[str, Schema] = {
     "text": TEXT, "flag": FLAG, "number": {"type": "integer"}, "data": ANYTHING, "names": listing({"type": "string"}),
@@ -236,7 +237,7 @@ def _option(option: Option) -> Schema:
     if option.is_switch:
         form: Schema = {"type": ["boolean", "string", "integer"]}
     else:
-        form = choice(option.choices) if option.choices else _BY_READER[option.read.__name__]
+        form = choice(option.choices) if option.choices else _BY_READER[option.read]
     return {**nullable(form), "description": option.help}
 
 

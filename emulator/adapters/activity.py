@@ -31,7 +31,7 @@ class MessageActivity:
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the pushes that wait for their endpoints."""
         del now
-        for topic, subscription, endpoint in self._messages.pushes_under_way():
+        for topic, subscription, endpoint in self._messages.courier.attempts_under_way():
             yield Busy(kind="push", resource=f"{topic}/{subscription}", detail=f"an answer of {endpoint}")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.adapters.roles import DEFAULT_ROLE, credentials_of
 from emulator.kernel.clock import Clock
+from emulator.kernel.frozen import fields_of
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference
@@ -171,20 +172,5 @@ class ObjectTriggers:
 
     def changed(self, tenant: Tenant, change: "Change") -> None:
         """Queue the calls of the triggers that *change* fires, in its transaction."""
-        self._functions().sources.object_changed(
-            tenant,
-            ObjectChange(
-                event=change.event,
-                bucket=change.bucket,
-                key=change.key,
-                size=change.size,
-                size_before=change.size_before,
-                etag=change.etag,
-                at=change.at,
-                request_id=change.request_id,
-                source_ip=change.source_ip,
-                principal=change.principal,
-                content_type=change.content_type,
-                metadata=change.metadata,
-            ),
-        )
+        same = {each.name: getattr(change, each.name) for each in fields_of(ObjectChange)}
+        self._functions().sources.object_changed(tenant, ObjectChange(**same))

@@ -48,11 +48,7 @@ class RoleKeys:
 
 def credentials_of(keys: TemporaryCredentials) -> Credentials:
     """Return temporary keys as functions get them."""
-    return Credentials(
-        access_key_id=keys.access_key_id,
-        access_key_secret=keys.access_key_secret,
-        security_token=keys.security_token,
-    )
+    return Credentials(keys.access_key_id, keys.access_key_secret, keys.security_token)
 
 
 class AssumableRoles:
@@ -65,6 +61,10 @@ class AssumableRoles:
     def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
         self._authorizer = authorizer
         self._enforced = enforced
+
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        return self._authorizer.user_id(account, name)
 
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""

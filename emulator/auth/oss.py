@@ -60,9 +60,11 @@ SUBRESOURCES = frozenset(
     x-oss-redundancy-transition-taskid x-oss-write-get-object-response x-oss-access-point-name requesterQosInfo
     qosRequester resourcePoolInfo resourcePool resourcePoolBuckets rtc responseHeader cloudboxes withHashContext
     x-oss-enable-md5 x-oss-enable-sha1 x-oss-enable-sha256 x-oss-hash-ctx x-oss-md5-ctx x-oss-dir x-oss-rename
-    x-oss-delete""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
+    x-oss-delete accessPointConfigForObjectProcess accessPointForObjectProcess accessPointPolicyForObjectProcess
+    dataAccelerator redundancyProgress redundancyType regionsV2 userDefinedLogFieldsConfig""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
 )
-"""The query names that take part in a v1 signature: those of oss2, aliyun-oss-go-sdk and the Java SDK together."""
+"""The query names that take part in a v1 signature: those of oss2, aliyun-oss-go-sdk, the Java SDK and
+alibabacloud-gateway-oss together."""
 
 
 def resource(request: Request) -> str:

@@ -6,6 +6,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -58,6 +59,13 @@ class Client(Connection):
             return str(self.admin("GET", "proxy")[use])
         except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
             return None
+
+    def other_regions(self) -> list[str]:
+        """Return the regions that have resources, but for the one this client looks in.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        return [each for each in self.admin("GET", "status").get("regions", ()) if each != self.keys.region]
 
     def admin(self, method: str, page: str, content: Mapping[str, Any] | None = None, **query: str) -> dict[str, Any]:
         """Call an admin page, with *content* as the JSON body of a POST, and return its JSON.
@@ -197,7 +205,7 @@ class Client(Connection):
         headers: Mapping[str, str],
         timeout_s: float | None,
     ) -> Reply:
-        host = urlsplit(self.endpoint.http).netloc
+        host = self._host or urlsplit(self.endpoint.http).netloc
         complete = {"Date": http_date(SystemClock().now()), "Host": host, **headers}
         request = Request(method, target, Headers(complete.items()), body)
         complete["Authorization"] = authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
@@ -235,10 +243,24 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
             region=config.region or "cn-hangzhou",
             admin_token="",
         )
-    client = Client(where, keys, config.state, given_over=own if keys != own else None)
+    given_over = own if keys != own else None
+    region = config.region if own is not None and config.region != own.region else None
+    if keys is not None and region is not None:
+        keys = replace(keys, region=region)
+    client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
         client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
     return client
+
+
+def say_where_else(settings: Settings) -> None:
+    """Name the regions a missing resource may be in instead, if the emulator knows of any."""
+    with suppress(CommandFailed):
+        client = connect(settings)
+        if others := client.other_regions():
+            text = _("this looked in {region}; for what is in {others}: {command}", region=client.keys.region,
+                     others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
+            complain(text)
 
 
 def _kept(config: Config) -> InstallationKeys | None:

@@ -14,6 +14,7 @@ from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _
 from emulator.config import DEFAULT_PORT
 from emulator.http.blocking import BrokenAnswer, Exchange
+from emulator.kernel.identity import REGION_SUFFIX
 from emulator.keyfile import InstallationKeys
 
 _KEYS_REFUSED = frozenset({401, 403})
@@ -58,7 +59,8 @@ class Reply:
 class Connection:
     """Reaches the emulator at *where* and knows whether it is the one of *keys* (None when the state folder has none).
 
-    *given_over* are the state folder's keys when *keys* are others, which the configuration gives.
+    *given_over* are the state folder's keys when *keys* are others, which the configuration gives. *region* is where to
+    look, empty for the emulator's own.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class Connection:
         state: object,
         *,
         given_over: InstallationKeys | None = None,
+        region: str = "",
     ) -> None:
         self.endpoint = where
+        self._host = f"{region}{REGION_SUFFIX}" if region else ""
         self._found_keys = keys
         self._given_over = given_over
         self._state = state
@@ -186,6 +190,8 @@ class Connection:
             address = parts.hostname or "", parts.port or 80
         except ValueError as error:
             raise WrongUsage(_("{address} (from {source}) is no address: {error}", error=error, **fields)) from error
+        if self._host:
+            headers = {"Host": self._host, **headers}
         try:
             with Exchange(address, method, target, headers, body, timeout_s=timeout_s) as exchange:
                 yield exchange

@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 
 from emulator.cli.grammar import GROUPS
-from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, _, complain, is_translated
+from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, is_translated
 from emulator.cli.parser import Parser, nearest, parser_among, translate
 
 TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
@@ -27,6 +27,8 @@ _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Ali
 _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
 
 Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
+
+_NOT_FOUND = 404
 
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
@@ -45,7 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with collection_put_off():
             settings = load_here({option.name: getattr(parsed, option.name, None) for option in OPTIONS})
             command = _command(parsed.run)
-        return command(parsed, settings)
+        try:
+            return command(parsed, settings)
+        except CallRefused as error:
+            complain(str(error))
+            if error.status == _NOT_FOUND:
+                from emulator.cli.client import say_where_else  # the call that failed has imported it
+
+                say_where_else(settings)
+            return error.exit_code
     except ConfigError as error:
         complain(str(error))
         return WRONG_USAGE

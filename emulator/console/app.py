@@ -20,7 +20,7 @@ from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
 from emulator.console.json_view import body, decoded, tree
 from emulator.console.pages import BLUEPRINTS
-from emulator.console.pages.shared import link
+from emulator.console.pages.shared import link, view
 from emulator.console.view import View
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
@@ -80,6 +80,7 @@ _log = logging.getLogger(__name__)
 LANGUAGES = {"en": "English", "zh": "中文"}
 LANGUAGE_COOKIE = "localyun_console_language"
 THEME_COOKIE = "localyun_console_theme"
+REGION_COOKIE = "localyun_console_region"
 
 STATES = {
     each: each[0].upper() + each[1:]
@@ -144,6 +145,7 @@ def make_application(view: View, sessions: Sessions) -> Pages:
         app.register_blueprint(blueprint)
     app.add_url_rule("/language/<language>", "language", _set_language, methods=["POST"])
     app.add_url_rule("/theme/<theme>", "theme", _set_theme, methods=["POST"])
+    app.add_url_rule("/region/<region>", "region", _set_region, methods=["POST"])
     return partial(run, app)
 
 
@@ -158,6 +160,8 @@ def _begin() -> None:
     theme = request.cookies.get(THEME_COOKIE, "")
     g.theme = theme if theme in {"light", "dark"} else ""
     g.session = request.environ.get(SESSION, "")
+    region = request.cookies.get(REGION_COOKIE, "")
+    g.region = region if g.session and region and region in view().regions() else ""
     if g.session and "HX-Request" not in request.headers:
         g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
 
@@ -175,7 +179,7 @@ def _common() -> dict[str, Any]:
         "coming": _coming,
         "link": link,
         "took": took,
-        "view": current_app.extensions["view"],
+        "view": view(),
     }
 
 
@@ -210,6 +214,10 @@ def _set_language(language: str) -> Any:
 
 def _set_theme(theme: str) -> Any:
     return _kept(THEME_COOKIE, theme if theme in {"light", "dark"} else "")
+
+
+def _set_region(region: str) -> Any:
+    return _kept(REGION_COOKIE, region if region in view().regions() else "")
 
 
 def _kept(cookie: str, value: str) -> Any:

@@ -8,7 +8,7 @@ branches and iterations are folded: a summary, and a window of those that are wo
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
@@ -99,7 +99,7 @@ def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
     """Return a row per visit, or per folded list of parts, in the order of the tree."""
     begin = fold.execution.started
     whole = max(1, (fold.execution.ended or now) - begin)
-    return [_placed(row, begin, whole, now) for row in _rows(fold, fold.execution.part, 0, look)]
+    return [_placed(row, begin, whole, now) for row in _rows(fold.execution.part, 0, look)]
 
 
 def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
@@ -117,79 +117,63 @@ def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
     return row
 
 
-def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
+def _row(of: Visit | Part, kind: str, depth: int, step: str, state: Outcome, **more: Any) -> Row:
+    common = {"kind": kind, "depth": depth, "step": step, "state": state, "entered": of.entered, "ended": of.ended}
+    return {**common, "id": 0, "attempts": 0, "error": "", **more}
+
+
+def _rows(part: Part, depth: int, look: Look) -> Iterator[Row]:
     for visit in part.visits:
-        yield {
-            "kind": "step",
-            "id": visit.number,
-            "depth": depth,
-            "step": visit.step,
-            "state": visit.outcome,
-            "attempts": len(visit.attempts),
-            "error": visit.error or _last_error(visit),
-            "entered": visit.entered,
-            "ended": visit.ended,
-            "spans": [(each.started, each.ended, each.state) for each in visit.attempts[-_BARS:]],
-        }
-        yield from _parts(fold, visit, depth, look)
+        yield _row(
+            visit,
+            "step",
+            depth,
+            visit.step,
+            visit.outcome,
+            id=visit.number,
+            attempts=len(visit.attempts),
+            error=visit.error or next((each.error for each in reversed(visit.attempts) if each.error), ""),
+            spans=[(each.started, each.ended, each.state) for each in visit.attempts[-_BARS:]],
+        )
+        yield from _parts(visit, depth, look)
 
 
-def _last_error(visit: Visit) -> str:
-    return next((each.error for each in reversed(visit.attempts) if each.error), "")
-
-
-def _parts(fold: Fold, visit: Visit, depth: int, look: Look) -> Iterator[Row]:
+def _parts(visit: Visit, depth: int, look: Look) -> Iterator[Row]:
     parts = visit.parts
     if not parts:
         return
     if parts[0].kind == "option":
         for part in parts:
-            yield from _rows(fold, part, depth + 1, look)
+            yield from _rows(part, depth + 1, look)
         return
-    number = visit.number
-    offset = look.offset if look.opened == number else 0
+    offset = look.offset if look.opened == visit.number else 0
     offset = max(0, min(offset, len(parts) - 1))
     if len(parts) > WINDOW:
-        yield _summary(visit, number, depth + 1, offset)
+        yield _summary(visit, depth + 1, offset)
     for part in parts[offset : offset + WINDOW]:
-        yield {
-            "kind": part.kind,
-            "id": 0,
-            "depth": depth + 1,
-            "step": str(part.index),
-            "state": outcome(part),
-            "attempts": 0,
-            "error": "",
-            "entered": part.entered,
-            "ended": part.ended,
-        }
-        yield from _rows(fold, part, depth + 2, look)
+        yield _row(part, part.kind, depth + 1, str(part.index), outcome(part))
+        yield from _rows(part, depth + 2, look)
 
 
-def _summary(visit: Visit, number: int, depth: int, offset: int) -> Row:
-    states = Counter(outcome(part) for part in visit.parts)
-    return {
-        "kind": "summary",
-        "id": number,
-        "depth": depth,
-        "step": visit.step,
-        "state": visit.outcome,
-        "attempts": 0,
-        "error": "",
-        "entered": visit.entered,
-        "ended": visit.ended,
-        "total": len(visit.parts),
-        "states": [(each, states[each]) for each in _LOUD if states[each]],
-        "first": offset + 1,
-        "last": min(offset + WINDOW, len(visit.parts)),
-        "before": max(0, offset - WINDOW) if offset else None,
-        "after": offset + WINDOW if offset + WINDOW < len(visit.parts) else None,
-        "loud": [(name, index) for name in ("failed", "running") for index in _first_of(visit.parts, name)],
-    }
-
-
-def _first_of(parts: list[Part], state: str) -> list[int]:
-    return list(islice((index for index, part in enumerate(parts) if outcome(part) == state), 1))
+def _summary(visit: Visit, depth: int, offset: int) -> Row:
+    outcomes = [outcome(part) for part in visit.parts]
+    states, end = Counter(outcomes), offset + WINDOW
+    loud: tuple[Outcome, ...] = ("failed", "running")
+    return _row(
+        visit,
+        "summary",
+        depth,
+        visit.step,
+        visit.outcome,
+        id=visit.number,
+        total=len(outcomes),
+        states=[(each, states[each]) for each in _LOUD if states[each]],
+        first=offset + 1,
+        last=min(end, len(outcomes)),
+        before=max(0, offset - WINDOW) if offset else None,
+        after=end if end < len(outcomes) else None,
+        loud=[(each, outcomes.index(each)) for each in loud if each in states],
+    )
 
 
 def outcome(part: Part) -> Outcome:

@@ -179,7 +179,6 @@ class ConsoleFront(UnsignedFront):
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as a plain page."""
-        del call
         return _page(error.http_status, error.code, error.message)
 
     def handle(self, call: OperationRequest) -> Answer:
@@ -267,7 +266,6 @@ class ConsoleFront(UnsignedFront):
 @operation("console-link", "POST /console-link")
 def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
     """A link that opens the console in a browser, once and within a minute."""
-    del call
     return {"path": f"{PREFIX}/login?key={front.sessions.new_link()}", "seconds": LINK_S}
 
 

@@ -14,7 +14,7 @@ from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import field, frozen
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import Region, Tenant
 from emulator.lab.bench import Bench
 from emulator.lab.service import Lab
 from emulator.oss.service import LazyStorage
@@ -56,6 +56,7 @@ class View:
     journal: Journal
     time: Clock
     describe: Callable[[], Row]
+    list_regions: Callable[[], list[Region]]
     perform: Perform
     bridge: Bridge
     folds: Folds = field(default_factory=Folds)
@@ -77,8 +78,12 @@ class View:
         return self.bridge.call(self.perform, method, path, arguments, self.tenant, self.now())
 
     def about(self) -> Row:
-        """Return version, addresses, account and region."""
+        """Return version, addresses, account and region of the emulator."""
         return dict(self.call(self.describe))
+
+    def regions(self) -> list[Region]:
+        """Return the regions that have resources, the emulator's own first."""
+        return list(self.call(self.list_regions))
 
     def now(self) -> Millis:
         """Return the emulator's time."""

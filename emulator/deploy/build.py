@@ -5,7 +5,7 @@ Source: the return values of the ROS resource types ``ALIYUN::FC::*``, ``ALIYUN:
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
@@ -13,7 +13,7 @@ from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token
 from emulator.deploy.shapes import Findings, Part, kept, suggestion
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", Part, str], None]
@@ -88,6 +88,46 @@ class Build:
         """Return the flow definition in the file a part names, the account's id in place of ``{accountID}``."""
         text = self.files.text(part)
         return None if text is None else text.replace("{accountID}", self.account)
+
+    def package(self, part: Part, uri: str, values: dict[str, Any]) -> bytes | None:
+        """Return the package that a part names; of ``oss://bucket/name`` put the place into *values*."""
+        if not uri.startswith("oss://"):
+            return self.files.package(part)
+        bucket, _, name = uri.removeprefix("oss://").partition("/")
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+        return None
+
+
+_LONGEST_CHAIN = 100
+
+
+def in_order(wanted: Mapping[str, Part], needs: Callable[[Part], Iterable[str]]) -> list[Part]:
+    """Return resources so that each comes after those it *needs*; among equals the order of the file stays.
+
+    One that needs itself is a problem, and so is one at the end of too long a chain.
+    """
+    ordered: dict[str, Part] = {}
+    under_way: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in ordered or name not in wanted:
+            return
+        part = wanted[name]
+        if name in under_way:
+            part.problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
+            return
+        if len(under_way) >= _LONGEST_CHAIN:
+            part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
+            return
+        under_way.append(name)
+        for needed in needs(part):
+            visit(needed)
+        under_way.pop()
+        ordered[name] = part
+
+    for name in wanted:
+        visit(name)
+    return list(ordered.values())
 
 
 _ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -294,15 +334,20 @@ def add_trigger(
     Event sources of the cloud need a role to call with; where a file leaves that to the tool, the account's default
     role stands in.
     """
-    role = event.role or ("AliyunFCDefaultRole" if event.kind in _WITH_ROLE else None)
-    properties: dict[str, Any] = {
+    if not event.role and event.kind in _WITH_ROLE:
+        event = replace(event, role="AliyunFCDefaultRole")
+    kind = "fc.trigger" if function.kind == "fc.function" else "fc3.trigger"
+    identity = (*function.identity, part.name)
+    return build.add(part, kind, identity, trigger_properties(build, event), type_name=type_name, logical=logical)
+
+
+def trigger_properties(build: Build, event: Event) -> dict[str, Any]:
+    """Return a trigger as the API takes it."""
+    return {
         "triggerType": event.kind,
         "triggerConfig": fields.trigger_config(event.config, event.kind),
-        "invocationRole": build.role_arn(role) if role else None,
+        "invocationRole": build.role_arn(event.role) if event.role else None,
         "qualifier": event.qualifier,
         "sourceArn": event.source,
         "description": event.description,
     }
-    kind = "fc.trigger" if function.kind == "fc.function" else "fc3.trigger"
-    identity = (*function.identity, part.name)
-    return build.add(part, kind, identity, properties, type_name=type_name, logical=logical)

@@ -145,6 +145,13 @@ class _Function(_Rest):
         location = api.functions("GET", path_of(self._item, resource.identity) + "/code")
         return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 
+    def _opened(self, shown: Content) -> Content:
+        """Return an answer with its layers as a request names them; in 3.0 they are shown with their sizes."""
+        opened = dict(super()._opened(shown))
+        if opened.get("layers"):
+            opened["layers"] = [layer["arn"] if isinstance(layer, dict) else layer for layer in opened["layers"]]
+        return opened
+
 
 _ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
 """What provisioned instances have when nothing is said."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy.build import Build, Builder, trigger_type
+from emulator.deploy.build import Build, Builder, Event, trigger_properties, trigger_type
 from emulator.deploy.files import packed_text
 from emulator.deploy.provider import decoded
 from emulator.deploy.shapes import (
@@ -28,7 +28,6 @@ from emulator.deploy.shapes import (
 _SERVICE_NAME = Field("serviceName", text, required=True)
 _FUNCTION_NAME = Field("functionName", text, required=True)
 _QUALIFIER = Field("qualifier", text)
-_REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
 _CODE = map_of(
     Field("zipFile", text),
@@ -150,15 +149,15 @@ def trigger(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
     config = place.member("TriggerConfig")
     if isinstance(config.value, str):
         config = config.with_value(_opened(config))
-    role = values.get("invocationRole")
-    properties = {
-        "triggerType": event_kind,
-        "triggerConfig": fields.trigger_config(config, event_kind),
-        "sourceArn": values.get("sourceArn"),
-        "invocationRole": build.role_arn(role) if role else None,
-        "qualifier": values.get("qualifier"),
-        "description": values.get("description"),
-    }
+    event = Event(
+        kind=event_kind,
+        config=config,
+        role=values.get("invocationRole"),
+        qualifier=values.get("qualifier"),
+        source=values.get("sourceArn"),
+        description=values.get("description"),
+    )
+    properties = trigger_properties(build, event)
     names = ("serviceName", "functionName", "triggerName") if in_service else ("functionName", "triggerName")
     identity = tuple(values.get(name, "") for name in names)
     build.add(part, "fc.trigger" if in_service else "fc3.trigger", identity, properties, type_name=kind)

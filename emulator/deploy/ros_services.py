@@ -5,6 +5,7 @@ Source: Resource Orchestration Service, reference of resource types.
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from emulator.deploy.build import CUSTOM, SYSTEM, Build, Builder, add_policy, add_role, attach
@@ -24,6 +25,7 @@ from emulator.deploy.shapes import (
     switch,
     text,
     texts,
+    uncapitalised,
 )
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
@@ -102,22 +104,18 @@ def fields_of(resource: Resource[Any], *, capital: bool = True) -> tuple[Field, 
     table = []
     for each in resource.of_form("file"):
         others = tuple(each.names.values())
-        also = others if capital else (*others, *map(_lowered, others))
-        table.append(Field(_lowered(each.name), _reader(each), also=also))
+        also = others if capital else (*others, *map(uncapitalised, others))
+        table.append(Field(uncapitalised(each.name), _reader(each), also=also))
     return tuple(table)
-
-
-def _lowered(name: str) -> str:
-    return name[0].lower() + name[1:]
 
 
 def _reader(attribute: Attribute) -> Reader:
     if attribute.members:
-        inner = tuple(Field(_lowered(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
+        inner = tuple(Field(uncapitalised(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
 
         def read_members(part: Part, capital: bool) -> dict[str, Any]:
             values = members(part, inner, capital=capital)
-            names = {_lowered(each.name): each.name for each in attribute.members}
+            names = {uncapitalised(each.name): each.name for each in attribute.members}
             return {names[name]: value for name, value in values.items()}
 
         return read_members
@@ -132,7 +130,7 @@ def api_properties(resource: Resource[Any], values: Mapping[str, Any]) -> dict[s
     for each in resource.of_form("file"):
         default = None if each.words else resource.default_of(each)
         default = default.value if isinstance(default, Enum) else default
-        properties[each.name_in("rpc")] = values.get(_lowered(each.name), default)
+        properties[each.name_in("rpc")] = values.get(uncapitalised(each.name), default)
     return properties
 
 
@@ -144,8 +142,8 @@ def file_values(resource: Resource[Any], properties: Mapping[str, Any], *, capit
         if value in (None, ""):
             continue
         if each.members and isinstance(value, Mapping):
-            value = {(name if capital else _lowered(name)): item for name, item in value.items()}
-        values[each.name if capital else _lowered(each.name)] = value
+            value = {(name if capital else uncapitalised(name)): item for name, item in value.items()}
+        values[each.name if capital else uncapitalised(each.name)] = value
     return values
 
 
@@ -154,18 +152,12 @@ _TAGS = Field("tags", noted("tags are set through the API"))
 _ENDPOINT = Field("endpoint", text, required=True)
 
 
-def queue(build: Build, part: Part, kind: str) -> None:
-    """Add a queue."""
-    values = members(build.properties(part), (_NAME["queueName"], *fields_of(QUEUE), _TAGS), capital=True)
-    properties = api_properties(QUEUE, values)
-    build.add(part, "mns.queue", (values.get("queueName", ""),), properties, type_name=kind)
-
-
-def topic(build: Build, part: Part, kind: str) -> None:
-    """Add a topic."""
-    values = members(build.properties(part), (_NAME["topicName"], *fields_of(TOPIC), _TAGS), capital=True)
-    properties = api_properties(TOPIC, values)
-    build.add(part, "mns.topic", (values.get("topicName", ""),), properties, type_name=kind)
+def queue_or_topic(build: Build, part: Part, kind: str, *, resource: Resource[Any]) -> None:
+    """Add a queue or topic."""
+    what = resource.name.lower()
+    values = members(build.properties(part), (_NAME[f"{what}Name"], *fields_of(resource), _TAGS), capital=True)
+    identity = (values.get(f"{what}Name", ""),)
+    build.add(part, f"mns.{what}", identity, api_properties(resource, values), type_name=kind)
 
 
 def subscription(build: Build, part: Part, kind: str) -> None:
@@ -282,8 +274,8 @@ def attachment(build: Build, part: Part, kind: str) -> None:
 SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::FNF::Flow": flow,
     "ALIYUN::FNF::Schedule": schedule,
-    "ALIYUN::MNS::Queue": queue,
-    "ALIYUN::MNS::Topic": topic,
+    "ALIYUN::MNS::Queue": partial(queue_or_topic, resource=QUEUE),
+    "ALIYUN::MNS::Topic": partial(queue_or_topic, resource=TOPIC),
     "ALIYUN::MNS::Subscription": subscription,
     "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,

@@ -37,11 +37,8 @@ def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes 
         key = "src"
     if bucket and name:
         values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
-    elif isinstance(uri, str) and uri.startswith("oss://"):
-        bucket, _, name = uri.removeprefix("oss://").partition("/")
-        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
     elif isinstance(uri, str):
-        return build.files.package(place.member(key))
+        return build.package(place.member(key), uri, values)
     elif not str(values.get("runtime", "")).startswith("custom-container"):
         place.problem(f"{key} is missing")
     return None

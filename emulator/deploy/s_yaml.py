@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy import s_components
-from emulator.deploy.build import Build
+from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Blueprint, Problem, Target
@@ -213,7 +213,7 @@ def read_project(
     for action in () if actions_run else [action for each in commands.values() for action in each]:
         text = f"not run: {action}; localyun deploy --run-actions runs it"
         root.findings.notes.append(Problem(*action.mark, text))
-    for part in _in_order(modules):
+    for part in in_order(modules, lambda part: _needs(part, modules)):
         files.built_by = [action.command for action in (*commands[""], *commands[part.name])]
         _add(build, part, variables)
     root.findings.check()
@@ -304,26 +304,9 @@ def _note_actions(place: Part) -> None:
             occasion.note("only commands before a deployment can be run here")
 
 
-def _in_order(modules: Mapping[str, Part]) -> list[Part]:
-    ordered: dict[str, Part] = {}
-    under_way: list[str] = []
-
-    def visit(name: str) -> None:
-        if name in ordered:
-            return
-        if name in under_way:
-            modules[name].problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
-            return
-        under_way.append(name)
-        for needed in modules:
-            if needed != name and needed in modules_in(modules[name].value, modules):
-                visit(needed)
-        under_way.pop()
-        ordered[name] = modules[name]
-
-    for name in modules:
-        visit(name)
-    return list(ordered.values())
+def _needs(part: Part, modules: Mapping[str, Part]) -> list[str]:
+    named = modules_in(part.value, modules)
+    return [name for name in modules if name != part.name and name in named]
 
 
 def _add(build: Build, part: Part, variables: Variables) -> None:

@@ -132,7 +132,7 @@ class Seeds:
     def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
         account, name = self._tenant.account, codec.entity_name({"RoleName": seed.part.name}, "RoleName")
         values, now = seed.values, self._clock.now()
-        before = access.store.role(account, name)
+        before = access.store.find(Role, account, name)
         role = Role(
             name=name,
             trust=_json(values["AssumeRolePolicyDocument"]),
@@ -144,7 +144,7 @@ class Seeds:
         )
         codec.check_trust(role.trust, "AssumeRolePolicyDocument")
         if role != before:
-            access.store.put_role(account, replace(role, updated_at=now))
+            access.store.put(account, replace(role, updated_at=now))
         holder = Holder(account=account, kind=HolderKind.ROLE, name=name)
         present = {(each.type, each.policy) for each in access.store.attachments(holder)}
         for text in values.get("Policies", ()):

@@ -151,11 +151,7 @@ def _code(build: Build, place: Part, values: dict[str, Any]) -> bytes | None:
         if not str(values.get("runtime", "")).startswith("custom-container"):
             place.problem("CodeUri is missing")
         return None
-    if uri.startswith("oss://"):
-        bucket, _, name = uri.removeprefix("oss://").partition("/")
-        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
-        return None
-    return build.files.package(place.member("CodeUri"))
+    return build.package(place.member("CodeUri"), uri, values)
 
 
 def _event(build: Build, function: Resource, part: Part) -> None:

@@ -154,6 +154,11 @@ def capitalised(name: str) -> str:
 _CAPITALS = {"caPort": "CAPort"}
 
 
+def uncapitalised(name: str) -> str:
+    """Return a name of a template or of an RPC API as ``s.yaml`` writes it."""
+    return name[:1].lower() + name[1:]
+
+
 def text(part: Part, capital: bool = False) -> str | None:
     """Read a text; a number or switch counts as what it is written as."""
     del capital
@@ -221,7 +226,7 @@ def lowered(part: Part, capital: bool = False) -> Any:
 
 def _lowered(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key[:1].lower() + key[1:]: _lowered(item) for key, item in value.items()}
+        return {uncapitalised(key): _lowered(item) for key, item in value.items()}
     return [_lowered(item) for item in value] if isinstance(value, list) else value
 
 

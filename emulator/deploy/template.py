@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.build import Build, Builder
+from emulator.deploy.build import Build, Builder, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, Target, token
@@ -21,7 +21,6 @@ from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPE
 from emulator.deploy.shapes import Part, number, suggestion
 from emulator.deploy.value_functions import NOTHING
 
-TRANSFORM = "Aliyun::Serverless-2018-04-03"
 SECTIONS = (
     "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",
     "Outputs", "Metadata", "Rules",
@@ -29,7 +28,6 @@ SECTIONS = (
 TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **FUNCTION_TYPES, **SERVICE_TYPES}
 
 _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy", "Count")
-_LONGEST_CHAIN = 100
 
 
 def read_template(root: Part, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
@@ -54,7 +52,7 @@ def read_template(root: Part, target: Target, files: Files, parameters: Mapping[
     )
     build = Build(scope=scope, files=files, findings=root.findings)
     wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}
-    for part in _in_order(wanted, build):
+    for part in in_order(wanted, lambda part: _needs(part, wanted, build)):
         _add(build, part)
     outputs = _outputs(root.member("Outputs"), scope)
     root.findings.check()
@@ -133,32 +131,6 @@ def _is_wanted(part: Part, scope: Scope) -> bool:
         return False
     condition = part.member("Condition")
     return condition.value is None or scope.holds(condition)
-
-
-def _in_order(wanted: Mapping[str, Part], build: Build) -> list[Part]:
-    """Return resources so that each comes after those it refers to; among equals the order of the file stays."""
-    ordered: dict[str, Part] = {}
-    under_way: list[str] = []
-
-    def visit(name: str) -> None:
-        if name in ordered or name not in wanted:
-            return
-        part = wanted[name]
-        if name in under_way:
-            part.problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
-            return
-        if len(under_way) >= _LONGEST_CHAIN:
-            part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
-            return
-        under_way.append(name)
-        for needed in _needs(part, wanted, build):
-            visit(needed)
-        under_way.pop()
-        ordered[name] = part
-
-    for name in wanted:
-        visit(name)
-    return list(ordered.values())
 
 
 def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from emulator.drawing.model import END, START, Node, Scope, steps_of
-from emulator.drawing.states import STATES, State, StepState
+from emulator.drawing.states import COLOURS, State, StepState
 
 _SHAPES = {
     "task": ("[", "]"),
@@ -19,14 +19,8 @@ _SHAPES = {
     "succeed": ("(((", ")))"),
     "fail": ("[[", "]]"),
 }
-_CLASSES: dict[State, tuple[str, str]] = {
-    "not entered": ("notEntered", "fill:#ffffff,stroke:#64748b,color:#475569,stroke-dasharray:5 4"),
-    "running": ("running", "fill:#dbeafe,stroke:#1d4ed8,color:#0f172a"),
-    "succeeded": ("succeeded", "fill:#dcfce7,stroke:#15803d,color:#0f172a"),
-    "caught or retried": ("caught", "fill:#fef3c7,stroke:#b45309,color:#0f172a"),
-    "failed": ("failed", "fill:#fee2e2,stroke:#b91c1c,color:#0f172a"),
-    "abandoned": ("abandoned", "fill:#ede9fe,stroke:#6d28d9,color:#0f172a"),
-}
+_CLASSES: dict[State, str] = {"not entered": "notEntered", "caught or retried": "caught"}
+"""Names of classes that are not those of their states."""
 
 
 def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = None) -> str:
@@ -107,11 +101,12 @@ class _Writer:
         return out
 
     def _classes(self, states: Mapping[str, StepState]) -> Iterator[str]:
-        for state in STATES:
+        for state, (fill, stroke) in COLOURS.items():
             names = [self._ids[step] for step, entry in states.items() if entry.state == state]
             if names:
-                name, style = _CLASSES[state]
-                yield f"  classDef {name} {style}"
+                name = _CLASSES.get(state, state)
+                text = ",color:#475569,stroke-dasharray:5 4" if state == "not entered" else ",color:#0f172a"
+                yield f"  classDef {name} fill:{fill},stroke:{stroke}{text}"
                 yield f"  class {','.join(names)} {name}"
 
 

@@ -11,8 +11,15 @@ from emulator.kernel.frozen import frozen
 
 State = Literal["not entered", "running", "succeeded", "caught or retried", "failed", "abandoned"]
 
-STATES: tuple[State, ...] = ("not entered", "running", "succeeded", "caught or retried", "failed", "abandoned")
-"""In the order of the legend."""
+COLOURS: dict[State, tuple[str, str]] = {
+    "not entered": ("#ffffff", "#64748b"),
+    "running": ("#dbeafe", "#1d4ed8"),
+    "succeeded": ("#dcfce7", "#15803d"),
+    "caught or retried": ("#fef3c7", "#b45309"),
+    "failed": ("#fee2e2", "#b91c1c"),
+    "abandoned": ("#ede9fe", "#6d28d9"),
+}
+"""Fill and outline by state, in the order of the legend."""
 
 _SHOWN: dict[Outcome, State] = {
     "running": "running",

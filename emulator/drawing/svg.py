@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from emulator.drawing.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag
 from emulator.drawing.model import Scope
 from emulator.drawing.routing import Point
-from emulator.drawing.states import STATES, Passage, State, StepState
+from emulator.drawing.states import COLOURS, Passage, State, StepState
 from emulator.drawing.text_width import LINE_HEIGHT, text_width
 from emulator.kernel.frozen import frozen
 
@@ -30,16 +30,6 @@ _ACCENTS = {
     "start": "#0f172a",
     "end": "#0f172a",
 }
-_FILLS: dict[State, tuple[str, str]] = {
-    "not entered": ("#ffffff", "#64748b"),
-    "running": ("#dbeafe", "#1d4ed8"),
-    "succeeded": ("#dcfce7", "#15803d"),
-    "caught or retried": ("#fef3c7", "#b45309"),
-    "failed": ("#fee2e2", "#b91c1c"),
-    "abandoned": ("#ede9fe", "#6d28d9"),
-}
-"""Fill and outline by state."""
-
 _ROUND = 7.0
 """Radius of the corners of edges."""
 
@@ -89,7 +79,7 @@ def _box(box: Box, states: Mapping[str, StepState] | None) -> Iterator[str]:
             yield from _scope_end(box)
         return
     state = states.get(node.name) if states is not None else None
-    fill, stroke = _FILLS[state.state] if state is not None else ("#ffffff", _ACCENTS[node.kind])
+    fill, stroke = COLOURS[state.state] if state is not None else ("#ffffff", _ACCENTS[node.kind])
     data = f' data-state="{state.state}"' if state is not None else ""
     yield f'<g class="step" data-step={quoteattr(node.name)} data-kind="{node.kind}"{data}>'
     words = [node.name, node.kind, node.about, f"retry: {node.retries}" if node.retries else ""]
@@ -239,7 +229,7 @@ def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
     x, y = _EDGE, _EDGE + TITLE * 1.6
     yield '<g class="legend">'
     for state in _present(states):
-        fill, stroke = _FILLS[state]
+        fill, stroke = COLOURS[state]
         dash = ' stroke-dasharray="3 2"' if state == "not entered" else ""
         swatch = Rect(x=x, y=y, width=16, height=12)
         yield f'<rect {_place(swatch)} rx="3" fill="{fill}" stroke="{stroke}" stroke-width="1.5"{dash}/>'
@@ -250,7 +240,7 @@ def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
 
 def _present(states: Mapping[str, StepState]) -> list[State]:
     present = {each.state for each in states.values()}
-    return [state for state in STATES if state in present]
+    return [state for state in COLOURS if state in present]
 
 
 def _legend_width(states: Mapping[str, StepState] | None) -> float:

@@ -1,5 +1,7 @@
 """What the gateway refuses: errors before a service is known and of the admin API, written as plain JSON.
 
+`UnsignedFront` is what the fronts share that need no signature: admin API, console, sinks.
+
 The latest requests whose signature was refused are kept to say why. No secret leaves this module.
 """
 
@@ -51,17 +53,14 @@ class UnsignedFront:
 
     def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID."""
-        del call
         return self._ids.uuid()
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is signed."""
-        del call
         return True
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Return the refusal of a signature; not used, because none is asked for."""
-        del failure, call
         return GatewayError("Forbidden")
 
     def too_large(self, limit: int) -> ServiceError:

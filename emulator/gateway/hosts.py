@@ -12,8 +12,11 @@ from urllib.parse import urlsplit
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import REGION_SUFFIX
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
+
+_LOCAL = r"(?P<region>[a-z][a-z0-9-]{0,63})\.region\.localhost"
 
 # Texts, not compiled patterns: most clients come to a loopback address, and a start does not pay for the others.
 _MNS = r"(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com"
@@ -25,7 +28,7 @@ _FC = (
 _FC_TRIGGER = r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)\Z"
 _OSS = r"(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com"
 _PRODUCT = (
-    r"(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
+    r"(?:(?:(?P<account>[^.]+)\.)?(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
     r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com"
 )
 _NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
@@ -63,14 +66,16 @@ def host_of(request: Request) -> str:
 def facts(host: str) -> HostFacts:
     """Read service, account and region out of an emulated host name; any other says nothing."""
     if not host.endswith(EMULATED_SUFFIXES):
-        return HostFacts()
+        match = re.fullmatch(_LOCAL, host) if host.endswith(REGION_SUFFIX) else None
+        return HostFacts("", "", match["region"]) if match else HostFacts()
     if match := re.fullmatch(_MNS, host):
         return HostFacts("mns", _digits(match["account"]), _region(match["region"]))
     if match := re.fullmatch(_FC_ACCOUNT, host):
         return HostFacts("fc", _digits(match["account"]), _region(match["region"]))
     if match := re.fullmatch(_PRODUCT, host):
         name = "fnf" if match["r1"] or host.startswith("fnf.") else host.partition(".")[0].removesuffix("-vpc")
-        return HostFacts(name.removesuffix("-readonly"), "", _region(match["r1"] or match["r2"] or ""))
+        account = _digits(match["account"] or "")
+        return HostFacts(name.removesuffix("-readonly"), account, _region(match["r1"] or match["r2"] or ""))
     if match := re.fullmatch(_FC, host):
         return HostFacts("fc", "", _region(match["r1"] or match["r2"] or match["r3"] or ""))
     if match := re.search(_FC_TRIGGER, host):

@@ -46,8 +46,8 @@ REGIONS: Final = (
 
 _ENDPOINTS: Final = (
     "{}.aliyuncs.com", "mns.{}.aliyuncs.com", "mns.{}-internal.aliyuncs.com", "mns.{}-internal-vpc.aliyuncs.com",
-    "{}.fc.aliyuncs.com", "{}-internal.fc.aliyuncs.com", "oss-{}.aliyuncs.com", "oss-{}-internal.aliyuncs.com",
-    "{}.fcapp.run", "{}-internal.fcapp.run", "{}-vpc.fcapp.run",
+    "{}.fc.aliyuncs.com", "{}-internal.fc.aliyuncs.com", "{}.fnf.aliyuncs.com",
+    "oss-{}.aliyuncs.com", "oss-{}-internal.aliyuncs.com", "{}.fcapp.run", "{}-internal.fcapp.run", "{}-vpc.fcapp.run",
 )  # fmt: skip
 
 _PARENTS: Final = {

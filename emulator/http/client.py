@@ -272,7 +272,9 @@ class HttpClient:
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                await self._open(method, url, headers=headers, body=body, connect_to=connect_to) as answer,
+                await self.open(
+                    method, url, timeout_s=timeout_s, headers=headers, body=body, connect_to=connect_to
+                ) as answer,
             ):
                 return await answer.whole(max_response)
         except TimeoutError as error:
@@ -292,9 +294,26 @@ class HttpClient:
 
         Raises: as `request`.
         """
+        origin, target = split_url(url)
+        length = len(body) if isinstance(body, bytes) else None
+        head, chunked = request_head(method, target, origin, headers, length)
+        key = PoolKey(origin, connect_to)
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._open(method, url, headers=headers, body=body, connect_to=connect_to)
+                kept = self._pool.take(key)
+                if kept is not None:
+                    try:
+                        answer = await _send(kept, method, head, body, chunked=chunked)
+                    except ConnectionLost as error:
+                        # The server may close a kept connection at any time. A call that may have had an effect is not
+                        # made again, nor one that has begun to be answered.
+                        if not error.unanswered or method not in _IDEMPOTENT or length is None:
+                            raise
+                    else:
+                        return StreamedResponse(answer, kept, self._pool, key)
+                fresh = await self._connect(origin, connect_to)
+                answer = await _send(fresh, method, head, body, chunked=chunked)
+                return StreamedResponse(answer, fresh, self._pool, key)
         except TimeoutError as error:
             raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
 
@@ -302,34 +321,6 @@ class HttpClient:
         """Close the connections that are kept."""
         self._pool.close()
         await asyncio.sleep(0)  # lets the transports end
-
-    async def _open(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Iterable[tuple[str, str]],
-        body: bytes | AsyncIterator[bytes],
-        connect_to: tuple[str, int] | None,
-    ) -> StreamedResponse:
-        origin, target = split_url(url)
-        length = len(body) if isinstance(body, bytes) else None
-        head, chunked = request_head(method, target, origin, headers, length)
-        key = PoolKey(origin, connect_to)
-        kept = self._pool.take(key)
-        if kept is not None:
-            try:
-                answer = await _send(kept, method, head, body, chunked=chunked)
-            except ConnectionLost as error:
-                # The server may close a kept connection at any time. A call that may have had an effect is not made
-                # again, nor one that has begun to be answered.
-                if not error.unanswered or method not in _IDEMPOTENT or length is None:
-                    raise
-            else:
-                return StreamedResponse(answer, kept, self._pool, key)
-        fresh = await self._connect(origin, connect_to)
-        answer = await _send(fresh, method, head, body, chunked=chunked)
-        return StreamedResponse(answer, fresh, self._pool, key)
 
     async def _connect(self, origin: Origin, connect_to: tuple[str, int] | None) -> ClientConnection:
         if origin.scheme == "https" and self._ssl_context is None:

@@ -9,6 +9,10 @@ AccountId = NewType("AccountId", str)
 Region = NewType("Region", str)
 
 
+REGION_SUFFIX = ".region.localhost"
+"""``cn-shanghai.region.localhost`` is this machine in that region, for clients whose endpoint names nothing else."""
+
+
 class Tenant(NamedTuple):
     """An account's resources in one region; every table carries both."""
 

@@ -79,7 +79,6 @@ class NoInterference:
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
         """Do nothing."""
-        del subject, dialect
         yield
 
     def check(self, subject: Subject, dialect: Dialect) -> None:
@@ -87,5 +86,4 @@ class NoInterference:
 
     def function_fault(self, subject: Subject) -> Literal[""]:
         """Return that the function shall run."""
-        del subject
         return ""

@@ -127,11 +127,7 @@ class LoopTimers(Timers):
 
     def close(self) -> None:
         """Stop waking the loop; pending timers are dropped."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-        self._live.clear()
-        self._heap.clear()
+        self.clear()
 
     def _rearm(self) -> None:
         if self._handle is not None:

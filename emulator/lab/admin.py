@@ -28,7 +28,6 @@ _ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn
 @operation("clock", "GET /clock")
 def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The emulator's time and the coming events."""
-    del call
     return lab.time.view()
 
 
@@ -84,7 +83,7 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     limit_ms = _duration(call.arguments["limit"], "limit")
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
     try:
-        moved = await lab.skipper.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
+        moved = await lab.time.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
     except SkipEnded as ended:
         return _conflict("SkipEnded", ended.reason, ended.active, call, settled=False, **lab.time.view())
     return {**lab.time.view(), **_outcome(moved)}
@@ -148,7 +147,6 @@ def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The faults there are, with how many calls each has matched and struck."""
-    del call
     return {"faults": [shown_rule(entry) for entry in lab.bench.faults.book]}
 
 
@@ -162,7 +160,6 @@ def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-faults", "DELETE /faults")
 def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all faults."""
-    del call
     return {"removed": lab.bench.faults.clear()}
 
 
@@ -181,7 +178,6 @@ def add_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-mocks", "GET /mocks")
 def list_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The mocks there are."""
-    del call
     return {"mocks": [mock.shown() for mock in lab.bench.mocks.by_id.values()]}
 
 
@@ -201,7 +197,6 @@ def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-mocks", "DELETE /mocks")
 def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Let all functions answer again."""
-    del call
     return {"removed": lab.bench.mocks.clear()}
 
 
@@ -222,7 +217,6 @@ def calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("forget-calls", "DELETE /calls")
 def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Forget the recorded calls of all functions."""
-    del call
     removed = len(lab.bench.calls)
     lab.bench.calls.clear()
     return {"removed": removed}
@@ -237,7 +231,6 @@ def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-sinks", "GET /sinks")
 def list_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The sinks there are."""
-    del call
     return {"sinks": [{**_shown_sink(lab, sink), "received": sink.given} for sink in lab.bench.sinks.all()]}
 
 
@@ -259,7 +252,6 @@ def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("remove-sinks", "DELETE /sinks")
 def remove_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Remove all sinks."""
-    del call
     return {"removed": lab.bench.sinks.clear()}
 
 
@@ -277,7 +269,6 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("list-checkpoints", "GET /checkpoints")
 def list_checkpoints(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The checkpoints by name."""
-    del call
     return {"checkpoints": [each.shown() for each in lab.checkpoints.all()]}
 
 

@@ -189,7 +189,6 @@ class Mocks:
 
     def upcoming(self, now: Millis) -> list[Upcoming]:
         """Return when the delays will have passed."""
-        del now
         return [Upcoming(at=at, what="answer of a mock", resource=name) for name, _, _, at in self._resting.values()]
 
 

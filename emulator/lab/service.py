@@ -13,7 +13,7 @@ from emulator.kernel.timers import LoopTimers
 from emulator.lab.bench import Bench
 from emulator.lab.checkpoints.service import Checkpoints
 from emulator.lab.checkpoints.store import CheckpointStore
-from emulator.lab.clock import Skipper, TimeControl
+from emulator.lab.clock import TimeControl
 from emulator.lab.effects import EffectLog
 from emulator.lab.standstill import Standstill, World, remove_rows
 from emulator.storage.database import Database, Schema
@@ -50,7 +50,7 @@ class Services(World, Protocol):
 
 
 class Lab:
-    """``time`` and ``skipper`` move the clock, ``bench`` holds faults, mocks and sinks; the rest is named as it is.
+    """``time`` moves the clock, ``bench`` holds faults, mocks and sinks; the rest is named as it is.
 
     Checkpoints are kept below *work*, where code and objects are; *schemas* are this program's tables.
     """
@@ -79,7 +79,6 @@ class Lab:
             [requests, *services.activities()],
             lambda: services.clock_moved(clock),
         )
-        self.skipper = Skipper(self.time, clock)
         self.conditions = services.conditions()
         self.effects = EffectLog(database, journal)
         self._standstill = Standstill(services, self.time, timers)

@@ -106,13 +106,7 @@ class Queue:
 
     def receive(self, *, wait_s: int | None = None) -> Message | None:
         """Receive the next visible message, which hides it; None when there is none (within *wait_s* seconds)."""
-        query = "" if wait_s is None else f"?waitseconds={wait_s}"
-        try:
-            root = self._api.mns("GET", self._path("messages") + query)
-        except ApiError as error:
-            if error.code == "MessageNotExist":
-                return None
-            raise
+        root = self._visible("" if wait_s is None else f"?waitseconds={wait_s}")
         return _message(root) if root is not None else None
 
     def delete(self, message: Message) -> None:
@@ -121,12 +115,7 @@ class Queue:
 
     def peek(self, count: int = 16) -> list[Message]:
         """Return up to *count* (1 to 16) visible messages without hiding them."""
-        try:
-            root = self._api.mns("GET", f"{self._path('messages')}?numOfMessages={count}&peekonly=true")
-        except ApiError as error:
-            if error.code == "MessageNotExist":
-                return []
-            raise
+        root = self._visible(f"?numOfMessages={count}&peekonly=true")
         return [_message(each) for each in root.iter("Message")] if root is not None else []
 
     @property
@@ -138,13 +127,20 @@ class Queue:
     def counters(self) -> dict[str, int]:
         """``active``, ``inactive`` and ``delayed``: numbers of messages."""
         root = self._api.mns("GET", self._path())
-        return {
-            name: int(_member(root, f"{name.capitalize()}Messages".replace("Delayed", "Delay"))) for name in _COUNTERS
-        }
+        return {name: int(_member(root, element)) for name, element in _COUNTERS.items()}
 
     def __len__(self) -> int:
         """Return how many messages there are, hidden and delayed ones included."""
         return sum(self.counters.values())
+
+    def _visible(self, query: str) -> Element | None:
+        """Return what the queue gives out; None when there is nothing."""
+        try:
+            return self._api.mns("GET", self._path("messages") + query)
+        except ApiError as error:
+            if error.code == "MessageNotExist":
+                return None
+            raise
 
     def _path(self, inside: str = "") -> str:
         return f"/queues/{segment(self.name)}" + (f"/{inside}" if inside else "")

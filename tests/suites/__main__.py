@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     if complaint:
         print(f"dev.py suites: {complaint}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="suite-") as folder, running() as emulator:
+    with tempfile.TemporaryDirectory(prefix="suite-") as folder, running(suite.settings) as emulator:
         copy = Path(folder) / "copy"
         shutil.copytree(given.path, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "target"))
         cases = judged(suite.run(emulator, copy, given.only), CANNOT.get(given.name, {}))

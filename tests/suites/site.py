@@ -1,5 +1,6 @@
 """The emulator a suite runs against, and what a suite takes for granted in its account: a bucket, keys, names."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from emulator.testing import Emulator, Localyun
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "code-of-the-suites"
+ROLE = "suite"
 _PACKAGES = {
     "hello_world_nodejs.zip": (
         "hello_world.js",
@@ -25,10 +27,11 @@ _PACKAGES = {
 
 
 @contextmanager
-def running() -> Iterator[Localyun]:
-    """Start an emulator that keeps nothing, with the bucket in it."""
-    with Emulator() as emulator:
+def running(settings: Mapping[str, str]) -> Iterator[Localyun]:
+    """Start an emulator that keeps nothing, with bucket and role in it."""
+    with Emulator(environment=settings) as emulator:
         _fill(emulator)
+        _make_role(emulator)
         yield emulator
 
 
@@ -45,11 +48,31 @@ def _fill(emulator: Localyun) -> None:
         bucket.put_object(name, packed.getvalue())
 
 
+def _make_role(emulator: Localyun) -> None:
+    """Make the role that the variables name: it may do everything, for the account and every service."""
+    from aliyunsdkcore.client import AcsClient  # type: ignore[import-untyped]  # of the extra "sdk"
+    from aliyunsdkcore.request import CommonRequest  # type: ignore[import-untyped]  # the same
+
+    services = [f"{name}.aliyuncs.com" for name in ("fc", "log", "mns", "oss")]
+    principal = {"Service": services, "RAM": [f"acs:ram::{emulator.account_id}:root"]}
+    trusted = {"Version": "1", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal}]}
+    client = AcsClient(emulator.access_key_id, emulator.access_key_secret, emulator.region)
+    for action, given in (
+        ("CreateRole", {"AssumeRolePolicyDocument": json.dumps(trusted)}),
+        ("AttachPolicyToRole", {"PolicyType": "System", "PolicyName": "AdministratorAccess"}),
+    ):
+        request = CommonRequest(emulator.endpoint.partition("//")[2], "2015-05-01", action)
+        request.set_protocol_type("http")
+        for name, value in (("RoleName", ROLE), *given.items()):
+            request.add_query_param(name, value)
+        client.do_action_with_exception(request)
+
+
 def variables(emulator: Localyun) -> dict[str, str]:
     """Return the environment variables the suites read: the emulator's own account, and names of things beside it."""
     account, region = emulator.account_id, emulator.region
     first, second = _certificate("one"), _certificate("two")
-    role = f"acs:ram::{account}:role/suite"
+    role = f"acs:ram::{account}:role/{ROLE}"
     return {
         "ENDPOINT": emulator.endpoint, "REGION": region, "FC_REGION": region, "ACCOUNT_ID": account,
         "ACCESS_KEY_ID": emulator.access_key_id, "ACCESS_KEY_SECRET": emulator.access_key_secret,

@@ -3,6 +3,7 @@
 import builtins
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -223,3 +224,26 @@ def test_coverage_of_failing_tests_is_not_judged(dev):
 
     assert dev.main(["coverage"]) == 7
     assert "combine" not in "".join(calls())
+
+
+def test_release_refuses_a_tree_that_is_not_tidy(dev, capfd):
+    """Nothing is installed, written or built before everything is committed; the files are named."""
+    calls = stand_in(dev)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        identity = ["-c", "user.name=n", "-c", "user.email=e@localhost"]
+        subprocess.run(["git", *identity, *words], cwd=dev.ROOT, check=True)
+    (dev.ROOT / "forgotten.py").write_text("")
+
+    codes = [dev.main(["release", words]) for words in ("--check", "9.9.9")]
+
+    assert codes == [1, 1]
+    assert capfd.readouterr().err.count("?? forgotten.py") == 2
+    assert calls() == []
+
+
+def test_release_outside_of_a_repository_is_refused(dev, capfd, monkeypatch):
+    """What is not under version control cannot be tidy."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(dev.ROOT.parent))
+
+    assert dev.main(["release", "--check"]) == 1
+    assert "not a git repository" in capfd.readouterr().err

@@ -32,6 +32,28 @@ steps:
     serviceParams:
       MessageBody: $
 """
+PARTS = """Type: StateMachine
+Name: parts
+SpecVersion: v1
+StartAt: each
+States:
+  - Type: Map
+    Name: each
+    ItemsPath: $Input.parts
+    MaxConcurrency: 1
+    End: true
+    Processor:
+      ProcessorConfig: {ExecutionMode: Standard}
+      StartAt: ask
+      States:
+        - Type: Task
+          Name: ask
+          Action: MNS:SendMessage
+          TaskMode: WaitForCustomCallback
+          Parameters: {resourceArn: 'acs:mns:::/queues/asked/messages', message: {token.$: $Context.Current.TaskToken}}
+          End: true
+"""
+"""A distributed map, each of whose elements is an execution that is still waiting."""
 TRUST = json.dumps(
     {
         "Statement": [{"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": ["fc.aliyuncs.com"]}}],
@@ -135,6 +157,9 @@ class World:
         for name, text in (("waits", FLOW), ("ends", DONE), ("calls", CALL)):
             call("CreateFlow", Name=name, Description="kept", Type="FDL", Definition=text)
             call("StartExecution", FlowName=name, ExecutionName="first", Input='{"n": 1}')
+        self.mns("PUT", "/queues/asked", "<Queue/>")
+        call("CreateFlow", Name="parts", Description="kept", Type="FDL", Definition=PARTS)
+        call("StartExecution", FlowName="parts", ExecutionName="first", Input='{"parts": [1, 2]}')
         call("PublishFlowVersion", FlowName="ends", Description="first")
         routes = json.dumps([{"Version": "1", "Weight": 100}])
         call("CreateFlowAlias", FlowName="ends", Name="live", RoutingConfigurations=routes, Description="kept")
@@ -169,6 +194,12 @@ class World:
         upload = begun.partition("<UploadId>")[2].partition("<")[0]
         self.objects("PUT", f"/kept-bucket/large?partNumber=1&uploadId={upload}", b"part")
 
+    def _map_run(self):
+        events = self.client.workflow("GetExecutionHistory", FlowName="parts", ExecutionName="first")["Events"]
+        started = next(each for each in events if each["Type"] == "MapRunStarted")
+        name = json.loads(started["EventDetail"])["output"]["MapRunName"]
+        return self.client.workflow("DescribeMapRun", FlowName="parts", ExecutionName="first", MapRunName=name)
+
     def objects(self, method, target, body=b"", **headers):
         reply = self.client.objects(method, target, body, headers)
         if reply.status >= 400:
@@ -201,6 +232,7 @@ class World:
         later = {
             "letters": lambda: self.mns("GET", "/queues/letters"),
             "alias": lambda: self.client.workflow("DescribeFlowAlias", FlowName="ends", Name="live"),
+            "map run": lambda: self._map_run(),
             "endpoint": lambda: self.client.rpc(OPEN, "GetEndpointAttribute", {"EndpointType": "public"}),
             "role tags": lambda: self.client.rpc(RAM, "ListTagResources", {
                 "ResourceType": "role", "ResourceNames.1": "worker"}),

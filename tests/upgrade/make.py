@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 from emulator.cli.client import connect, until
 from emulator.config import load
+from emulator.kernel.clock import SystemClock
 from tests.upgrade.content import TEMPLATE, World
 
 STATES = Path(__file__).parent / "states"
@@ -41,7 +43,9 @@ def main(name, python=sys.executable):
             process.wait(DEADLINE_S)
         STATES.mkdir(exist_ok=True)
         with zipfile.ZipFile(STATES / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("answers.json", json.dumps(answers, indent=1, sort_keys=True))
+            made_at = datetime.fromtimestamp(SystemClock().now() / 1000, UTC)
+            described = zipfile.ZipInfo("answers.json", made_at.timetuple()[:6])
+            archive.writestr(described, json.dumps(answers, indent=1, sort_keys=True), zipfile.ZIP_DEFLATED)
             for part in PACKED:
                 for path in sorted([state / part, *(state / part).rglob("*")]):
                     if path.is_file():
@@ -57,13 +61,25 @@ def deploy(python, state):
     subprocess.run(command, cwd=state.parent, check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_S)
 
 
-def start(python, state):
+AT_ANOTHER_TIME = """
+import sys
+from emulator.cli.main import main
+from emulator.kernel.clock import AdjustableClock
+now, shift_ms = AdjustableClock.now, int(sys.argv.pop(1))
+AdjustableClock.now = lambda clock: now(clock) + shift_ms
+sys.exit(main())
+"""
+"""An emulator whose own time is another; the time of signatures is the system's."""
+
+
+def start(python, state, shift_ms=None):
     """Start the emulator of *python* on *state*; return its process and a client that is signed in."""
+    program = ["-m", "emulator"] if shift_ms is None else ["-c", AT_ANOTHER_TIME, str(shift_ms)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LOCALYUN_", "PYTHONPATH"))}
     state.mkdir(parents=True, exist_ok=True)
     with (state.parent / "server.log").open("ab") as log:
         process = subprocess.Popen(
-            [python, "-m", "emulator", "start", "--port", "0", "--https-port", "0", "--state", str(state)],
+            [python, *program, "start", "--port", "0", "--https-port", "0", "--state", str(state)],
             cwd=state.parent, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
         )  # fmt: skip
     (state / "endpoint.json").unlink(missing_ok=True)

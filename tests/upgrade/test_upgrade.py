@@ -1,4 +1,7 @@
-"""State folders of earlier versions are opened by this one with everything still there."""
+"""State folders of earlier versions are opened by this one with everything still there.
+
+The emulator's time is that of the folder: what waits, is kept for days or ends goes on where it was.
+"""
 
 import io
 import json
@@ -9,10 +12,12 @@ import sys
 import tarfile
 import zipfile
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from emulator.kernel.clock import SystemClock
 from emulator.storage.database import Database, Schema, StateTooNew, migrate
 from emulator.testing import Emulator, TestingError
 from tests.upgrade.content import World
@@ -25,17 +30,21 @@ CHANGING = {"fc_async_calls", "fc_task_events", "mns_deliveries", "mns_publicati
 NO_LONGER_SHOWN = "/async-invoke-config/maxAsyncEventAgeInSeconds"
 """The first version answered the default here when nobody had set it; FC 2.0 answers nothing now, 3.0 the default."""
 
+DATES_MS = 2_000
+"""Dates in an archive are of two seconds."""
+
 
 @pytest.fixture(params=KEPT, ids=lambda path: path.stem)
 def earlier(request, tmp_path):
-    """A state folder of an earlier version and the answers of its API."""
+    """A state folder of an earlier version, the answers of its API, and how long ago it was made in milliseconds."""
     state = tmp_path / "state"
     with zipfile.ZipFile(request.param) as archive:
         archive.extractall(state)
+        made_at = datetime(*archive.getinfo("answers.json").date_time, tzinfo=UTC)
     state.chmod(0o700)
     answers = json.loads((state / "answers.json").read_text())
     (state / "answers.json").unlink()
-    return state, answers
+    return state, answers, int(made_at.timestamp() * 1000) + DATES_MS - SystemClock().now()
 
 
 def rows(path):
@@ -52,9 +61,9 @@ def rows(path):
 
 def test_api_answers_as_the_earlier_version_did(earlier):
     """Everything that was made then is read back through the public API, field by field."""
-    state, before = earlier
+    state, before, ago_ms = earlier
 
-    process, client = start(sys.executable, state)
+    process, client = start(sys.executable, state, ago_ms)
     try:
         after = World(client).answers()
     finally:
@@ -85,13 +94,13 @@ def archive_of(state, keys, **changes):
 
 def test_a_checkpoint_of_the_earlier_version_is_restored(earlier, tmp_path):
     """Its tables are brought to this version's form; the API answers as the earlier one did."""
-    state, before = earlier
+    state, before, ago_ms = earlier
     keys = json.loads((state / "keys.json").read_text())
     new = tmp_path / "new"
     new.mkdir(mode=0o700)
     shutil.copy(state / "keys.json", new)
 
-    process, client = start(sys.executable, new)
+    process, client = start(sys.executable, new, ago_ms)
     try:
         client.admin_put("checkpoints/earlier/archive", archive_of(state, keys), offset="0", last="true")
         client.admin("POST", "checkpoints/earlier/restore")
@@ -142,10 +151,10 @@ def missing(before, after, path=""):
 
 def test_no_row_is_lost(earlier):
     """A migration keeps every row of every table."""
-    state, _ = earlier
+    state, _, ago_ms = earlier
     before = rows(state / "state.db")
 
-    process, _client = start(sys.executable, state)
+    process, _client = start(sys.executable, state, ago_ms)
     process.terminate()
     process.wait(DEADLINE_S)
 
@@ -236,7 +245,22 @@ def test_newest_file_has_rows_in_every_table(tmp_path):
     assert empty <= UNFILLED
 
 
+def test_newest_file_has_the_form_of_this_version(tmp_path):
+    """A step is added to a schema together with a file that has it (``python -m tests.upgrade.make NAME``)."""
+    with zipfile.ZipFile(KEPT[-1]) as archive:
+        archive.extract("state.db", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "state.db")) as database:
+        kept = dict(database.execute("SELECT service, version FROM schema_versions").fetchall())
+    steps = [path for path in (Path(__file__).parents[2] / "emulator").rglob("schema/[0-9]*.sql")]
+
+    newest = {path.parent.parent.name: 0 for path in steps}
+    for path in steps:
+        newest[path.parent.parent.name] = max(newest[path.parent.parent.name], int(path.name.partition("_")[0]))
+
+    assert kept == newest
+
+
 def test_there_is_a_file_of_each_kept_version():
     """The program's own predecessors, by name; later versions are added here."""
-    assert [path.stem for path in KEPT] == ["0.1-first", "0.1-ordered", "0.1-whole"]
+    assert [path.stem for path in KEPT] == ["0.1-first", "0.1-ordered", "0.1-whole", "0.1-with-maps"]
     assert Path(KEPT[0]).stat().st_size < 200_000

@@ -9,7 +9,7 @@ from emulator.cli import endpoint
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.server import shown_settings
 from emulator.cli.diagnosis import bundle, machine, network
-from emulator.cli.diagnosis.machine import Finding
+from emulator.cli.diagnosis.machine import Finding, Findings
 from emulator.cli.output import DONE, FAILED, CommandFailed, _, note, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
@@ -65,7 +65,6 @@ def support(arguments: Namespace, settings: Settings) -> int:
 
 def _examine(settings: Settings) -> list[Finding]:
     config = settings.config
-    now = SystemClock().now()
     client = _answering(settings)
     account, region = _identity(config)
     served = client.endpoint if client else None
@@ -73,13 +72,20 @@ def _examine(settings: Settings) -> list[Finding]:
         *machine.python(),
         *network.ports(config, served, endpoint.running()),
         *network.names(account, region),
-        *network.certificates(config.state, now / 1000),
+        *network.certificates(config.state, SystemClock().now() / 1000),
         *network.proxies(os.environ, client.proxy("forwarding") if client else None),
-        *machine.clocks(config.state, now, client.admin("GET", "clock") if client else None),
+        *_clocks(config, client),
         *machine.state_folder(config),
         *machine.tool_chains(config),
         *machine.sdks(Path.cwd()),
     ]
+
+
+def _clocks(config: Config, client: Client | None) -> Findings:
+    told = client.admin("GET", "clock") if client else None
+    return machine.clocks(
+        config.state, SystemClock().now(), told
+    )  # read after the answer, not before a slow look at names
 
 
 def _answering(settings: Settings) -> Client | None:

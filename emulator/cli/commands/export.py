@@ -67,6 +67,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if done.resources:
         _read_back(client, done, content, folder)
     _say(arguments, folder / done.file, done, content)
+    if others := client.other_regions():
+        note(_("only {region} is exported; LOCALYUN_REGION names one of the others: {others}",
+               region=client.keys.region, others=", ".join(others)))  # fmt: skip
     return DONE
 
 

@@ -134,22 +134,12 @@ _REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "sign
 
 def add_fault(arguments: Namespace, settings: Settings) -> int:
     """Let calls go wrong."""
-    match = {
-        "service": arguments.service,
-        "operation": arguments.operation,
-        "resource": arguments.resource,
-        "from": arguments.origin,
+    body = {
+        "match": _given(arguments, "service", "operation", "resource") | _nonempty({"from": arguments.origin}),
+        "do": _given(arguments, "error", "status", "drop", "function", "delay")
+        | ({"throttle": True} if arguments.throttle else {}),
+        **_given(arguments, "after", "times", "probability", "seed"),
     }
-    do = {
-        "error": arguments.error,
-        "status": arguments.status,
-        "throttle": arguments.throttle or None,
-        "drop": arguments.drop,
-        "function": arguments.function,
-        "delay": arguments.delay,
-    }
-    counts = {name: getattr(arguments, name) for name in ("after", "times", "probability", "seed")}
-    body = {"match": _nonempty(match), "do": _nonempty(do), **_nonempty(counts)}
     made = connect(settings).admin("POST", "faults", body)
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
@@ -253,6 +243,11 @@ def _remove(arguments: Namespace, settings: Settings, page: str) -> int:
     one = f"{page}/{quote(arguments.name, safe='')}" if arguments.name else page
     done = connect(settings).admin("DELETE", one)
     return tell(arguments, _("removed {number}", number=done["removed"]), done)
+
+
+def _given(arguments: Namespace, *names: str) -> dict[str, Any]:
+    """Return the options that were given, by their names."""
+    return _nonempty({name: getattr(arguments, name) for name in names})
 
 
 def _nonempty(members: dict[str, Any]) -> dict[str, Any]:

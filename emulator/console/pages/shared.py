@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from flask import current_app, redirect, request, url_for
+from flask import current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from emulator.console.view import PAGE, Row, View
+from emulator.kernel.frozen import replace
 
 
 def view() -> View:
-    """Return the services as this application sees them."""
+    """Return the services as this application sees them, in the region that the reader has chosen."""
     services: View = current_app.extensions["view"]
-    return services
+    region = g.get("region", "")
+    return replace(services, tenant=services.tenant._replace(region=region)) if region else services
 
 
 def done(endpoint: str, **values: Any) -> Response:

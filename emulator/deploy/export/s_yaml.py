@@ -14,7 +14,7 @@ from emulator.deploy.export.layout import Job, Writer, Written, owned, plain, ya
 from emulator.deploy.export.portable import changed, document, parts
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.model import Resource, key_of
-from emulator.deploy.shapes import written_members
+from emulator.deploy.shapes import uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
@@ -94,7 +94,7 @@ class _Project(Writer):
             case "ram.role":
                 self._module(each, "ram-role", self._role(each))
             case "oss.bucket":
-                values = {name[:1].lower() + name[1:]: each.properties.get(name) for name in BUCKET}
+                values = {uncapitalised(name): each.properties.get(name) for name in BUCKET}
                 self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
             case "mns.queue":
                 values = ros_services.file_values(QUEUE, each.properties, capital=False)
@@ -198,13 +198,13 @@ class _Project(Writer):
         return props
 
     def _flow(self, each: Resource) -> dict[str, Any]:
-        own = {name[:1].lower() + name[1:]: value for name, value in each.properties.items()}
+        own = {uncapitalised(name): value for name, value in each.properties.items()}
         own["definition"] = _block(str(own.get("definition") or ""))
         props = written_members(s_components.FLOW, {"name": each.identity[0], **own}, capital=False)
         schedules = []
         for schedule in owned("fnf.schedule", self._resources, each.identity):
             self._done.append(schedule)
-            members = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
+            members = {uncapitalised(name): value for name, value in schedule.properties.items()}
             schedules.append(
                 written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **members}, capital=False)
             )

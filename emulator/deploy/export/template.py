@@ -23,7 +23,7 @@ from emulator.deploy.export.portable import (
     parts,
 )
 from emulator.deploy.model import Resource, key_of
-from emulator.deploy.shapes import Field, written_members
+from emulator.deploy.shapes import Field, uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.attributes import Resource as Table
@@ -138,7 +138,7 @@ class _Template(Writer):
             case "ram.attachment":
                 return {}
             case "fnf.flow" | "fnf.schedule":
-                lowered = {name[:1].lower() + name[1:]: value for name, value in properties.items()}
+                lowered = {uncapitalised(name): value for name, value in properties.items()}
                 return written_members(table, lowered, capital=True)
         own = written_members(table, properties, capital=True)
         if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:

@@ -99,9 +99,13 @@ _MAPS = frozenset({"environment_variables", "additional_version_weight", "params
 _USUAL: Mapping[str, Any] = {
     "queue_type": "normal", "topic_type": "normal", "qualifier": "LATEST",
     "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
+    "deletion_force": False,
 }  # fmt: skip
 """Values that need not be said, nor noted where a type has no argument for them."""
 
+
+_OF_LATEST = frozenset({"fc3.async", "fc3.provision"})
+"""Kinds that the provider identifies by the function: it asks for no qualifier."""
 
 _ENDPOINTS = {
     "http": re.compile(r"^(https?://.*)"),
@@ -158,6 +162,10 @@ class _Configuration(Writer):
                 if each.kind != "fc.version":  # its service says publish
                     self._notes.append(f"{each.physical}: the provider has no type for {each.kind}; left out")
                 continue
+            if each.kind in _OF_LATEST and each.identity[1] != "LATEST":
+                name = TYPES[each.kind].name
+                self._notes.append(f"{each.physical}: {name} is read back for LATEST alone; left out")
+                continue
             blocks.append(self._resource(each))
             done.append(each)
         text = "\n".join([self._head(), *blocks])
@@ -186,6 +194,8 @@ class _Configuration(Writer):
         if depends:
             listed = ", ".join(f"{TYPES[need.kind].name}.{self._names.of(need)}" for need in depends)
             lines += ["", f"  depends_on = [{listed}]"]
+        if arguments.get("push_type") == "queue":  # given as a name, and shown as a resource
+            lines += ["", "  lifecycle {", "    ignore_changes = [endpoint]", "  }"]
         return "\n".join([*lines, "}", ""])
 
     def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
@@ -223,16 +233,17 @@ class _Configuration(Writer):
                 return {"publish": True} if version in self._there else {}
             case "fc.function" if each.package is not None:
                 return {"filename": _Raw(self._filename(each))}
-            case "fc3.function" | "fc3.layer" if each.package is not None:
-                return {"code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
+            case "fc3.function" | "fc3.layer":
+                acl = {"acl": "0"} if each.kind == "fc3.layer" else {}
+                if each.package is None:
+                    return acl
+                return {**acl, "code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
             case "fc.trigger":
                 config = arguments.pop("config", {})
-                if arguments.get("type") == "mns_topic":
-                    return {"config_mns": _Raw(f"jsonencode({self._inline(config)})")}
-                return {"config": _Raw(f"jsonencode({self._inline(config)})")}
+                return {"config_mns" if arguments.get("type") == "mns_topic" else "config": self._encoded(config)}
             case "fc3.trigger":
                 arguments.setdefault("qualifier", "LATEST")
-                return {"trigger_config": _Raw(f"jsonencode({self._inline(arguments.pop('trigger_config', {}))})")}
+                return {"trigger_config": self._encoded(arguments.pop("trigger_config", {}))}
             case "fc.domain":
                 return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
             case "fnf.flow":
@@ -243,6 +254,10 @@ class _Configuration(Writer):
             case "mns.subscription":
                 return self._endpoint(str(arguments.get("endpoint")))
         return {}
+
+    def _encoded(self, config: Any) -> _Raw:
+        """Return a configuration as JSON text, its keys in the order in which Terraform writes them."""
+        return _Raw(f"jsonencode({self._inline(_in_order(config))})")
 
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
         """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
@@ -263,7 +278,7 @@ class _Configuration(Writer):
             elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
                 for item in value:
                     blocks += self._block(name, item, indent)
-            else:
+            elif value != []:  # blocks that are not there have no other form
                 lines.append((name, self._inline(value)))
         width = max((len(name) for name, _ in lines), default=0)
         return [*(f"{indent}{name:<{width}} = {value}" for name, value in lines), *blocks]
@@ -310,6 +325,12 @@ class _Configuration(Writer):
                     return '"LATEST"' if service is None else f"alicloud_fc_service.{self._names.of(service)}.version"
                 number = self._there[key_of(version, (owner, "version"))]
                 return f"alicloud_fcv3_function_version.{self._names.of(number)}.version_id"
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
 def _identifier(text: str) -> str:

@@ -24,7 +24,6 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.triggers.sources import Firing
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 
@@ -126,11 +125,7 @@ class FunctionAdmin:
         """
         service, _, name = function.rpartition("/")
         row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
-        return self._firing().event(self._tenant, row, payload)
-
-    def _firing(self) -> Firing:
-        functions = self._functions
-        return Firing(functions.invoker, functions.sources.http_invoker, self._clock, self._ids)
+        return self._functions.sources.firing.event(self._tenant, row, payload)
 
     async def fire_trigger(
         self, function: str, trigger: str, payload: str | None, event: bytes | None
@@ -144,7 +139,7 @@ class FunctionAdmin:
         """
         service, _, name = function.rpartition("/")
         row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
-        fired = await self._firing().fire(self._tenant, row, payload=payload, event=event)
+        fired = await self._functions.sources.firing.fire(self._tenant, row, payload=payload, event=event)
         return {
             "requestId": fired.request_id,
             "status": fired.status,
@@ -246,9 +241,7 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound.
     """
-    function, lines, follow = (call.arguments[name] for name in ("function", "lines", "follow"))
-    pieces = admin.logs(function, lines, follow=follow)
-    return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
+    return Response(200, admin.logs(**call.arguments), [("Content-Type", "text/plain; charset=utf-8")])
 
 
 @operation("triggers", "GET /triggers")
@@ -270,8 +263,7 @@ def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any
 
     Raises: TriggerNotFound.
     """
-    function, trigger, payload = (call.arguments[name] for name in ("function", "trigger", "payload"))
-    return {"event": admin.trigger_event(function, trigger, payload).decode("utf-8", "replace")}
+    return {"event": admin.trigger_event(**call.arguments).decode("utf-8", "replace")}
 
 
 @operation(
@@ -287,8 +279,7 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
 
     Raises: FcError when there is no such trigger or its function cannot be called.
     """
-    function, trigger, payload, event = (call.arguments[name] for name in ("function", "trigger", "payload", "event"))
-    return await admin.fire_trigger(function, trigger, payload, event)
+    return await admin.fire_trigger(**call.arguments)
 
 
 @operation(
@@ -304,9 +295,7 @@ def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
     Raises: FcError when there is no such function or it cannot be debugged.
     """
-    function, event, wait, port = (call.arguments[name] for name in ("function", "event", "wait", "port"))
-    steps = admin.debug(function, event, wait=wait, port=port)
-    return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
+    return Response(200, _lines(admin.debug(**call.arguments)), [("Content-Type", "application/x-ndjson")])
 
 
 async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:

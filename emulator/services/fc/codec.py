@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.http.message import Request, Response
-from emulator.kernel.clock import Millis
 from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
-from emulator.services.fc.model import LATEST, FunctionRef, Scope, Slice
+from emulator.services.fc.model import LATEST, Dated, FunctionRef, Scope, Slice
 from emulator.wire import large_json
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest
@@ -260,9 +259,9 @@ def json_answer(body: Mapping[str, Any], etag: str = "") -> Response:
     return Response(200, encode(body), headers)
 
 
-def times_of(created_at: Millis, modified_at: Millis) -> dict[str, str]:
+def times_of(resource: Dated) -> dict[str, str]:
     """Return when a resource was made and last changed, as answers have it."""
-    return {"createdTime": iso_seconds(created_at), "lastModifiedTime": iso_seconds(modified_at)}
+    return {"createdTime": iso_seconds(resource.created_at), "lastModifiedTime": iso_seconds(resource.modified_at)}
 
 
 def no_content() -> Response:

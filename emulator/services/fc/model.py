@@ -10,10 +10,10 @@ Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API c
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import ABSENT, field, fields_of, frozen
+from emulator.kernel.frozen import ABSENT, field, fields_of, frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Origin, Subject
 from emulator.services.fc.errors import FcError
@@ -42,8 +42,33 @@ def scope_of(service: str, function: str) -> Scope:
 
 
 @frozen
-class ServiceConfig:
-    """The settings of a service of 2.0."""
+class Dated:
+    """When a thing was made and last changed."""
+
+    created_at: Millis
+    modified_at: Millis
+
+
+@frozen
+class Resource(Dated):
+    """A resource that can be updated. ``revision`` counts the updates, and ``etag`` is another after each."""
+
+    id: str
+    revision: int = 1
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return sha256(f"{self.id}:{self.revision}".encode()).hexdigest()[:32]
+
+    def updated(self, now: Millis, **changes: Any) -> Self:
+        """Return the resource after an update."""
+        return replace(self, **changes, modified_at=now, revision=self.revision + 1)
+
+
+@frozen
+class Surroundings:
+    """What is said once per service in 2.0 and per function in 3.0."""
 
     description: str = ""
     role: str = ""
@@ -56,41 +81,36 @@ class ServiceConfig:
 
 
 @frozen
-class Service:
+class ServiceConfig(Surroundings):
+    """The settings of a service of 2.0."""
+
+
+@frozen
+class Service(Resource):
     """A service of 2.0.
 
     ``folder`` is the directory it was loaded from, empty for one made by the API. ``base`` is then what the files say
     and ``changed`` the fields an API update has laid over it. ``last_version`` is the highest version number ever
-    given out; ``revision`` counts the updates.
+    given out.
     """
 
     name: str
-    service_id: str
     config: ServiceConfig
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
     last_version: int = 0
     folder: str = ""
     base: ServiceConfig | None = None
     changed: Struct = field(default_factory=dict)
 
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.service_id, self.revision)
-
 
 @frozen
-class FunctionConfig:
-    """The settings of a function; the fields from ``role`` on are a function's own in 3.0 only.
+class FunctionConfig(Surroundings):
+    """The settings of a function, in 3.0 with those that a service of 2.0 has.
 
     ``initializer`` with ``initialization_timeout_s`` is the form of 2.0, ``lifecycle`` holds the hooks of both.
     """
 
     runtime: str
     handler: str
-    description: str = ""
     timeout_s: int = 3
     memory_mb: int = 128
     cpu: float | None = None
@@ -110,13 +130,6 @@ class FunctionConfig:
     health_check: Struct | None = None
     custom_dns: Struct | None = None
     layers: tuple[str, ...] = ()
-    role: str = ""
-    internet_access: bool = True
-    log_config: Struct | None = None
-    vpc_config: Struct | None = None
-    nas_config: Struct | None = None
-    oss_mount_config: Struct | None = None
-    tracing_config: Struct | None = None
     resource_group_id: str | None = None
     disable_on_demand: bool | None = None
     inject_credentials: str | None = None
@@ -178,7 +191,7 @@ class Code:
 
 
 @frozen
-class Function:
+class Function(Resource):
     """A function, changeable (``version`` 0) or frozen in a version.
 
     ``folder``, ``base`` and ``changed`` as in `Service`. ``problem`` is what is wrong with the files it was loaded
@@ -188,13 +201,9 @@ class Function:
 
     service: str
     name: str
-    function_id: str
     config: FunctionConfig
     code: Code | None
-    created_at: Millis
-    modified_at: Millis
     version: int = 0
-    revision: int = 1
     last_version: int = 0
     folder: str = ""
     base: FunctionConfig | None = None
@@ -203,18 +212,13 @@ class Function:
     triggers: tuple[Struct, ...] = ()
 
     @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.function_id, self.revision)
-
-    @property
     def scope(self) -> Scope:
         """What its versions and aliases belong to."""
         return scope_of(self.service, self.name)
 
 
 @frozen
-class Version:
+class Version(Dated):
     """A published version. ``config`` is the frozen service configuration (None in 3.0), ``content`` the digest of
     everything that was frozen, by which a publish without a change is noticed.
     """  # noqa: D205 - two short facts about two fields
@@ -224,13 +228,11 @@ class Version:
     description: str
     config: ServiceConfig | None
     content: str
-    created_at: Millis
-    modified_at: Millis
     folder: str = ""
 
 
 @frozen
-class Alias:
+class Alias(Resource):
     """A name for a version, with at most one additional version that gets a share of the calls.
 
     ``version_id`` is a number as text, or ``LATEST``. ``weights`` maps a version id to its share, 0..1.
@@ -239,26 +241,12 @@ class Alias:
 
     scope: Scope
     name: str
-    alias_id: str
     version_id: str
-    created_at: Millis
-    modified_at: Millis
     description: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
     resolve_policy: str | None = None
     route_policy: Struct | None = None
-    revision: int = 1
     folder: str = ""
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.alias_id, self.revision)
-
-
-def etag(resource_id: str, revision: int) -> str:
-    """Return the ETag of a resource's state: opaque, different after every update."""
-    return sha256(f"{resource_id}:{revision}".encode()).hexdigest()[:32]
 
 
 def content_of(config: ServiceConfig | None, functions: Iterable[Function]) -> str:

@@ -13,7 +13,6 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Origin
 from emulator.kernel.timers import Timers
-from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.store import AsyncStore
@@ -56,7 +55,6 @@ class FunctionCompute:
     *code_folder* holds unpacked packages, *logbook* the functions' logs (its `LogBook.on_log` is the listener of the
     instance pool). *account* and *region* are the tenant the functions folder belongs to. *endpoint* returns the
     emulator's own address (``http://127.0.0.1:8868``), *ports* what other services do for this one.
-    *async_retry_delay_ms* is the pause after the first failure of an asynchronous call.
     """
 
     def __init__(
@@ -73,7 +71,6 @@ class FunctionCompute:
         region: Region,
         endpoint: Callable[[], str],
         ports: Ports = _NO_PORTS,
-        async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
         self._database = database
@@ -107,9 +104,7 @@ class FunctionCompute:
         self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
-        self.invoker = invoker = Invoker(
-            resolver, instances, ids, keys, admission, clock, ports.interference, ports.doubles
-        )
+        self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
@@ -122,10 +117,8 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            destinations=ports.destinations,
             check_destination=self.role_checks.check_destination,
-            interference=ports.interference,
-            retry_delay_ms=async_retry_delay_ms,
+            ports=ports,
         )
         self.sources = EventSources(
             store=trigger_store,
@@ -137,9 +130,7 @@ class FunctionCompute:
             invoker=invoker,
             enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
-            host_names=ports.host_names,
-            topics=ports.topics,
-            queues=ports.queues,
+            ports=ports,
             may_fire=self.role_checks.may_fire,
         )
 

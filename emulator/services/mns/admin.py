@@ -112,7 +112,7 @@ def deliveries(service: MessageService, call: OperationRequest) -> dict[str, Any
 @operation("outbox", "GET /outbox", _LIMIT)
 def outbox(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     """Mails, short messages and the like that were recorded instead of sent, newest first."""
-    entries = service.outbox(call.tenant, call.arguments["limit"])
+    entries = service.topic_store.outbox(call.tenant, call.arguments["limit"])
     return {"entries": [outbox_object(each) for each in entries]}
 
 
@@ -122,7 +122,6 @@ async def signing_certificate(service: MessageService, call: OperationRequest) -
 
     Raises: SigningFailed.
     """
-    del call
     return Response(200, await service.certificate(), [("Content-Type", "application/x-pem-file")])
 
 
@@ -212,16 +211,19 @@ def outbox_object(entry: OutboxEntry) -> dict[str, Any]:
 
 def metrics(service: MessageService, now: Millis) -> Iterator[Family]:
     """Yield depths of queues that have been used since the start, waiting receivers, and attempts at deliveries."""
-    live = service.in_use()
+    live = service.registry.in_use()
     yield _depths(live, now)
     yield gauge("localyun_mns_queues_in_use", "Queues used since the start.", len(live))
-    yield gauge("localyun_mns_parked_receivers", "Receivers waiting for a message.", service.parked)
+    yield gauge("localyun_mns_parked_receivers", "Receivers waiting for a message.", len(service.long_polls))
     yield gauge("localyun_mns_deliveries_under_way", "Pushes and calls of topics being made.", service.under_way)
-    attempts = [Sample({"endpoint": kind, "result": result}, number) for (kind, result), number in service.attempts()]
+    history = service.courier.history
+    attempts = [
+        Sample({"endpoint": kind, "result": result}, tried) for (kind, result), tried in history.attempts.items()
+    ]
     text = "Attempts to deliver a message of a topic, by kind of endpoint and result."
     yield Family("localyun_mns_delivery_attempts_total", "counter", text, attempts)
     text = "Deliveries of topics that have ended, by how."
-    yield labelled("localyun_mns_deliveries_total", "counter", text, "state", service.ended())
+    yield labelled("localyun_mns_deliveries_total", "counter", text, "state", history.ended)
 
 
 def _depths(live: list[LiveQueue], now: Millis) -> Family:

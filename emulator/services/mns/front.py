@@ -11,7 +11,7 @@ from emulator.kernel.interfering import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.management import event_rules
+from emulator.services.mns.management import event_rules, tags
 from emulator.services.mns.management import operations as management_operations
 from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues import operations as queue_operations
@@ -95,7 +95,6 @@ class MnsFront:
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
-        del call
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
@@ -176,7 +175,7 @@ def _operation_of(operation: Operation, call: OperationRequest) -> str:
 
 MANAGEMENT_VERSION = "2022-01-19"
 
-ACTIONS = Actions(operations_of(management_operations, event_rules))
+ACTIONS = Actions(operations_of(management_operations, event_rules, tags))
 
 
 class ManagementFront(RpcFront):
@@ -203,5 +202,4 @@ class ManagementFront(RpcFront):
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the XML API's error for a caller without the right."""
-        del call
         return errors.access_denied(demand)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
@@ -14,17 +14,17 @@ from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExis
 from emulator.services.mns.limits import RELAXED, Profile
 from emulator.services.mns.ports import FunctionInvoker, NotificationSigner
 from emulator.services.mns.queues.catalog import Queues
-from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
+from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.messages import Messages
-from emulator.services.mns.queues.model import AccountAttributes, Draft, Message, MessageReceipt
+from emulator.services.mns.queues.model import Draft, Message, MessageReceipt
 from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
-from emulator.services.mns.topics.carrier import Carrier, Outbox
+from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
 from emulator.services.mns.topics.deliveries import Courier, Purge
-from emulator.services.mns.topics.model import Attributes, DeliveryReport, OutboxEntry, PublishDraft, SubscriptionId
+from emulator.services.mns.topics.model import Attributes, DeliveryReport, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
 from emulator.services.mns.topics.store import TopicStore
@@ -73,20 +73,20 @@ class MessageService:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._store = QueueStore(database)
-        self._registry = QueueRegistry(database, self._store, clock)
-        self.find = self._registry.find
+        self.queue_store = QueueStore(database)
+        self.registry = QueueRegistry(database, self.queue_store, clock)
+        self.find = self.registry.find
         """Returns a queue for the methods of `messages`; raises QueueNotExist."""
-        self._waiters = LongPolls(database, timers, clock)
-        self._ready = ReadyIndex(self._registry, database, self._store, self._waiters, timers, clock)
-        self._dead_letters = DeadLetters(self._registry, self._store, self._ready, timers, clock, ids)
+        self.long_polls = LongPolls(database, timers, clock)
+        self._ready = ReadyIndex(self.registry, database, self.queue_store, self.long_polls, timers, clock)
+        self._dead_letters = DeadLetters(self.registry, self.queue_store, self._ready, timers, clock, ids)
         database.on_rollback(self._dead_letters.replan_all)
         timers.on_step_back(self._clock_set_back)
         self.messages = Messages(
-            self._registry, self._store, self._ready, self._dead_letters, self._waiters, clock, ids, profile
+            self.registry, self.queue_store, self._ready, self._dead_letters, self.long_polls, clock, ids, profile
         )
         self.queues = Queues(
-            self._registry, self._store, self._ready.retention, self._dead_letters, self._waiters, clock, profile
+            self.registry, self.queue_store, self._ready.retention, self._dead_letters, self.long_polls, clock, profile
         )
 
         self._signer = signer
@@ -101,16 +101,15 @@ class MessageService:
             home=home,
             trusted=trusted,
         )
-        self._outbox = Outbox(self.topic_store)
-        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock, interference)
-        self._courier = Courier(
+        carrier = Carrier(self.find, self.messages, self.topic_store, self._pusher, functions, clock, interference)
+        self.courier = Courier(
             database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
         )
         self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
-        self._publishing = Publishing(self._topic_registry, self._courier.dispatch, clock, ids, profile)
+        self.publishing = Publishing(self._topic_registry, self.courier.dispatch, clock, ids, profile)
         self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
         self.subscriptions = Subscriptions(
-            self._topic_registry, self.topic_store, self._registry, clock, carrier.get_ready_for, self._unsubscribed
+            self._topic_registry, self.topic_store, self.registry, clock, carrier.get_ready_for, self._unsubscribed
         )
 
     def start(self) -> None:
@@ -119,11 +118,15 @@ class MessageService:
         self._ready.retention.start()
         self._purge.start()
         if self.serves_topics:
-            self._courier.start()
+            self.courier.start()
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has queues or topics."""
+        return self.queue_store.regions(account) | self.topic_store.regions(account)
 
     def end_polls(self) -> None:
         """Answer long polls with nothing, now rather than at the end of their wait."""
-        self._waiters.dismiss_all(MessageNotExist())
+        self.long_polls.dismiss_all(MessageNotExist())
 
     def close(self) -> None:
         """Answer long polls with nothing and set no more timers."""
@@ -131,31 +134,31 @@ class MessageService:
         self._ready.retention.close()
         self._dead_letters.close()
         self._purge.close()
-        self._courier.stop()
-        self._registry.remember()
+        self.courier.stop()
+        self.registry.remember()
 
     async def aclose(self) -> None:
         """`close`, break off pushes under way and close connections; everything pending stays for the next start."""
-        await self._courier.close()
+        await self.courier.close()
         await self._pusher.close()
         self.close()
 
     def reset(self) -> None:
         """Forget every queue, topic, message, subscription, delivery and account attribute."""
-        self._waiters.dismiss_all(QueueNotExist())
+        self.long_polls.dismiss_all(QueueNotExist())
         self._ready.retention.close()
         self._dead_letters.close()
         self._purge.close()
-        self._courier.reset()
-        self._registry.forget()
+        self.courier.reset()
+        self.registry.forget()
         self._topic_registry.forget()
-        self._store.clear()
+        self.queue_store.clear()
         self.topic_store.clear_topics()
 
     async def suspend(self) -> None:
         """Break off what is under way: the tables are about to be replaced, and `start` goes on from them."""
         self.end_polls()
-        await self._courier.close()
+        await self.courier.close()
 
     def resume(self) -> None:
         """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
@@ -163,25 +166,17 @@ class MessageService:
         self._ready.renumber()
         self._dead_letters.close()
         self._purge.close()
-        self._courier.history.clear()
+        self.courier.history.clear()
         self.start()
 
     def _clock_set_back(self, before: Millis) -> None:
         """Keep visible what has been visible, or it would be hidden until the old time has come again."""
-        self._store.keep_visible(self._clock.now(), before)
-        self._registry.forget()  # counters are made anew
+        self.queue_store.keep_visible(self._clock.now(), before)
+        self.registry.forget()  # counters are made anew
 
     def _unsubscribed(self, subscription_id: SubscriptionId) -> None:
-        self._courier.forget(subscription_id)
+        self.courier.forget(subscription_id)
         self._purge.remove(subscription_id)
-
-    def account(self, tenant: Tenant) -> AccountAttributes:
-        """Return the attributes of an account."""
-        return self._store.account(tenant)
-
-    def set_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
-        """Store the attributes of an account."""
-        self._store.put_account(tenant, attributes)
 
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
@@ -214,14 +209,10 @@ class MessageService:
             raise LookupError("nothing signs pushes here")
         return await self._signer.certificate()
 
-    def pushes_under_way(self) -> list[tuple[str, str, str]]:
-        """Return the attempts being made: topic, subscription, endpoint."""
-        return self._courier.attempts_under_way()
-
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
         """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
         rows = []
-        for queue in self._store.all_queues():
+        for queue in self.queue_store.all_queues():
             at = self.messages.next_visible(queue.queue_id, now)
             if at is not None:
                 rows.append((queue.name, at))
@@ -235,7 +226,7 @@ class MessageService:
         Raises: TopicNotExist, SubscriptionNotExist.
         """
         subscription_id = self.subscriptions.get(tenant, topic, subscription).subscription_id
-        return self._courier.reports(subscription_id, limit)
+        return self.courier.reports(subscription_id, limit)
 
     def redeliver(self, tenant: Tenant, topic: str, subscription: str, message_id: str) -> bool:
         """Deliver a message to a subscriber now, also one that it has got; False when the message is not known.
@@ -245,38 +236,17 @@ class MessageService:
         Raises: TopicNotExist, SubscriptionNotExist.
         """
         record = self.subscriptions.get(tenant, topic, subscription)
-        return self._courier.redeliver(record, message_id, self._clock.now())
-
-    def outbox(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
-        """Return the mails, short messages and mobile notifications that were not sent, newest first."""
-        return self._outbox.entries(tenant, limit)
+        return self.courier.redeliver(record, message_id, self._clock.now())
 
     @property
     def serves_topics(self) -> bool:
         """Whether pushes can be signed, and so topics are served."""
         return self._signer is not None
 
-    def in_use(self) -> list[LiveQueue]:
-        """Return the queues that have been used since the start; the counters of others would have to be made."""
-        return self._registry.in_use()
-
-    @property
-    def parked(self) -> int:
-        """How many receivers are waiting for a message."""
-        return len(self._waiters)
-
     @property
     def under_way(self) -> int:
         """How many pushes and calls are being made."""
-        return self._courier.under_way
-
-    def attempts(self) -> list[tuple[tuple[str, str], int]]:
-        """Return how often a delivery was tried since the start, by kind of endpoint and result."""
-        return list(self._courier.history.attempts.items())
-
-    def ended(self) -> dict[str, int]:
-        """Return how many deliveries have ended since the start, by how."""
-        return self._courier.history.ended
+        return self.courier.under_way
 
     def send(
         self,
@@ -317,13 +287,6 @@ class MessageService:
         handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
         self.messages.delete(self.find(tenant, queue), handle)
 
-    def publish_draft(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
-        """Publish a message.
-
-        Raises: as `Publishing.publish`.
-        """
-        return self._publishing.publish(tenant, topic, draft)
-
     def publish(
         self, tenant: Tenant, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None
     ) -> MessageReceipt:
@@ -334,7 +297,7 @@ class MessageService:
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         clean = text if text.isascii() else text.encode("utf-8", "replace").decode()
         draft = PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
-        receipt = self._publishing.publish(tenant, topic, draft)
+        receipt = self.publishing.publish(tenant, topic, draft)
         fields = {"message_id": receipt.message_id, "topic": topic}
         _log.info("message %(message_id)s is published to topic %(topic)s", fields)
         return receipt

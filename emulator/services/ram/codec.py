@@ -258,10 +258,10 @@ def render_listed_role(account: AccountId, role: Role) -> dict[str, Any]:
     }
 
 
-def render_user(account: AccountId, user: User) -> dict[str, Any]:
+def render_user(user: User) -> dict[str, Any]:
     """Return a user."""
     return {
-        "UserId": stable_id("user", account, user.name),
+        "UserId": user.user_id,
         "UserName": user.name,
         "DisplayName": user.display_name,
         "MobilePhone": user.mobile_phone,

@@ -4,12 +4,13 @@ Source: RAM API reference, one page for each operation.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
-    Entity,
     RamError,
     check_new,
     delete_conflict,
@@ -18,7 +19,7 @@ from emulator.services.ram.errors import (
 )
 from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, Role, User, UserKey
 from emulator.services.ram.service import AccessManagement
-from emulator.services.ram.store import RamStore
+from emulator.services.ram.store import Entity
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -27,10 +28,43 @@ from emulator.wire.rpc import Reply
 _USER = ":user/"
 
 
-def _named(find: Callable[[AccountId, str], Entity | None], call: OperationRequest, kind: str) -> Entity:
-    """Return what *find* has by the request's ``UserName``, ``GroupName`` or ``RoleName``."""
-    name = codec.entity_name(call.parameters, f"{kind}Name")
-    return existing(find(call.tenant.account, name), kind, name)
+def _named(access: AccessManagement, call: OperationRequest, kind: type[Entity]) -> Entity:
+    """Return the user, group or role of the request's ``UserName``, ``GroupName`` or ``RoleName``."""
+    return access.entity(kind, call.tenant.account, codec.entity_name(call.parameters, f"{kind.__name__}Name"))
+
+
+def _create(access: AccessManagement, account: AccountId, entity: User | Group | Role, most: int) -> None:
+    """Store a user, group or role that is new; an account may have *most* of its kind.
+
+    Raises: RamError: EntityAlreadyExists.*, LimitExceeded.*.
+    """
+    kind = type(entity)
+    name, present = kind.__name__, access.store.find(kind, account, entity.name)
+    check_new(present, name, entity.name, access.store.count(account, f"{name.lower()}s"), most)
+    access.store.put(account, entity)
+
+
+def _update(access: AccessManagement, account: AccountId, name: str, entity: User | Group) -> None:
+    """Store what the user or group of this *name* has become, under the name that it has now.
+
+    Raises: RamError: EntityAlreadyExists.*.
+    """
+    kind = type(entity)
+    if entity.name != name:
+        if access.store.find(kind, account, entity.name) is not None:
+            raise RamError(f"EntityAlreadyExists.{kind.__name__}", name=entity.name)
+        access.store.rename(kind, account, name, entity.name)
+    access.store.put(account, entity)
+
+
+def _page(
+    access: AccessManagement,
+    call: OperationRequest,
+    kind: type[Entity],
+    render: Callable[[Entity], dict[str, Any]],
+) -> Reply:
+    account, name = call.tenant.account, kind.__name__
+    return codec.page(call.parameters, partial(access.store.page, kind, account), render, (f"{name}s", name))
 
 
 @operation("CreateUser")
@@ -50,11 +84,10 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
         comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
         created_at=call.now,
         updated_at=call.now,
+        user_id=stable_id("user", account, access.ids.uuid()),
     )
-    count = access.store.count(account, "users")
-    check_new(access.store.user(account, name), "User", name, count, limits.USERS)
-    access.store.put_user(account, user)
-    return {"User": codec.render_user(account, user)}
+    _create(access, account, user, limits.USERS)
+    return {"User": codec.render_user(user)}
 
 
 @operation("GetUser")
@@ -64,7 +97,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, GetUser.
     """
-    return {"User": codec.render_user(call.tenant.account, _named(access.store.user, call, "User"))}
+    return {"User": codec.render_user(_named(access, call, User))}
 
 
 @operation("UpdateUser")
@@ -75,8 +108,8 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, UpdateUser.
     """
     account, parameters = call.tenant.account, call.parameters
-    name = codec.entity_name(parameters, "UserName")
-    user = existing(access.store.user(account, name), "User", name)
+    user = _named(access, call, User)
+    name = user.name
 
     def changed(parameter: str, present: str, most: int) -> str:
         return codec.text(parameters, parameter, most) if parameter in parameters else present
@@ -90,24 +123,14 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
         comments=changed("NewComments", user.comments, limits.COMMENTS_LENGTH),
         updated_at=call.now,
     )
-    if user.name != name:
-        if access.store.user(account, user.name) is not None:
-            raise RamError("EntityAlreadyExists.User", name=user.name)
-        access.store.rename_user(account, name, user.name)
-    access.store.put_user(account, user)
-    return {"User": codec.render_user(account, user)}
+    _update(access, account, name, user)
+    return {"User": codec.render_user(user)}
 
 
 @operation("ListUsers")
 def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a page of the users by name. Raises: a parameter's. Source: RAM API reference, ListUsers."""
-    account = call.tenant.account
-    return codec.page(
-        call.parameters,
-        lambda after, limit: access.store.users(account, after, limit),
-        lambda user: codec.render_user(account, user),
-        ("Users", "User"),
-    )
+    return _page(access, call, User, codec.render_user)
 
 
 @operation("DeleteUser")
@@ -117,14 +140,14 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User, DeleteConflict.User.AccessKey, .Policy, .Group.
     Source: RAM API reference, DeleteUser.
     """
-    account, name = call.tenant.account, _named(access.store.user, call, "User").name
+    account, name = call.tenant.account, _named(access, call, User).name
     if access.store.keys(account, name):
         raise delete_conflict("User", "AccessKey", "access key")
     if access.store.attachments(Holder(account=account, kind=HolderKind.USER, name=name)):
         raise delete_conflict("User", "Policy", "attached policy")
     if access.store.memberships(account, user=name):
         raise delete_conflict("User", "Group", "group")
-    access.store.delete_user(account, name)
+    access.store.delete(User, account, name)
     return {}
 
 
@@ -136,7 +159,7 @@ def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     Source: RAM API reference, CreateAccessKey.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing(access.store.user(account, name), "User", name)
+    access.entity(User, account, name)
     if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
         raise limit_exceeded("User.AccessKey", "access keys of the user")
     key = UserKey(
@@ -158,7 +181,7 @@ def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, ListAccessKeys.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing(access.store.user(account, name), "User", name)
+    access.entity(User, account, name)
     return {"AccessKeys": {"AccessKey": [codec.render_key(key) for key in access.store.keys(account, name)]}}
 
 
@@ -173,7 +196,7 @@ def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     status = codec.required(call.parameters, "Status")
     if status not in {"Active", "Inactive"}:
         raise RamError("InvalidParameter", name="Status")
-    key = _existing_key(access.store, call, key_id)
+    key = _existing_key(access, call, key_id)
     access.store.put_key(call.tenant.account, replace(key, active=status == "Active"))
     return {}
 
@@ -186,14 +209,14 @@ def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     Source: RAM API reference, DeleteAccessKey.
     """
     key_id = codec.required(call.parameters, "UserAccessKeyId")
-    access.store.delete_key(_existing_key(access.store, call, key_id).key_id)
+    access.store.delete_key(_existing_key(access, call, key_id).key_id)
     return {}
 
 
-def _existing_key(store: RamStore, call: OperationRequest, key_id: str) -> UserKey:
+def _existing_key(access: AccessManagement, call: OperationRequest, key_id: str) -> UserKey:
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing(store.user(account, name), "User", name)
-    keys = {key.key_id: key for key in store.keys(account, name)}
+    access.entity(User, account, name)
+    keys = {key.key_id: key for key in access.store.keys(account, name)}
     return existing(keys.get(key_id), "User.AccessKey", key_id)
 
 
@@ -219,10 +242,8 @@ def create_group(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
     comments = codec.text(call.parameters, "Comments", limits.COMMENTS_LENGTH)
-    count = access.store.count(account, "groups")
-    check_new(access.store.group(account, name), "Group", name, count, limits.GROUPS)
     group = Group(name=name, comments=comments, created_at=call.now, updated_at=call.now)
-    access.store.put_group(account, group)
+    _create(access, account, group, limits.GROUPS)
     return {"Group": codec.render_group(group)}
 
 
@@ -233,7 +254,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Group.
     Source: RAM API reference, GetGroup.
     """
-    return {"Group": codec.render_group(_named(access.store.group, call, "Group"))}
+    return {"Group": codec.render_group(_named(access, call, Group))}
 
 
 @operation("UpdateGroup")
@@ -244,31 +265,21 @@ def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, UpdateGroup.
     """
     account, parameters = call.tenant.account, call.parameters
-    group = _named(access.store.group, call, "Group")
+    group = _named(access, call, Group)
     name = group.name
     if "NewComments" in parameters:
         group = replace(group, comments=codec.text(parameters, "NewComments", limits.COMMENTS_LENGTH))
     if parameters.get("NewGroupName"):
         group = replace(group, name=codec.entity_name(parameters, "NewGroupName"))
-    if group.name != name:
-        if access.store.group(account, group.name) is not None:
-            raise RamError("EntityAlreadyExists.Group", name=group.name)
-        access.store.rename_group(account, name, group.name)
     group = replace(group, updated_at=call.now)
-    access.store.put_group(account, group)
+    _update(access, account, name, group)
     return {"Group": codec.render_group(group)}
 
 
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a page of the groups by name. Raises: a parameter's. Source: RAM API reference, ListGroups."""
-    account = call.tenant.account
-    return codec.page(
-        call.parameters,
-        lambda after, limit: access.store.groups(account, after, limit),
-        codec.render_group,
-        ("Groups", "Group"),
-    )
+    return _page(access, call, Group, codec.render_group)
 
 
 @operation("DeleteGroup")
@@ -278,12 +289,12 @@ def delete_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Group, DeleteConflict.Group.User, .Policy.
     Source: RAM API reference, DeleteGroup.
     """
-    account, name = call.tenant.account, _named(access.store.group, call, "Group").name
+    account, name = call.tenant.account, _named(access, call, Group).name
     if access.store.memberships(account, group=name):
         raise delete_conflict("Group", "User", "user member")
     if access.store.attachments(Holder(account=account, kind=HolderKind.GROUP, name=name)):
         raise delete_conflict("Group", "Policy", "attached policy")
-    access.store.delete_group(account, name)
+    access.store.delete(Group, account, name)
     return {}
 
 
@@ -294,7 +305,7 @@ def add_user_to_group(access: AccessManagement, call: OperationRequest) -> Reply
     Raises: RamError: EntityNotExist.User, .Group, EntityAlreadyExists.User.Group, LimitExceeded.User.Group.
     Source: RAM API reference, AddUserToGroup.
     """
-    account, user, group = _member_and_group(access.store, call)
+    account, user, group = _member_and_group(access, call)
     memberships = access.store.memberships(account, user=user)
     if any(each[1] == group for each in memberships):
         raise RamError("EntityAlreadyExists.User.Group")
@@ -311,7 +322,7 @@ def remove_user_from_group(access: AccessManagement, call: OperationRequest) -> 
     Raises: RamError: EntityNotExist.User, .Group, .User.Group.
     Source: RAM API reference, RemoveUserFromGroup.
     """
-    account, user, group = _member_and_group(access.store, call)
+    account, user, group = _member_and_group(access, call)
     if not access.store.leave(account, user, group):
         raise RamError("EntityNotExist.User.Group")
     return {}
@@ -324,15 +335,15 @@ def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Re
     Raises: RamError: EntityNotExist.Group.
     Source: RAM API reference, ListUsersForGroup.
     """
-    account, store = call.tenant.account, access.store
-    group = _named(store.group, call, "Group").name
+    account = call.tenant.account
+    group = _named(access, call, Group).name
     users = [
         {
             "UserName": user,
-            "DisplayName": existing(store.user(account, user), "User", user).display_name,
+            "DisplayName": access.entity(User, account, user).display_name,
             "JoinDate": iso_seconds(joined_at),
         }
-        for user, _, joined_at in store.memberships(account, group=group)
+        for user, _, joined_at in access.store.memberships(account, group=group)
     ]
     return {"Users": {"User": users}, "IsTruncated": False}
 
@@ -344,27 +355,23 @@ def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Re
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, ListGroupsForUser.
     """
-    account, store = call.tenant.account, access.store
-    user = _named(store.user, call, "User").name
+    account = call.tenant.account
+    user = _named(access, call, User).name
     groups = [
         {
             "GroupName": group,
-            "Comments": existing(store.group(account, group), "Group", group).comments,
+            "Comments": access.entity(Group, account, group).comments,
             "JoinDate": iso_seconds(joined_at),
         }
-        for _, group, joined_at in store.memberships(account, user=user)
+        for _, group, joined_at in access.store.memberships(account, user=user)
     ]
     return {"Groups": {"Group": groups}}
 
 
-def _member_and_group(store: RamStore, call: OperationRequest) -> tuple[AccountId, str, str]:
+def _member_and_group(access: AccessManagement, call: OperationRequest) -> tuple[AccountId, str, str]:
     account = call.tenant.account
     user, group = codec.entity_name(call.parameters, "UserName"), codec.entity_name(call.parameters, "GroupName")
-    return (
-        account,
-        existing(store.user(account, user), "User", user).name,
-        existing(store.group(account, group), "Group", group).name,
-    )
+    return account, access.entity(User, account, user).name, access.entity(Group, account, group).name
 
 
 @operation("CreateRole")
@@ -386,9 +393,7 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
     )
     tags = codec.tags(call.parameters)
     codec.check_trust(role.trust, "AssumeRolePolicyDocument")
-    count = access.store.count(account, "roles")
-    check_new(access.store.role(account, role.name), "Role", role.name, count, limits.ROLES)
-    access.store.put_role(account, role)
+    _create(access, account, role, limits.ROLES)
     access.store.put_tags(account, "role", role.name, tags)
     return {"Role": codec.render_role(account, role)}
 
@@ -400,7 +405,7 @@ def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Role.
     Source: RAM API reference, GetRole.
     """
-    return {"Role": codec.render_role(call.tenant.account, _named(access.store.role, call, "Role"))}
+    return {"Role": codec.render_role(call.tenant.account, _named(access, call, Role))}
 
 
 @operation("UpdateRole")
@@ -417,7 +422,7 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
     max_session_s = codec.number(parameters, "NewMaxSessionDuration", limits.MAX_SESSION_S)
     if trust:
         codec.check_trust(trust, "NewAssumeRolePolicyDocument")
-    role = existing(access.store.role(account, name), "Role", name)
+    role = access.entity(Role, account, name)
     role = replace(
         role,
         description=description if "NewDescription" in parameters else role.description,
@@ -425,7 +430,7 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
         max_session_s=max_session_s or role.max_session_s,
         updated_at=call.now,
     )
-    access.store.put_role(account, role)
+    access.store.put(account, role)
     return {"Role": codec.render_role(account, role)}
 
 
@@ -436,13 +441,7 @@ def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: a parameter's.
     Source: RAM API reference, ListRoles.
     """
-    account = call.tenant.account
-    return codec.page(
-        call.parameters,
-        lambda after, limit: access.store.roles(account, after, limit),
-        lambda role: codec.render_listed_role(account, role),
-        ("Roles", "Role"),
-    )
+    return _page(access, call, Role, partial(codec.render_listed_role, call.tenant.account))
 
 
 @operation("DeleteRole")
@@ -452,8 +451,8 @@ def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
     Source: RAM API reference, DeleteRole.
     """
-    account, name = call.tenant.account, _named(access.store.role, call, "Role").name
+    account, name = call.tenant.account, _named(access, call, Role).name
     if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
         raise delete_conflict("Role", "Policy", "attached policy")
-    access.store.delete_role(account, name)
+    access.store.delete(Role, account, name)
     return {}

@@ -51,7 +51,7 @@ class Role:
 
 @frozen(kw_only=False)
 class User:
-    """A user of the account."""
+    """A user of the account, whose id stays when it is renamed."""
 
     name: str
     display_name: str
@@ -60,6 +60,7 @@ class User:
     comments: str
     created_at: Millis
     updated_at: Millis
+    user_id: str
 
 
 @frozen

@@ -11,15 +11,17 @@ from emulator.services.ram.errors import (
     about_attachment,
     check_new,
     delete_conflict,
-    existing,
     limit_exceeded,
 )
 from emulator.services.ram.model import (
     Attachment,
+    Group,
     Holder,
     HolderKind,
     PolicyInfo,
     PolicyType,
+    Role,
+    User,
     role_arn,
 )
 from emulator.services.ram.service import AccessManagement
@@ -230,7 +232,7 @@ def attach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, AttachPolicyToUser, AttachPolicyToGroup and AttachPolicyToRole.
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
-    holder = _existing_holder(access.store, call)
+    holder = _existing_holder(access, call)
     name = access.policy(holder.account, kind, name).name
     present = [each for each in access.store.attachments(holder) if each.type is kind]
     if any(each.policy == name for each in present):
@@ -252,7 +254,7 @@ def detach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, DetachPolicyFromUser, DetachPolicyFromGroup and DetachPolicyFromRole.
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
-    holder = _existing_holder(access.store, call)
+    holder = _existing_holder(access, call)
     system = system_policy(name) if kind is PolicyType.SYSTEM else None
     if not access.store.detach(holder, kind, system.info.name if system else name):
         raise about_attachment("NotAttached", holder.kind, name)
@@ -268,7 +270,7 @@ def list_policies_for(access: AccessManagement, call: OperationRequest) -> Reply
     Raises: RamError: EntityNotExist.User, .Group, .Role.
     Source: RAM API reference, ListPoliciesForUser, ListPoliciesForGroup and ListPoliciesForRole.
     """
-    holder = _existing_holder(access.store, call)
+    holder = _existing_holder(access, call)
     policies = []
     for attachment in access.store.attachments(holder):
         policy = access.policy(holder.account, attachment.type, attachment.policy)
@@ -295,25 +297,20 @@ def list_entities_for_policy(access: AccessManagement, call: OperationRequest) -
     policy = _named_policy(access, call)
     entities: Mapping[HolderKind, list[dict[str, Any]]] = {kind: [] for kind in HolderKind}
     for each in access.store.attached_to(account, policy.type, policy.name):
-        entities[each.kind].append(_entity(access.store, account, each))
+        entities[each.kind].append(_entity(access, account, each))
     return {f"{kind}s": {kind.value: entities[kind]} for kind in HolderKind}
 
 
-def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict[str, Any]:
+def _entity(access: AccessManagement, account: AccountId, attachment: Attachment) -> dict[str, Any]:
     name, since = attachment.holder, {"AttachDate": iso_seconds(attachment.attached_at)}
     match attachment.kind:
         case HolderKind.USER:
-            user = existing(store.user(account, name), "User", name)
-            user_id = stable_id("user", account, name)
-            return {"UserName": name, "UserId": user_id, "DisplayName": user.display_name, **since}
+            user = access.entity(User, account, name)
+            return {"UserName": name, "UserId": user.user_id, "DisplayName": user.display_name, **since}
         case HolderKind.GROUP:
-            return {
-                "GroupName": name,
-                "Comments": existing(store.group(account, name), "Group", name).comments,
-                **since,
-            }
+            return {"GroupName": name, "Comments": access.entity(Group, account, name).comments, **since}
         case HolderKind.ROLE:
-            description = existing(store.role(account, name), "Role", name).description
+            description = access.entity(Role, account, name).description
             role_id, arn = stable_id("role", account, name), role_arn(account, name)
             return {"RoleName": name, "RoleId": role_id, "Arn": arn, "Description": description, **since}
 
@@ -346,11 +343,15 @@ def _counted(store: RamStore, call: OperationRequest, policy: PolicyInfo) -> dic
     return codec.render_policy(policy, len(store.attached_to(call.tenant.account, policy.type, policy.name)))
 
 
-def _existing_holder(store: RamStore, call: OperationRequest) -> Holder:
+_KINDS: Mapping[HolderKind, type[User | Group | Role]] = {
+    HolderKind.USER: User, HolderKind.GROUP: Group, HolderKind.ROLE: Role,
+}  # fmt: skip
+
+
+def _existing_holder(access: AccessManagement, call: OperationRequest) -> Holder:
     """Return the user, group or role that the operation (``AttachPolicyToRole``) is about."""
     account = call.tenant.account
     kind = next(kind for kind in HolderKind if call.operation.endswith(kind))
     name = codec.entity_name(call.parameters, f"{kind}Name")
-    find = {HolderKind.USER: store.user, HolderKind.GROUP: store.group, HolderKind.ROLE: store.role}[kind]
-    existing(find(account, name), kind, name)
+    access.entity(_KINDS[kind], account, name)
     return Holder(account=account, kind=kind, name=name)

@@ -16,10 +16,12 @@ from emulator.services.ram.model import (
     PolicyInfo,
     PolicyType,
     PolicyVersion,
+    Role,
+    User,
     role_arn,
     user_arn,
 )
-from emulator.services.ram.store import RamStore
+from emulator.services.ram.store import Entity, RamStore
 from emulator.services.ram.system_policies import system_policy
 from emulator.storage.database import Database
 
@@ -41,6 +43,13 @@ class AccessManagement:
     def counts(self, account: AccountId) -> dict[str, int]:
         """Return how many roles, users and policies an account has."""
         return {table: self.store.count(account, table) for table in ("roles", "users", "policies")}
+
+    def entity(self, kind: type[Entity], account: AccountId, name: str) -> Entity:
+        """Return a role, user or group.
+
+        Raises: RamError: EntityNotExist.*kind*.
+        """
+        return existing(self.store.find(kind, account, name), kind.__name__, name)
 
     def policy(self, account: AccountId, kind: PolicyType, name: str) -> PolicyInfo:
         """Return a policy of the account or of the system.
@@ -133,14 +142,19 @@ class Authorizer:
             return True
         return judge([parse_policy(principal.session_policy)], demand, facts) is Verdict.ALLOWED
 
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        user = self._access.store.find(User, account, name)
+        return user.user_id if user else None
+
     def max_session_s(self, account: AccountId, role: str) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
-        kept = self._access.store.role(account, role)
+        kept = self._access.store.find(Role, account, role)
         return kept.max_session_s if kept else None
 
     def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
         """Whether the trust policy of *role* names the caller."""
-        kept = self._access.store.role(account, role)
+        kept = self._access.store.find(Role, account, role)
         return kept is not None and trusts(parse_trust_policy(kept.trust), ASSUME_ROLE, arn=caller.arn, facts=facts)
 
     def service_lacks(self, account: AccountId, arn: str, service: str, demand: Demand, facts: Facts) -> Demand | None:
@@ -150,7 +164,7 @@ class Authorizer:
         empty account in the role's name is the own one.
         """
         owner, _, role = arn.partition(":role/")
-        kept = self._access.store.role(account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None
+        kept = self._access.store.find(Role, account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None
         if kept is None or not trusts(parse_trust_policy(kept.trust), ASSUME_ROLE, service=service, facts=facts):
             return Demand(ASSUME_ROLE, arn or role_arn(account, "*"))
         return None if judge(self._of(account, HolderKind.ROLE, role), demand, facts) is Verdict.ALLOWED else demand

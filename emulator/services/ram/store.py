@@ -1,10 +1,10 @@
 """Identities and policies in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram.model import (
     Attachment,
     Group,
@@ -19,10 +19,22 @@ from emulator.services.ram.model import (
 )
 from emulator.storage.database import Database
 
-_ROLE = "name, description, trust, max_session_s, created_at, updated_at"
-_USER = "name, display_name, mobile_phone, email, comments, created_at, updated_at"
+Entity = TypeVar("Entity", bound=Role | User | Group)
+
+_ENTITIES: Mapping[type[Any], tuple[str, str]] = {
+    Role: ("ram_roles", "name, description, trust, max_session_s, created_at, updated_at"),
+    User: ("ram_users", "name, display_name, mobile_phone, email, comments, created_at, updated_at, user_id"),
+    Group: ("ram_groups", "name, comments, created_at, updated_at"),
+}
+"""The table of each kind and its columns, which are the fields in their order."""
+
+_NAMED_IN: Mapping[type[Any], tuple[tuple[str, str], ...]] = {
+    User: (("ram_users", "name"), ("ram_access_keys", "user"), ("ram_members", "user")),
+    Group: (("ram_groups", "name"), ("ram_members", "group_name")),
+}
+"""Where a name stands beside the attachments: tables and columns."""
+
 _KEY = "key_id, user, secret, active, created_at"
-_GROUP = "name, comments, created_at, updated_at"
 _POLICY = "name, description, default_version, created_at, updated_at"
 _ATTACHMENT = "holder_kind, holder, policy_type, policy, attached_at"
 _TABLES = ("roles", "users", "access_keys", "groups", "members", "policies", "policy_versions", "attachments", "tags")
@@ -47,54 +59,47 @@ class RamStore:
         for table in _TABLES:
             self._write(f"DELETE FROM ram_{table}")  # noqa: S608 - fixed names
 
-    def role(self, account: AccountId, name: str) -> Role | None:
-        """Return a role."""
-        row = self._one(f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return Role(*row) if row else None
+    def find(self, kind: type[Entity], account: AccountId, name: str) -> Entity | None:
+        """Return a role, user or group."""
+        table, columns = _ENTITIES[kind]
+        row = self._one(f"SELECT {columns} FROM {table} WHERE account = ? AND name = ?", account, name)  # noqa: S608
+        return _entity(kind, account, row) if row else None
 
-    def roles(self, account: AccountId, after: str, limit: int) -> list[Role]:
-        """Return up to *limit* roles by name, those after *after*."""
-        sql = f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [Role(*row) for row in self._all(sql, account, after, limit)]
+    def page(self, kind: type[Entity], account: AccountId, after: str, limit: int) -> list[Entity]:
+        """Return up to *limit* roles, users or groups by name, those after *after*."""
+        table, columns = _ENTITIES[kind]
+        sql = f"SELECT {columns} FROM {table} WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
+        return [_entity(kind, account, row) for row in self._all(sql, account, after, limit)]
 
-    def put_role(self, account: AccountId, role: Role) -> None:
-        """Store a role in place of one of its name."""
+    def put(self, account: AccountId, entity: Role | User | Group) -> None:
+        """Store a role, user or group in place of one of its name."""
+        table, columns = _ENTITIES[type(entity)]
+        values = [getattr(entity, column) for column in columns.split(", ")]
+        places = ", ".join("?" for _ in (account, *values))
+        self._write(f"INSERT OR REPLACE INTO {table} (account, {columns}) VALUES ({places})", account, *values)  # noqa: S608
+
+    def delete(self, kind: type[Role | User | Group], account: AccountId, name: str) -> None:
+        """Remove a role, user or group; a role with its tags."""
+        if kind is Role:
+            self.delete_tags(account, "role", name)
+        self._write(f"DELETE FROM {_ENTITIES[kind][0]} WHERE account = ? AND name = ?", account, name)  # noqa: S608
+
+    def rename(self, kind: type[User | Group], account: AccountId, name: str, new_name: str) -> None:
+        """Give a user or group another name, everywhere."""
+        for table, column in _NAMED_IN[kind]:
+            self._write(
+                f"UPDATE {table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
+                new_name,
+                account,
+                name,
+            )
         self._write(
-            "INSERT OR REPLACE INTO ram_roles VALUES (?, ?, ?, ?, ?, ?, ?)",
-            account, role.name, role.description, role.trust, role.max_session_s, role.created_at, role.updated_at,
-        )  # fmt: skip
-
-    def delete_role(self, account: AccountId, name: str) -> None:
-        """Remove a role with its tags."""
-        self.delete_tags(account, "role", name)
-        self._write("DELETE FROM ram_roles WHERE account = ? AND name = ?", account, name)
-
-    def user(self, account: AccountId, name: str) -> User | None:
-        """Return a user."""
-        row = self._one(f"SELECT {_USER} FROM ram_users WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return User(*row) if row else None
-
-    def users(self, account: AccountId, after: str, limit: int) -> list[User]:
-        """Return up to *limit* users by name, those after *after*."""
-        sql = f"SELECT {_USER} FROM ram_users WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [User(*row) for row in self._all(sql, account, after, limit)]
-
-    def put_user(self, account: AccountId, user: User) -> None:
-        """Store a user in place of one of that name."""
-        self._write(
-            "INSERT OR REPLACE INTO ram_users VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            account, user.name, user.display_name, user.mobile_phone, user.email, user.comments, user.created_at,
-            user.updated_at,
-        )  # fmt: skip
-
-    def rename_user(self, account: AccountId, name: str, new_name: str) -> None:
-        """Give a user another name, everywhere."""
-        columns = (("users", "name"), ("access_keys", "user"), ("members", "user"))
-        self._rename(account, HolderKind.USER, columns, name, new_name)
-
-    def delete_user(self, account: AccountId, name: str) -> None:
-        """Remove a user."""
-        self._write("DELETE FROM ram_users WHERE account = ? AND name = ?", account, name)
+            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = ? AND holder = ?",
+            new_name,
+            account,
+            kind.__name__,
+            name,
+        )
 
     def owned_key(self, key_id: str) -> tuple[AccountId, UserKey] | None:
         """Return the access key of that id and whose account it is of."""
@@ -117,49 +122,6 @@ class RamStore:
     def delete_key(self, key_id: str) -> None:
         """Remove an access key."""
         self._write("DELETE FROM ram_access_keys WHERE key_id = ?", key_id)
-
-    def group(self, account: AccountId, name: str) -> Group | None:
-        """Return a group."""
-        row = self._one(f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name = ?", account, name)  # noqa: S608
-        return Group(*row) if row else None
-
-    def groups(self, account: AccountId, after: str, limit: int) -> list[Group]:
-        """Return up to *limit* groups by name, those after *after*."""
-        sql = f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
-        return [Group(*row) for row in self._all(sql, account, after, limit)]
-
-    def put_group(self, account: AccountId, group: Group) -> None:
-        """Store a group in place of one of its name."""
-        self._write(
-            "INSERT OR REPLACE INTO ram_groups VALUES (?, ?, ?, ?, ?)",
-            account, group.name, group.comments, group.created_at, group.updated_at,
-        )  # fmt: skip
-
-    def rename_group(self, account: AccountId, name: str, new_name: str) -> None:
-        """Give a group another name, everywhere."""
-        self._rename(account, HolderKind.GROUP, (("groups", "name"), ("members", "group_name")), name, new_name)
-
-    def _rename(
-        self, account: AccountId, kind: HolderKind, columns: tuple[tuple[str, str], ...], name: str, new_name: str
-    ) -> None:
-        for table, column in columns:
-            self._write(
-                f"UPDATE ram_{table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
-                new_name,
-                account,
-                name,
-            )
-        self._write(
-            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = ? AND holder = ?",
-            new_name,
-            account,
-            kind,
-            name,
-        )
-
-    def delete_group(self, account: AccountId, name: str) -> None:
-        """Remove a group."""
-        self._write("DELETE FROM ram_groups WHERE account = ? AND name = ?", account, name)
 
     def memberships(self, account: AccountId, *, user: str = "", group: str = "") -> list[tuple[str, str, Millis]]:
         """Return (user, group, since) of a user's or a group's memberships, by name."""
@@ -299,6 +261,12 @@ class RamStore:
 
     def _changed(self) -> None:
         self.generation += 1
+
+
+def _entity(kind: type[Entity], account: AccountId, row: Sequence[Any]) -> Entity:
+    if kind is User and not row[-1]:
+        row = (*row[:-1], stable_id("user", account, row[0]))
+    return kind(*row)
 
 
 def _key(row: Sequence[Any]) -> UserKey:

@@ -6,6 +6,7 @@ Lists come as JSON (``ResourceNames=["a"]``), as the newer SDKs write them, or n
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import RamError, existing, limit_exceeded
+from emulator.services.ram.model import Role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.operation import operation
@@ -88,6 +89,6 @@ def _named_resources(store: RamStore, call: OperationRequest) -> tuple[AccountId
     if kind not in {"role", "policy"}:
         raise RamError("InvalidParameter", name="ResourceType")
     for name in names:
-        entity = store.role(account, name) if kind == "role" else store.policy(account, name)
+        entity = store.find(Role, account, name) if kind == "role" else store.policy(account, name)
         existing(entity, kind.capitalize(), name)
     return account, kind, names

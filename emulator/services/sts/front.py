@@ -30,7 +30,11 @@ _SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
 
 
 class RoleDirectory(Protocol):
-    """Knows the roles of each account."""
+    """Knows the roles and users of each account."""
+
+    def user_id(self, account: AccountId, name: str) -> str | None:
+        """Return the id of a user; None when there is no such user."""
+        ...
 
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role.
@@ -59,6 +63,11 @@ class TokenService(NamedTuple):
         if self.roles is None:
             return DURATION_S.high if owner == account else None
         return self.roles.max_session_s(owner, role, foreign=owner != account)
+
+    def user_id(self, account: AccountId, name: str) -> str:
+        """Return the id of the user who calls."""
+        known = self.roles.user_id(account, name) if self.roles is not None else None
+        return known or stable_id("user", account, name)
 
     def trusts(self, call: OperationRequest, owner: AccountId, role: str) -> bool:
         """Whether *owner*'s role trusts the caller."""
@@ -164,13 +173,12 @@ def get_caller_identity(service: TokenService, call: OperationRequest) -> Reply:
 
     Source: STS, "GetCallerIdentity".
     """
-    del service
     principal = call.principal
     assert principal is not None  # unsigned requests get no further than the unknown action
     kind, _, name = principal.arn.rpartition(":")[2].partition("/")
     answer: Reply = {"AccountId": principal.account, "Arn": principal.arn}
     if kind == "user":
-        user_id = stable_id("user", principal.account, name)
+        user_id = service.user_id(principal.account, name)
         return {**answer, "IdentityType": "RAMUser", "PrincipalId": user_id, "UserId": user_id}
     if kind == "assumed-role":
         role, _, session_name = name.partition("/")

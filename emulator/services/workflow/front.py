@@ -49,7 +49,6 @@ class WorkflowFront(RpcFront):
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
-        del call
         return WorkflowError("AccessDenied", action=demand.action, resource=demand.resource)
 
     def chosen_request_id(self, call: OperationRequest) -> str | None:

@@ -81,7 +81,7 @@ class Workflow:
         self._clock = clock
         self._ids = ids
         self._interference = interference
-        tenants = Tenants(database)
+        self._tenants = tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
         self._schedule_store = ScheduleStore(database, tenants)
@@ -187,7 +187,7 @@ class Workflow:
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
         """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
-        return self._engine.upcoming(now, limit)
+        return self._engine_store.upcoming(now, limit)
 
     def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
         """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""
@@ -212,10 +212,7 @@ class Workflow:
 
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
-        self._store.clear()
-        self._map_store.clear()
-        self._schedule_store.clear()
-        self._flow_store.clear()
+        self._tenants.clear()
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()

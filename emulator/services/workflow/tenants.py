@@ -8,6 +8,12 @@ from emulator.storage.database import Database, Schema
 
 SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
 
+_TABLES = (
+    "callbacks", "calls", "wakeups", "events", "executions", "map_runs", "schedules", "aliases", "versions",
+    "definitions", "flows",
+)  # fmt: skip
+"""Tables of what tenants have, each before those that it names."""
+
 
 class Tenants:
     """Translates between tenants and their numbers; a tenant gets one when it first needs it."""
@@ -43,6 +49,11 @@ class Tenants:
             ).fetchone()
             known = self._tenants[world_id] = Tenant(AccountId(row[0]), Region(row[1]))
         return known
+
+    def clear(self) -> None:
+        """Forget all that tenants have."""
+        for table in _TABLES:
+            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
 
     def _forget(self) -> None:
         self._ids.clear()

@@ -44,6 +44,27 @@ def test_queue_is_created_listed_changed_and_deleted(program, queue):
     assert [item["QueueName"] for item in data(program.run("queue", "list", "--json"))] == ["mails"]
 
 
+def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
+    """What a client made in another region is not lost: commands say where to look, and can look there."""
+    there = {"LOCALYUN_REGION": "cn-shanghai"}
+    made = program.run("queue", "create", "mails", **there)
+    here, elsewhere = program.run("queue", "list"), program.run("queue", "list", **there)
+    missing = program.run("queue", "receive", "mails")
+    typo = program.run("queue", "receive", "letters", **there)
+
+    assert made.stdout == "created mails\n"
+    assert rows(here) == [["orders", "0", "0", "0"]]
+    assert rows(elsewhere) == [["mails", "0", "0", "0"]]
+    assert data(program.run("status", "--json"))["regions"] == ["cn-hangzhou", "cn-shanghai"]
+    assert "looked in cn-hangzhou; for what is in cn-shanghai: LOCALYUN_REGION=cn-shanghai" in missing.stderr
+    assert "looked in cn-shanghai; for what is in cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
+
+
+def test_missing_resource_is_only_missing_where_there_is_one_region(program, queue):
+    """No word about regions to those who have one."""
+    assert program.run("queue", "receive", "letters").stderr.count("localyun:") == 1
+
+
 def test_message_is_sent_peeked_received_and_deleted(program, queue):
     """A peek changes nothing, a receive hides, --delete removes."""
     sent = data(program.run("queue", "send", "orders", "<first>", "--priority", "1", "--json"))

@@ -257,6 +257,34 @@ def test_terraform_names_receivers_as_the_provider_does(endpoint, kind, shown):
     assert f'push_type         = "{kind}"' in text
 
 
+def test_terraform_writes_what_a_plan_finds_again():
+    """No empty block as a list, JSON in the order of Terraform's own, the ACL of layers, queues shown by resource."""
+    text, notes = written(
+        a_resource("fc3.domain", "a.example.com", protocol="HTTP",
+                   routeConfig={"routes": [{"path": "/", "rewriteConfig": {"equalRules": []}}]}),
+        a_resource("fc3.trigger", "api", "m", triggerType="mns_topic",
+                   triggerConfig={"notifyStrategy": "x", "filter": {"b": 1, "a": 2}}),
+        a_resource("fc3.layer", "lib", package=None, compatibleRuntime=["python3.10"]),
+        a_resource("mns.subscription", "news", "one", Endpoint="acs:mns:cn-x:1:queues/jobs"),
+        a_resource("oss.bucket", "letters", DeletionForce=False),
+    )  # fmt: skip
+
+    assert "equal_rules" not in text
+    assert 'jsonencode({ "filter" = { "a" = 2, "b" = 1 }, "notifyStrategy" = "x" })' in text
+    assert 'acl                = "0"' in text
+    assert "ignore_changes = [endpoint]" in text
+    assert notes == ()
+
+
+@pytest.mark.parametrize("kind", ["fc3.async", "fc3.provision"])
+def test_terraform_leaves_out_settings_that_it_does_not_read_back(kind):
+    """The provider asks for no qualifier, so it finds those of LATEST alone."""
+    text, notes = written(a_resource(kind, "api", "LATEST"), a_resource(kind, "api", "live"))
+
+    assert text.count("resource ") == 1
+    assert notes == (f"api/live: {terraform.TYPES[kind].name} is read back for LATEST alone; left out",)
+
+
 def test_every_group_names_kinds_that_exist_and_chooses_them():
     """No group asks for a kind nobody handles."""
     assert frozenset().union(*GROUPS.values()) <= set(PROVIDERS)

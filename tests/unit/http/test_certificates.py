@@ -88,6 +88,7 @@ def handshake(ca_file: Path, leaf: Path, name: str) -> None:
     "name",
     [
         "localhost", "127.0.0.1", "::1", "sts.aliyuncs.com", "cn-hangzhou.fnf.aliyuncs.com", CLOUD,
+        "123.cn-hangzhou.fnf.aliyuncs.com",
         "123.mns.cn-beijing.aliyuncs.com", "123.mns.cn-shanghai-internal-vpc.aliyuncs.com",
         "fcv3.eu-west-1.aliyuncs.com", "bucket.oss-cn-hangzhou.aliyuncs.com", "web-abc.cn-shenzhen.fcapp.run",
         "123.cn-qingdao-internal.fc.aliyuncs.com", "cn-hangzhou.fc.aliyuncs.com", "oss-cn-hangzhou.aliyuncs.com",

@@ -41,6 +41,38 @@ def test_lock_is_taken_once(tmp_path):
         assert system.lock(second.fileno()) is False
 
 
+def test_process_is_running_until_it_has_ended():
+    """Neither asking nor the answer disturbs it."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        asked = [system.is_running(process.pid), system.is_running(process.pid)]
+        process.communicate(b"\n")
+
+    assert asked == [True, True]
+    assert process.returncode == 0
+    assert not system.is_running(process.pid)
+
+
+def test_what_windows_lacks_is_asked_for_in_few_places():
+    """Functions and flags that its `os` has not, or that do something else there."""
+    risky = re.compile(r"\bos\.(?:O_CLOEXEC|pread|pwrite|getuid|geteuid|fork|setsid|killpg|kill)\b")
+    allowed = {
+        "emulator/kernel/system.py",
+        "emulator/kernel/tasks.py",  # behind os.name
+        "emulator/redirect/network.py",  # imported with an option that is for Linux only
+        "emulator/services/fc/runtime/launcher.py",  # behind LOCKS
+        "emulator/services/fc/runtime/spawn.py",  # where there are sessions
+        "emulator/services/fc/runtime/zygote.py",  # where there is fork
+    }
+
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "emulator").rglob("*.py")
+        if "bootstrap" not in path.parts and risky.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert found <= allowed
+
+
 def test_nothing_else_asks_what_system_it_is():
     """Fork, sessions, locks and the like are asked for in one module; what runs inside functions stands alone."""
     asking = re.compile(r'os\.name\b|sys\.platform\b|hasattr\(os, "(?:fork|killpg)"\)|import fcntl')

@@ -8,7 +8,7 @@ import pytest
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import SkipEnded, Skipper, TimeControl, load_clock
+from emulator.lab.clock import SkipEnded, TimeControl, load_clock
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database, Schema, migrate
 
@@ -41,7 +41,6 @@ class Bench:
         self.work = Work()
         self.database = database
         self.control = TimeControl(database, self.clock, self.timers, self._watch, [self.work])
-        self.skipper = Skipper(self.control, self.clock)
 
     def _watch(self, notify):
         self.ended = notify
@@ -157,10 +156,10 @@ async def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(dat
             Upcoming(at=Millis(start + each * 60_000), what="schedule", resource="flow", recurring=True)
             for each in range(1, 10)
         ]
-        moved = await bench.skipper.skip(lambda: bench.clock.now() >= start + 180_000, limit_ms=3_600_000, timeout_s=5)
+        moved = await bench.control.skip(lambda: bench.clock.now() >= start + 180_000, limit_ms=3_600_000, timeout_s=5)
         assert bench.clock.now() - start == 180_000
         assert moved.busy == ()
-        await bench.skipper.skip(None, limit_ms=3_600_000, timeout_s=5)
+        await bench.control.skip(None, limit_ms=3_600_000, timeout_s=5)
         assert bench.clock.now() - start == 180_000
 
 
@@ -170,8 +169,8 @@ async def test_a_skip_that_cannot_end_says_what_waits(database):
         bench.clock.freeze()
         bench.work.waits = [Waiting(resource="flow/run", detail="the token of step Approve")]
         with pytest.raises(SkipEnded, match="nothing is left") as ended:
-            await bench.skipper.skip(lambda: False, limit_ms=1_000, timeout_s=5)
+            await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)
         assert [each["for"] for each in ended.value.active] == ["the token of step Approve"]
         bench.work.events = [Upcoming(at=Millis(bench.clock.now() + 5_000), what="retry", resource="flow/run")]
         with pytest.raises(SkipEnded, match="retry of flow/run"):
-            await bench.skipper.skip(lambda: False, limit_ms=1_000, timeout_s=5)
+            await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)

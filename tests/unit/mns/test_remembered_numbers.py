@@ -27,7 +27,7 @@ class Runs:
         migrate(self.database, [SCHEMA])
         self.service = MessageService(self.database, self.clock, self.ids, VirtualTimers(self.clock))
         self.service.start()
-        store = self.service._store
+        store = self.service.queue_store
         self.counted = []
         count = store.numbers
         store.numbers = lambda queue: self.counted.append(queue) or count(queue)

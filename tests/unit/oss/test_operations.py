@@ -200,6 +200,7 @@ async def test_a_setting_that_cannot_be_deleted_is_put_again(store):
 
     assert (await store.xml("/box?httpsConfig")).find("TLS").text_of("Enable") == "false"
     assert (await store.refusal("DELETE", "/box?httpsConfig"))[1] == "OperationNotSupported"
+    assert (await store.refusal("PUT", "/box?userDefinedLogFieldsConfig"))[1] == "OperationNotSupported"
 
 
 async def test_an_object_is_read_back_with_what_was_sent(store):

@@ -122,7 +122,7 @@ def test_refusals(ram_service, action, parameters, code):
 
 def test_a_user_is_what_was_said(ram_service):
     """What is left out stays as it was; a new name counts for its keys, groups and policies too."""
-    ram_service("CreateUser", UserName="alice", Email="a@example.com", Comments="c")
+    made = ram_service("CreateUser", UserName="alice", Email="a@example.com", Comments="c")["User"]
     ram_service("CreateGroup", GroupName="devs")
     ram_service("AddUserToGroup", UserName="alice", GroupName="devs")
     key = ram_service("CreateAccessKey", UserName="alice")["AccessKey"]
@@ -132,10 +132,11 @@ def test_a_user_is_what_was_said(ram_service):
 
     assert changed == ram_service("GetUser", UserName="bob")["User"]
     assert changed == {
-        "UserId": changed["UserId"], "UserName": "bob", "DisplayName": "alice", "MobilePhone": "",
+        "UserId": made["UserId"], "UserName": "bob", "DisplayName": "alice", "MobilePhone": "",
         "Email": "b@example.com", "Comments": "c", "CreateDate": "2023-11-14T22:13:20Z",
         "UpdateDate": "2023-11-14T22:13:21Z",
     }  # fmt: skip
+    assert ram_service("CreateUser", UserName="alice")["User"]["UserId"] != made["UserId"]
     assert ram_service("ListAccessKeys", UserName="bob")["AccessKeys"]["AccessKey"] == [
         {"AccessKeyId": key["AccessKeyId"], "Status": "Active", "CreateDate": "2023-11-14T22:13:20Z"}
     ]

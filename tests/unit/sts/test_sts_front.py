@@ -25,7 +25,10 @@ POLICY = '{"Version":"1","Statement":[{"Effect":"Allow","Action":"*","Resource":
 
 
 class OneRole:
-    """A role directory with a single role of half an hour."""
+    """A role directory with a single role of half an hour, and with Bob."""
+
+    def user_id(self, account, name):
+        return "300000000000000042" if (account, name) == (ACCOUNT, "bob") else None
 
     def max_session_s(self, account, role, *, foreign):
         return 1800 if (account, role) == (ACCOUNT, "known") else None
@@ -178,6 +181,15 @@ def test_caller_identity(bench, resource, kind, members):
 
     assert (reply["AccountId"], reply["Arn"], reply["IdentityType"]) == (ACCOUNT, arn, kind)
     assert set(reply) == {"RequestId", "AccountId", "Arn", "IdentityType"} | members
+
+
+def test_id_of_a_user_is_that_of_the_directory():
+    """It stays when the user gets another name, so the name does not tell it."""
+    bench = Bench(OneRole())
+    bob = Principal(ACCOUNT, "k", f"acs:ram::{ACCOUNT}:user/bob")
+
+    assert bench.call("GetCallerIdentity", principal=bob)["UserId"] == "300000000000000042"
+    bench.database.close()
 
 
 def test_role_id_is_the_same_in_both_operations(bench):

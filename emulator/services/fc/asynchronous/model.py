@@ -19,7 +19,7 @@ from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.errors import GONE, FcError, InvalidArgument
-from emulator.services.fc.model import FunctionRef, parse_function_arn
+from emulator.services.fc.model import Dated, FunctionRef, parse_function_arn
 from emulator.services.fc.runtime.model import HttpCall
 
 
@@ -55,13 +55,11 @@ class AsyncConfig:
 
 
 @frozen
-class StoredConfig:
-    """A configuration with its place and its times."""
+class StoredConfig(Dated):
+    """A configuration with its place."""
 
     lane: FunctionRef
     config: AsyncConfig
-    created_at: Millis
-    modified_at: Millis
 
 
 @frozen
@@ -70,14 +68,13 @@ class Policy:
 
     max_age_ms: int
     max_retries: int
-    retry_delay_ms: int
 
 
-def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
+def policy_of(config: AsyncConfig | None) -> Policy:
     """Return the policy of *config*, with the defaults for what it leaves out."""
     age_s = config.max_age_s if config and config.max_age_s is not None else limits.ASYNC_AGE_S.default
     retries = config.max_retries if config and config.max_retries is not None else limits.ASYNC_RETRIES.default
-    return Policy(max_age_ms=age_s * SECOND, max_retries=retries, retry_delay_ms=retry_delay_ms)
+    return Policy(max_age_ms=age_s * SECOND, max_retries=retries)
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
@@ -244,9 +241,9 @@ def expires_at(call: AsyncCall, policy: Policy) -> Millis:
     return Millis(call.accepted_at + policy.max_age_ms)
 
 
-def function_delay_ms(failures: int, policy: Policy) -> int:
+def function_delay_ms(failures: int) -> int:
     """Return the pause after the *failures*-th failure of a function."""
-    return int(policy.retry_delay_ms * 2 ** (failures - 1))
+    return int(limits.ASYNC_RETRY_DELAY_MS * 2 ** (failures - 1))
 
 
 def platform_delay_ms(failures: int) -> int | None:
@@ -272,7 +269,7 @@ def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Ver
     elif call.function_failures > policy.max_retries:
         return Verdict(Status.FAILED, None)
     else:
-        delay_ms = function_delay_ms(call.function_failures, policy)
+        delay_ms = function_delay_ms(call.function_failures)
     # an event that grows too old while it waits is given up at that very moment
     return Verdict(Status.RETRYING, Millis(min(now + delay_ms, max(now, expires_at(call, policy)))))
 

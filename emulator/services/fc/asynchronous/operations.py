@@ -59,7 +59,7 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
-    lane, times = stored.lane, times_of(stored.created_at, stored.modified_at)
+    lane, times = stored.lane, times_of(stored)
     settings = write(_CONFIG_FIELDS[generation], stored.config)
     if generation == "3.0":
         return {

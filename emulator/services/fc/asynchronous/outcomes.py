@@ -44,11 +44,11 @@ class Destinations:
         self,
         messages: MessageDestinations | None,
         hand_over: HandOver,
-        check: CheckTarget | None = None,
+        check: CheckTarget,
     ) -> None:
         self._messages = messages
         self._hand_over = hand_over
-        self._check = check or (lambda lane, target: None)
+        self._check = check
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
         """Tell the resource *arn* how *call* ended; return whether it took the message.

@@ -14,7 +14,6 @@ from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers, look_again_at
 from emulator.kernel.tracing import because, begin, trace
@@ -40,20 +39,18 @@ from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
-from emulator.services.fc.ports import MessageDestinations
+from emulator.services.fc.ports import Ports
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
 _PURGE = ("fc", "ended asynchronous calls")
-_UNDISTURBED = NoInterference()
 
 
 class AsyncQueue:
     """The queues of all functions.
 
-    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own. *retry_delay_ms* is
-    the pause after the first failure of a function.
+    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own.
     """
 
     def __init__(
@@ -66,10 +63,8 @@ class AsyncQueue:
         timers: Timers,
         invoker: Invoker,
         concurrency: Callable[[FunctionRef], int | None],
-        destinations: MessageDestinations | None = None,
-        check_destination: CheckTarget | None = None,
-        interference: Interference = _UNDISTURBED,
-        retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
+        check_destination: CheckTarget,
+        ports: Ports,
     ) -> None:
         self._store = store
         self._database = database
@@ -78,9 +73,8 @@ class AsyncQueue:
         self._timers = timers
         self._invoker = invoker
         self._concurrency = concurrency
-        self._interference = interference
-        self._destinations = Destinations(destinations, self._hand_over, check_destination)
-        self._retry_delay_ms = retry_delay_ms
+        self._interference = ports.interference
+        self._destinations = Destinations(ports.destinations, self._hand_over, check_destination)
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
@@ -411,7 +405,7 @@ class AsyncQueue:
         return stored.config if stored else None
 
     def _policy(self, lane: FunctionRef) -> Policy:
-        return policy_of(self._config(lane), self._retry_delay_ms)
+        return policy_of(self._config(lane))
 
     def _purge(self) -> None:
         now = self._clock.now()

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import replace
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.frozen import fields_of, replace
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
@@ -20,20 +20,46 @@ from emulator.services.fc.asynchronous.model import (
 )
 from emulator.services.fc.model import ABOVE_ALL_NAMES, FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
+from emulator.services.fc.tables import JSON, PLACE, Form, Rows
 from emulator.storage.database import Database
 
-_PLACE = "account, region, service, function, qualifier"
-_CALL = (
-    f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
-    "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
-    "destination, trace, http, origin"
-)
+_PLACE = ", ".join(PLACE.columns)
 _NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
 _ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 16)})"  # noqa: S608 - constants
 _HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
-_CONFIG = f"{_PLACE}, config, created_at, modified_at"
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
+
+
+def _settings_text(config: AsyncConfig) -> str:
+    return json.dumps({each.name: getattr(config, each.name) for each in fields_of(config)})
+
+
+def _http_text(http: HttpCall | None) -> str:
+    return json.dumps({name: getattr(http, name) for name in _HTTP_FIELDS}) if http is not None else ""
+
+
+def _http(text: str) -> HttpCall | None:
+    if not text:
+        return None
+    fields = json.loads(text)
+    return HttpCall(**fields | {"headers": tuple((name, value) for name, value in fields["headers"])})
+
+
+_CONFIGS = Rows(
+    StoredConfig,
+    "fc_async_configs",
+    lane=PLACE,
+    config=Form(_settings_text, lambda text: AsyncConfig(**json.loads(text))),
+)
+_CALLS = Rows(
+    AsyncCall,
+    "fc_async_calls",
+    lane=PLACE,
+    tracing=JSON,
+    status=Form(str, Status),
+    http=Form(_http_text, _http),
+)
 
 
 class AsyncStore:
@@ -44,33 +70,24 @@ class AsyncStore:
 
     def config(self, lane: FunctionRef) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""
-        sql = f"SELECT {_CONFIG} FROM fc_async_configs WHERE {_OF_LANE}"  # noqa: S608 - constants
-        row = self._database.read(sql, _place(lane)).fetchone()
-        return _config(row) if row else None
+        row = self._database.read(f"{_CONFIGS.select} WHERE {_OF_LANE}", PLACE.write(lane)).fetchone()
+        return _CONFIGS.item(row) if row else None
 
     def configs(
         self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
-        sql = (
-            f"SELECT {_CONFIG} FROM fc_async_configs WHERE account = ? AND region = ? AND service = ? "  # noqa: S608 - constants
-            "AND (function, qualifier) >= (?, ?)"
-        )
+        sql = f"{_CONFIGS.select} WHERE account = ? AND region = ? AND service = ? AND (function, qualifier) >= (?, ?)"
         values: list[Any] = [tenant.account, tenant.region, service, *start]
         if function is not None:
             sql += " AND function = ?"
             values.append(function)
         rows = self._database.read(sql + " ORDER BY function, qualifier LIMIT ?", (*values, limit + 1))
-        return [_config(row) for row in rows]
+        return [_CONFIGS.item(row) for row in rows]
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
-        names = ("destinations", "max_age_s", "max_retries", "task_mode")
-        text = json.dumps({name: getattr(config.config, name) for name in names})
-        self._database.write(
-            "INSERT OR REPLACE INTO fc_async_configs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*_place(config.lane), text, config.created_at, config.modified_at),
-        )
+        self._database.write(_CONFIGS.put, _CONFIGS.values(config))
 
     def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
@@ -87,7 +104,7 @@ class AsyncStore:
         cursor = self._database.write(
             _ADD,
             (
-                *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
+                *PLACE.write(call.lane), call.request_id, call.task_id, call.call_key, call.event,
                 json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
                 _http_text(call.http), call.origin,
             ),
@@ -114,8 +131,8 @@ class AsyncStore:
 
     def due(self, lane: FunctionRef, now: Millis, limit: int) -> list[AsyncCall]:
         """Return up to *limit* waiting calls whose time has come, the earliest first."""
-        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"  # noqa: S608 - constants
-        return [_call(row) for row in self._database.read(sql, (*_place(lane), now, limit))]
+        sql = f"{_CALLS.select} WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
+        return [_CALLS.item(row) for row in self._database.read(sql, (*PLACE.write(lane), now, limit))]
 
     def keep_due(self, now: Millis, before: Millis) -> None:
         """Make due at *now* what became due up to *before*."""
@@ -126,7 +143,7 @@ class AsyncStore:
     def next_due(self, lane: FunctionRef) -> Millis | None:
         """Return the time of the earliest waiting call."""
         sql = f"SELECT due_at FROM fc_async_calls WHERE {_OF_LANE} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1"  # noqa: S608 - constants
-        row = self._database.read(sql, _place(lane)).fetchone()
+        row = self._database.read(sql, PLACE.write(lane)).fetchone()
         return row[0] if row else None
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
@@ -140,12 +157,12 @@ class AsyncStore:
     def lanes(self) -> list[FunctionRef]:
         """Return the queues in which a call waits."""
         rows = self._database.read(f"SELECT DISTINCT {_PLACE} FROM fc_async_calls WHERE due_at IS NOT NULL")  # noqa: S608 - constants
-        return [_lane(row) for row in rows]
+        return [PLACE.read(*row) for row in rows]
 
     def interrupted(self) -> list[AsyncCall]:
         """Return the calls that were running or being stopped when the emulator ended."""
-        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE ended_at IS NULL AND status IN (?, ?)"  # noqa: S608 - constants
-        return [_call(row) for row in self._database.read(sql, (Status.RUNNING.value, Status.STOPPING.value))]
+        sql = f"{_CALLS.select} WHERE ended_at IS NULL AND status IN (?, ?)"
+        return [_CALLS.item(row) for row in self._database.read(sql, (Status.RUNNING.value, Status.STOPPING.value))]
 
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
@@ -154,8 +171,10 @@ class AsyncStore:
 
     def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
-        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"  # noqa: S608 - constants
-        return [_call(row) for row in self._database.read(sql, (tenant.account, tenant.region, service, function))]
+        sql = f"{_CALLS.select} WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"
+        return [
+            _CALLS.item(row) for row in self._database.read(sql, (tenant.account, tenant.region, service, function))
+        ]
 
     def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
@@ -196,7 +215,7 @@ class AsyncStore:
 
     def tasks(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
         """Return tasks in the order they were accepted, or the other way round."""
-        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND task_id <> ''"  # noqa: S608 - constants
+        sql = f"{_CALLS.select} WHERE {_OF_FUNCTION} AND task_id <> ''"
         values: list[Any] = [tenant.account, tenant.region, service, function]
         order, further = ("DESC", "<=") if query.newest_first else ("ASC", ">=")
         bounds = (
@@ -214,7 +233,7 @@ class AsyncStore:
             sql += " AND task_id >= ? AND task_id < ?"
             values += [query.prefix, query.prefix + ABOVE_ALL_NAMES]
         rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
-        return [_call(row) for row in rows]
+        return [_CALLS.item(row) for row in rows]
 
     def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
@@ -251,48 +270,6 @@ class AsyncStore:
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
     def _one(self, where: str, values: tuple[Any, ...]) -> AsyncCall | None:
-        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {where} ORDER BY seq DESC LIMIT 1"  # noqa: S608 - constants
+        sql = f"{_CALLS.select} WHERE {where} ORDER BY seq DESC LIMIT 1"
         row = self._database.read(sql, values).fetchone()
-        return _call(row) if row else None
-
-
-def _place(lane: FunctionRef) -> tuple[str, str, str, str, str]:
-    return (lane.tenant.account, lane.tenant.region, lane.service, lane.function, lane.qualifier)
-
-
-def _lane(row: Any) -> FunctionRef:
-    account, region, service, function, qualifier = row
-    return FunctionRef(Tenant(AccountId(account), Region(region)), service, function, qualifier)
-
-
-def _config(row: Any) -> StoredConfig:
-    *place, text, created_at, modified_at = row
-    return StoredConfig(
-        lane=_lane(place), config=AsyncConfig(**json.loads(text)), created_at=created_at, modified_at=modified_at
-    )
-
-
-def _http_text(http: HttpCall | None) -> str:
-    return json.dumps({name: getattr(http, name) for name in _HTTP_FIELDS}) if http is not None else ""
-
-
-def _http(text: str) -> HttpCall | None:
-    if not text:
-        return None
-    fields = json.loads(text)
-    return HttpCall(**fields | {"headers": tuple((name, value) for name, value in fields["headers"])})
-
-
-def _call(row: Any) -> AsyncCall:
-    (
-        seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
-        status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
-        instance_id, destination, trace, http, origin,
-    ) = row  # fmt: skip
-    return AsyncCall(
-        seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
-        call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
-        due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
-        running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
-        instance_id=instance_id, destination=destination, trace=trace, http=_http(http), origin=origin,
-    )  # fmt: skip
+        return _CALLS.item(row) if row else None

@@ -20,19 +20,16 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import LATEST, FunctionConfig, FunctionRef
 
-LONG_AGO = Millis(0)
-"""When a call began whose beginning is of no interest."""
-
 _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
     """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for."""
 
-    __slots__ = ("aborted", "qualifier", "request_id", "since", "task")
+    __slots__ = ("aborted", "place", "request_id", "since", "task")
 
-    def __init__(self, qualifier: str, request_id: str, since: Millis) -> None:
-        self.qualifier = qualifier
+    def __init__(self, place: FunctionRef, request_id: str, since: Millis) -> None:
+        self.place = place
         self.request_id = request_id
         self.since = since
         self.task = asyncio.current_task()
@@ -65,43 +62,29 @@ class Admission:
         self._rules: dict[FunctionRef, _Rules] = {}
         self._seen = -1
 
-    def enter(
-        self,
-        tenant: Tenant,
-        service: str,
-        function: str,
-        qualifier: str | None,
-        config: FunctionConfig,
-        *,
-        request_id: str = "",
-        since: Millis = LONG_AGO,
-    ) -> Ticket:
+    def enter(self, place: FunctionRef, config: FunctionConfig, request_id: str, since: Millis) -> Ticket:
         """Count a call in; its id and start are for lists of what runs.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
-        key = (tenant, service, function)
-        ticket = Ticket(qualifier or LATEST, request_id, since)
-        running = self._running.get(key)
-        rules = self._rules_of(FunctionRef(tenant, service, function, ticket.qualifier))
+        rules = self._rules_of(place)
         if rules is not _NO_RULES:
-            self._check(FunctionRef(tenant, service, function, ticket.qualifier), rules, config, running or set())
-        if running is None:
-            running = self._running[key] = set()
-        running.add(ticket)
+            self._check(place, rules, config, self._running.get(place[:3], set()))
+        ticket = Ticket(place, request_id, since)
+        self._running.setdefault(place[:3], set()).add(ticket)
         return ticket
 
-    def leave(self, tenant: Tenant, service: str, function: str, ticket: Ticket) -> None:
+    def leave(self, ticket: Ticket) -> None:
         """Count a call out."""
-        key = (tenant, service, function)
+        key = ticket.place[:3]
         running = self._running[key]
         running.discard(ticket)
         if not running:
             del self._running[key]
 
-    def running(self) -> list[tuple[str, str, Ticket]]:
-        """Return the calls that run: service, function, ticket."""
-        return [(key[1], key[2], ticket) for key, tickets in self._running.items() for ticket in tickets]
+    def running(self) -> list[Ticket]:
+        """Return the calls that run."""
+        return [ticket for tickets in self._running.values() for ticket in tickets]
 
     def check_enabled(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that a function may be called at all.
@@ -119,13 +102,13 @@ class Admission:
                 ticket.aborted = reason
                 ticket.task.cancel()
 
-    def aborted(self, function: str, ticket: Ticket) -> FcError | None:
+    def aborted(self, ticket: Ticket) -> FcError | None:
         """Return what to answer when a call's task is cancelled: None when that was not `abort`'s doing."""
         if ticket.aborted is None:
             return None
         if ticket.task is not None:
             ticket.task.uncancel()
-        return FcError("InvocationAborted", function=function, reason=ticket.aborted)
+        return FcError("InvocationAborted", function=ticket.place.function, reason=ticket.aborted)
 
     def room(self, lane: FunctionRef) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
@@ -153,7 +136,7 @@ class Admission:
         on_demand = rules.on_demand
         if on_demand is None:
             return
-        mine = sum(ticket.qualifier == place.qualifier for ticket in running)
+        mine = sum(ticket.place == place for ticket in running)
         if mine < (on_demand + self._kept_ready(place)) * each:
             return
         if on_demand:

@@ -17,7 +17,7 @@ from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import FunctionRef, etag
+from emulator.services.fc.model import FunctionRef, Resource
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -167,21 +167,12 @@ def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
 
 
 @frozen
-class Setting:
+class Setting(Resource):
     """A configuration: a checked JSON object under the API's own field names."""
 
     kind: Kind
     place: FunctionRef
     config: Mapping[str, Any]
-    setting_id: str
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.setting_id, self.revision)
 
 
 def resource_of(place: FunctionRef) -> str:

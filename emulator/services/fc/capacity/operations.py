@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.frozen import replace
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.capacity.model import (
     SCHEDULES,
@@ -167,10 +166,10 @@ def _put(
     old = fc.capacity.get(kind, place)
     if old is None:
         new = Setting(
-            kind=kind, place=place, config=config, setting_id=fc.ids.uuid(), created_at=call.now, modified_at=call.now
+            kind=kind, place=place, config=config, id=fc.ids.uuid(), created_at=call.now, modified_at=call.now
         )
     else:
-        new = replace(old, config=config, modified_at=call.now, revision=old.revision + 1)
+        new = old.updated(call.now, config=config)
     fc.capacity.put(new)
     return new
 
@@ -274,7 +273,7 @@ def _page(
 ) -> Page[Setting]:
     """Return the configurations that are *wanted*, ordered by *key*, from the token or from *start* on."""
     start, limit = max(page_marker(call), start), page_size(call)
-    rows = sorted(filter(wanted, fc.capacity.list(kind, call.tenant)), key=key)
+    rows = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
     return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
 

@@ -143,7 +143,7 @@ class Provisioner:
     def target(self, setting: Setting) -> int:
         """Return how many instances a configuration wants now."""
         now = self._clock.now()
-        key = (setting.setting_id, setting.revision)
+        key = (setting.id, setting.revision)
         known = self._targets.get(key)
         if known is None or (known[1] is not None and known[1] <= now):
             actions = actions_of(setting.config)
@@ -158,7 +158,7 @@ class Provisioner:
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
         left, asked_in_all = limits.PROVISIONED_INSTANCES, 0
-        settings = [setting for kind in (Kind.PROVISION, Kind.SCALING) for setting in self._settings.list(kind)]
+        settings = self._settings.list(Kind.PROVISION, Kind.SCALING)
         for setting in settings:
             try:
                 shares = self._shares(setting, self.target(setting))
@@ -177,9 +177,9 @@ class Provisioner:
                 wanted[key] = Share(share.target, 0)
         self._wanted = wanted
         self._targets = {
-            (setting.setting_id, setting.revision): self._targets[setting.setting_id, setting.revision]
+            (setting.id, setting.revision): self._targets[setting.id, setting.revision]
             for setting in settings
-            if (setting.setting_id, setting.revision) in self._targets
+            if (setting.id, setting.revision) in self._targets
         }
         for key in wanted:
             if key not in self._busy and self._applied.get(key, 0) != wanted[key].number:

@@ -1,16 +1,13 @@
 """The table of what is configured about the instances of functions."""
 
-import json
-from typing import Any
-
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
-from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.model import FunctionRef, Scope
+from emulator.services.fc.tables import JSON, PLACE, CountingStore, Form, Rows
 
-_COLUMNS = "account, region, kind, service, function, qualifier, config, id, revision, created_at, modified_at"
+_ROWS = Rows(Setting, "fc_capacity", kind=Form(str, Kind), place=PLACE, config=JSON)
 _KEY = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
-_ORDER = "ORDER BY account, region, service, function, qualifier"
+_ORDER = "ORDER BY kind, account, region, service, function, qualifier"
 
 
 class CapacityStore(CountingStore):
@@ -18,43 +15,28 @@ class CapacityStore(CountingStore):
 
     def get(self, kind: Kind, place: FunctionRef) -> Setting | None:
         """Return the configuration of exactly this place."""
-        row = self._database.read(f"SELECT {_COLUMNS} FROM fc_capacity WHERE {_KEY}", _key(kind, place)).fetchone()  # noqa: S608 - constants
-        return _setting(row) if row else None
+        return self._one(_ROWS, _KEY, _key(kind, place))
 
     def of_function(self, tenant: Tenant, service: str, function: str) -> list[Setting]:
         """Return everything configured for a function."""
-        rows = self._database.read(
-            f"SELECT {_COLUMNS} FROM fc_capacity WHERE account = ? AND region = ? AND service = ? AND function = ?",  # noqa: S608 - constants
-            (tenant.account, tenant.region, service, function),
-        )
-        return [_setting(row) for row in rows]
+        where = "account = ? AND region = ? AND service = ? AND function = ?"
+        return self._all(_ROWS, where, (*tenant, service, function))
 
     def of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         """Return everything configured for an alias or version, of every function of a service."""
-        rows = self._database.read(
-            f"SELECT {_COLUMNS} FROM fc_capacity WHERE account = ? AND region = ? AND service = ? "  # noqa: S608 - constants
-            "AND ? IN ('', function) AND qualifier = ?",
-            (tenant.account, tenant.region, scope.service, scope.function, qualifier),
-        )
-        return [_setting(row) for row in rows]
+        where = "account = ? AND region = ? AND service = ? AND ? IN ('', function) AND qualifier = ?"
+        return self._all(_ROWS, where, (*tenant, scope.service, scope.function, qualifier))
 
-    def list(self, kind: Kind, tenant: Tenant | None = None) -> list[Setting]:
-        """Return the configurations of a kind by service, function and qualifier, of one tenant or of all."""
-        sql, values = f"SELECT {_COLUMNS} FROM fc_capacity WHERE kind = ?", [kind.value]  # noqa: S608 - constants
+    def list(self, *kinds: Kind, tenant: Tenant | None = None) -> list[Setting]:
+        """Return the configurations of *kinds* by kind, service, function and qualifier, of one tenant or of all."""
+        where = f"kind IN ({', '.join('?' * len(kinds))})"
         if tenant is not None:
-            sql += " AND account = ? AND region = ?"
-            values += [tenant.account, tenant.region]
-        return [_setting(row) for row in self._database.read(f"{sql} {_ORDER}", values)]
+            where += " AND account = ? AND region = ?"
+        return self._all(_ROWS, f"{where} {_ORDER}", (*kinds, *(tenant or ())))
 
     def put(self, setting: Setting) -> None:
         """Write a configuration, new or not."""
-        self._write(
-            f"INSERT OR REPLACE INTO fc_capacity ({_COLUMNS}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
-            (
-                *_key(setting.kind, setting.place), json.dumps(dict(setting.config)), setting.setting_id,
-                setting.revision, setting.created_at, setting.modified_at,
-            ),
-        )  # fmt: skip
+        self._write(_ROWS.put, _ROWS.values(setting))
 
     def delete(self, *settings: Setting) -> None:
         """Remove configurations."""
@@ -67,13 +49,4 @@ class CapacityStore(CountingStore):
 
 
 def _key(kind: Kind, place: FunctionRef) -> tuple[str, ...]:
-    return (place.tenant.account, place.tenant.region, kind.value, place.service, place.function, place.qualifier)
-
-
-def _setting(row: Any) -> Setting:
-    account, region, kind, service, function, qualifier, config, setting_id, revision, created_at, modified_at = row
-    return Setting(
-        kind=Kind(kind), place=FunctionRef(Tenant(AccountId(account), Region(region)), service, function, qualifier),
-        config=json.loads(config), setting_id=setting_id, created_at=created_at, modified_at=modified_at,
-        revision=revision,
-    )  # fmt: skip
+    return (*place.tenant, kind.value, place.service, place.function, place.qualifier)

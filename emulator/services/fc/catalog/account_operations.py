@@ -42,10 +42,15 @@ from emulator.wire.request import OperationRequest
 def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return the availability zones.
 
-    Raises: nothing. Source: aliyun-fc2 client.py; the zone is assumed.
+    Raises: nothing. Source: aliyun-fc2 client.py; fc-python-sdk test/get_account_test.py for cn-hongkong, elsewhere the
+    zone is assumed.
     """
     del fc
-    return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
+    region = call.tenant.region
+    return json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
+
+
+_ZONES = {"cn-hongkong": "c"}
 
 
 _ACCOUNT_CONFIGS = {

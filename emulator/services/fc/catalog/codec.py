@@ -27,9 +27,9 @@ def render_service(service: Service) -> dict[str, Any]:
     """Write a service."""
     return {
         "serviceName": service.name,
-        "serviceId": service.service_id,
+        "serviceId": service.id,
         **write(fields.SERVICE, service.config),
-        **times_of(service.created_at, service.modified_at),
+        **times_of(service),
         "useSLRAuthentication": False,
     }
 
@@ -38,11 +38,11 @@ def render_function_2(function: Function) -> dict[str, Any]:
     """Write a function of a service."""
     return {
         "functionName": function.name,
-        "functionId": function.function_id,
+        "functionId": function.id,
         **write(fields.FUNCTION_2, function.config),
         "layersArnV2": list(function.config.layers),
         **_code_size(function),
-        **times_of(function.created_at, function.modified_at),
+        **times_of(function),
     }
 
 
@@ -60,12 +60,12 @@ def render_function_3(
     """
     body = {
         "functionName": function.name,
-        "functionId": function.function_id,
+        "functionId": function.id,
         "functionArn": function_arn(tenant, "", function.name),
         **write(fields.FUNCTION_3, function.config),
         "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
         **_code_size(function),
-        **times_of(function.created_at, function.modified_at),
+        **times_of(function),
         "state": "Active",
         "stateReason": "",
         "stateReasonCode": "",
@@ -85,7 +85,7 @@ def render_version(version: Version) -> dict[str, Any]:
     return {
         "versionId": str(version.number),
         "description": version.description,
-        **times_of(version.created_at, version.modified_at),
+        **times_of(version),
     }
 
 
@@ -94,5 +94,5 @@ def render_alias(alias: Alias, table: tuple[Field, ...] = fields.ALIAS) -> dict[
     return {
         "aliasName": alias.name,
         **write(table, alias),
-        **times_of(alias.created_at, alias.modified_at),
+        **times_of(alias),
     }

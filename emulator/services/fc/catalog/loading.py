@@ -90,7 +90,7 @@ class _Step:
         if old is None:
             new = Service(
                 name=file.name,
-                service_id=self._ids.uuid(),
+                id=self._ids.uuid(),
                 config=file.config,
                 created_at=self._now,
                 modified_at=self._now,
@@ -105,7 +105,7 @@ class _Step:
         if new == old:
             return
         if old is not None:
-            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            new = new.updated(self._now)
             heads = self._store.functions(self._tenant, file.name, 0)
             self.retired.update(family(self._tenant, file.name, function.name, 0) for function in heads)
         self._store.put_service(self._tenant, new)
@@ -124,7 +124,7 @@ class _Step:
         if old is None:
             head = self._functions_id(file)
             new = Function(
-                service=file.service, name=file.name, version=file.version, function_id=head,
+                service=file.service, name=file.name, version=file.version, id=head,
                 config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
                 base=file.config, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
@@ -139,13 +139,13 @@ class _Step:
         if new == old:
             return
         if old is not None:
-            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            new = new.updated(self._now)
             self.retired.add(family(self._tenant, file.service, file.name, file.version))
         self._store.put_function(self._tenant, new)
 
     def _functions_id(self, file: FileFunction) -> str:
         head = self._store.function(self._tenant, file.service, file.name) if file.version else None
-        return head.function_id if head else self._ids.uuid()
+        return head.id if head else self._ids.uuid()
 
     def _counted(self, function: Function) -> Function:
         """Take care of the version row of a 3.0 function; its head remembers the highest number."""
@@ -190,7 +190,7 @@ class _Step:
             old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
             if old is None:
                 new = Alias(
-                    scope=scope, name=entry.name, alias_id=self._ids.uuid(), version_id=entry.version_id,
+                    scope=scope, name=entry.name, id=self._ids.uuid(), version_id=entry.version_id,
                     created_at=self._now, modified_at=self._now, description=entry.description,
                     weights=entry.weights, folder=entry.file,
                 )  # fmt: skip
@@ -201,7 +201,7 @@ class _Step:
                 )  # fmt: skip
             if new != old:
                 if old is not None:
-                    new = replace(new, revision=old.revision + 1, modified_at=self._now)
+                    new = new.updated(self._now)
                 self._store.put_alias(self._tenant, new)
 
     def remove_the_rest(self) -> None:
@@ -239,13 +239,10 @@ _SHARE = 30
 class Watcher:
     """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
 
-    def __init__(
-        self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None], pause_s: float = PAUSE_S
-    ) -> None:
+    def __init__(self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None]) -> None:
         self._reader = reader
         self._clock = clock
         self._changed = changed
-        self._pause_s = pause_s
         self._last = Snapshot()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -269,7 +266,7 @@ class Watcher:
             self._thread = None
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        pause_s = self._pause_s
+        pause_s = PAUSE_S
         blind = False
         while not self._stop.wait(pause_s):
             started = self._clock.monotonic()
@@ -284,7 +281,7 @@ class Watcher:
                 _log.exception("the functions folder could not be read")
                 continue
             blind = False
-            pause_s = max(self._pause_s, _SHARE * (self._clock.monotonic() - started))
+            pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
             if snapshot != self._last:
                 self._last = snapshot
                 try:

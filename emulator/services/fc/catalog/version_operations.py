@@ -189,7 +189,7 @@ def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
         raise FcError("AliasAlreadyExists", alias=name, owner=scope)
     if "version_id" not in values:
         raise InvalidArgument("versionId is required")
-    alias = Alias(scope=scope, name=name, alias_id=fc.ids.uuid(), created_at=call.now, modified_at=call.now, **values)
+    alias = Alias(scope=scope, name=name, id=fc.ids.uuid(), created_at=call.now, modified_at=call.now, **values)
     return _put_alias(fc, call, alias)
 
 
@@ -248,7 +248,7 @@ def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     values = read(_alias_fields(call), json_body(call))
     alias = _changeable_alias(fc, call)
-    return _put_alias(fc, call, replace(alias, **values, modified_at=call.now, revision=alias.revision + 1))
+    return _put_alias(fc, call, alias.updated(call.now, **values))
 
 
 @operation("DeleteAlias", "DELETE /services/{service}/aliases/{alias}", api=WITH_SERVICES)

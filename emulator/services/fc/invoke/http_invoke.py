@@ -12,7 +12,8 @@ import asyncio
 import json
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -78,7 +79,8 @@ class HttpInvoker:
         chosen = self._invoker.check(target.tenant, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
         if as_event:
-            call = await self._as_event(call, target, host)
+            event = await _beside_the_loop(len(call.event), partial(render_event, call, target.tenant.account, host))
+            call = replace(call, event=event, http=None)
         if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
             # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
             self._enqueue(target.tenant, call, "")
@@ -98,23 +100,6 @@ class HttpInvoker:
             if invoked.result.stream is not None:
                 await invoked.result.stream.aclose()
             raise
-
-    async def _as_event(self, call: FunctionCall, target: HttpTarget, host: str) -> FunctionCall:
-        http = call.http
-        assert http is not None
-        asked = EventRequest(
-            method=http.method,
-            target=target.target,
-            headers=http.headers,
-            body=call.event,
-            account=target.tenant.account,
-            host=host,
-            client_ip=http.client_ip,
-            request_id=call.request_id,
-            now=call.now,
-        )
-        event = await _beside_the_loop(len(asked.body), lambda: render_event(asked))
-        return replace(call, event=event, http=None)
 
     async def _answer(self, invoked: Invoked, request: Request, generation: str, *, as_event: bool) -> Response:
         result = invoked.result
@@ -273,20 +258,6 @@ async def _beside_the_loop(size: int, job: Callable[[], T]) -> T:
 _TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")
 
 
-class EventRequest(NamedTuple):
-    """What the event of a built-in runtime says about a request. ``target`` is path and query, undecoded."""
-
-    method: str
-    target: str
-    headers: Sequence[tuple[str, str]]
-    body: bytes
-    account: str
-    host: str
-    client_ip: str
-    request_id: str
-    now: Millis
-
-
 class EnvelopeAnswer(NamedTuple):
     """An HTTP answer out of a function's result."""
 
@@ -294,11 +265,13 @@ class EnvelopeAnswer(NamedTuple):
     body: bytes
 
 
-def render_event(request: EventRequest) -> bytes:
-    """Return the event for a request."""
-    path, _, query = request.target.partition("?")
-    headers = _joined([(canonical(name), value) for name, value in request.headers])
-    body, encoded = _body_of(request.body, headers.get("Content-Type", ""))
+def render_event(call: FunctionCall, account: str, host: str) -> bytes:
+    """Return the event that a built-in runtime gets for the HTTP request of *call*."""
+    http = call.http
+    assert http is not None
+    path, _, query = http.request_uri.partition("?")
+    headers = _joined([(canonical(name), value) for name, value in http.headers])
+    body, encoded = _body_of(call.event, headers.get("Content-Type", ""))
     event = {
         "version": "v1",
         "rawPath": path,
@@ -307,19 +280,19 @@ def render_event(request: EventRequest) -> bytes:
         "headers": headers,
         "queryParameters": _joined(decode_pairs(query)),
         "requestContext": {
-            "accountId": request.account,
-            "domainName": request.host,
-            "domainPrefix": request.host.partition(".")[0],
+            "accountId": account,
+            "domainName": host,
+            "domainPrefix": host.partition(".")[0],
             "http": {
-                "method": request.method,
+                "method": http.method,
                 "path": unquote(path),
                 "protocol": "HTTP/1.1",
-                "sourceIp": request.client_ip,
+                "sourceIp": http.client_ip,
                 "userAgent": headers.get("User-Agent", ""),
             },
-            "requestId": request.request_id,
-            "time": iso_seconds(request.now),
-            "timeEpoch": str(request.now),
+            "requestId": call.request_id,
+            "time": iso_seconds(call.now),
+            "timeEpoch": str(call.now),
         },
     }
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -4,7 +4,6 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from emulator.http.message import Request
@@ -12,14 +11,14 @@ from emulator.kernel.clock import MINUTE, Clock, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, Origin, Subject
+from emulator.kernel.interfering import Origin, Subject
 from emulator.kernel.tracing import trace
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
-from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name, invocation_of
-from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
+from emulator.services.fc.ports import Called, CredentialIssuer, Ended, Instances, Ports
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpCall,
@@ -121,12 +120,11 @@ class Invoker:
         keys: FunctionKeys,
         admission: Admission,
         clock: Clock,
-        interference: Interference,
-        doubles: FunctionDoubles | None = None,
+        ports: Ports,
     ) -> None:
         self._clock = clock
-        self._interference = interference
-        self._doubles = doubles
+        self._interference = ports.interference
+        self._doubles = ports.doubles
         self._resolver = resolver
         self._instances = instances
         self._admission = admission
@@ -139,8 +137,8 @@ class Invoker:
     def running(self) -> list[tuple[str, Millis, str]]:
         """Return the calls that run: the function's name, since when, request id."""
         return [
-            (display_name(service, function), ticket.since, ticket.request_id)
-            for service, function, ticket in self._admission.running()
+            (display_name(ticket.place.service, ticket.place.function), ticket.since, ticket.request_id)
+            for ticket in self._admission.running()
         ]
 
     def made(self, function: str) -> int:
@@ -211,10 +209,8 @@ class Invoker:
             return Invoked(result=result, version=target.version, checksum=checksum)
         invocation = self.invocation(tenant, call, target)
         admission = self._admission
-        ticket = admission.enter(
-            tenant, call.service, call.function, call.qualifier, function.config,
-            request_id=call.request_id, since=call.now,
-        )  # fmt: skip
+        place = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
+        ticket = admission.enter(place, function.config, call.request_id, call.now)
         stream = None
         try:
             result = await self._instances.invoke(target.image, invocation)
@@ -226,16 +222,15 @@ class Invoker:
                 self._doubles.refused(_called(call), refused)
             raise refused from failure
         except CancelledError:
-            aborted = admission.aborted(call.function, ticket)
+            aborted = admission.aborted(ticket)
             if aborted is None:
                 raise
             raise aborted from None
         finally:
-            leave = partial(admission.leave, tenant, call.service, call.function, ticket)
             if stream is None:
-                leave()
+                admission.leave(ticket)
             else:
-                stream.at_end(lambda _: leave())
+                stream.at_end(lambda _: admission.leave(ticket))
         started = "cold" if result.cold else "provisioned" if result.provisioned else "warm"
         self._note_end(
             call.request_id,

@@ -108,7 +108,6 @@ class AgentProcess(InstanceProcess):
             future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal))
             return future
         sequence = self._ids.hex(16)
-        keys = call.credentials
         self._pending[sequence] = future
         header = {
             "do": kind,
@@ -116,7 +115,7 @@ class AgentProcess(InstanceProcess):
             "rid": call.request_id,
             "qualifier": call.qualifier,
             "retry": call.retry_count,
-            "keys": keys and (keys.access_key_id, keys.access_key_secret, keys.security_token),
+            "keys": call.credentials,
             "tracing": dict(call.tracing),
         }
         shift = self._settings.time.shift

@@ -44,10 +44,9 @@ class ContainerLauncher(Launcher):
         name = f"localyun-{instance_id}"
         port = free_port(())
         program = run_command(docker, name, port, image, instance_id, credentials)
-        process = CustomProcess(image, listener, self._settings, self._client, measured=False)
+        process = CustomProcess(image, listener, self._settings, self._client, [port], is_served, measured=False)
         process.at_end(lambda: self._remove_later(docker, name))
-        limit_s = self._settings.listen_timeout_s
-        await process.start(self._forker, program, instance_id, lambda: process.until_ready([port], limit_s, is_served))
+        await process.start_listening(self._forker, program, instance_id, self._settings.listen_timeout_s)
         return process
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ but only one instance on that port at a time; the next one waits, or takes the p
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
@@ -17,6 +18,7 @@ from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
+    HealthCheck,
     HttpAnswer,
     InstanceStartFailed,
     Invocation,
@@ -31,6 +33,7 @@ from emulator.services.fc.runtime.process import (
     Launcher,
     Listener,
     Pending,
+    Program,
 )
 from emulator.services.fc.runtime.program import (
     PORT_VARIABLES,
@@ -100,10 +103,8 @@ def _about_call(call: Invocation, *, keys: bool) -> Fields:
         *call.tracing.items(),
     ]
     if call.credentials is not None and keys:
-        owned = call.credentials
-        values = (owned.access_key_id, owned.access_key_secret, owned.security_token)
         names = ("x-fc-access-key-id", "x-fc-access-key-secret", "x-fc-security-token")
-        fields += zip(names, values, strict=True)
+        fields += zip(names, call.credentials, strict=True)
     return fields
 
 
@@ -140,7 +141,7 @@ _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
 class CustomProcess(ProgramProcess):
-    """An `InstanceProcess` that is called over HTTP on `port`."""
+    """An `InstanceProcess` that is called over HTTP on `port`: the one of *ports* that it serves, its own one first."""
 
     def __init__(
         self,
@@ -148,6 +149,8 @@ class CustomProcess(ProgramProcess):
         listener: Listener,
         settings: RuntimeSettings,
         client: HttpClient,
+        ports: Sequence[int],
+        serves: Callable[[int], Awaitable[bool]] = is_open,
         *,
         measured: bool = True,
     ) -> None:
@@ -155,56 +158,38 @@ class CustomProcess(ProgramProcess):
         self.follow(settings.time)
         self._limit = settings.response_limit
         self._client = client
+        self._ports = ports
+        self._serves = serves
         self.port = 0
 
-    async def until_ready(
-        self, ports: Sequence[int], limit_s: float, serves: Callable[[int], Awaitable[bool]] = is_open
-    ) -> None:
-        """Wait until the program listens on one of *ports*, the first of which is its own, and is well.
+    async def start_listening(self, forker: Forker, program: Program, instance_id: str, limit_s: float) -> None:
+        """Run *program* and wait until it listens and is well; see `start`.
 
-        Raises: InstanceStartFailed when it ends, or is not ready after *limit_s*.
         Source: Function Compute, custom runtimes: start-up and its failures.
         """
+        command = " ".join(self._image.command) or "/code/bootstrap"
+        await self.start(forker, program, instance_id, command, limit_s)
 
-        async def ready() -> None:
-            self.port = await wait_until(ports, serves)
-            if self._image.health_check is not None:
-                await wait_until_well(self._image.health_check, self.probe)
+    async def _ready(self) -> None:
+        self.port = await wait_until(self._ports, self._serves)
+        check = self._image.health_check
+        if check is not None:
+            await wait_until_well(check, partial(self._probe, check))
+            self._keep(self._end_when_ill(check))
 
-        waiting = asyncio.create_task(ready())
-        try:
-            await asyncio.wait({waiting, self.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-        if self.gone.done():
-            raise InstanceStartFailed(self.failure(" ".join(self._image.command) or "/code/bootstrap"))
-        if not waiting.done() or waiting.cancelled():
-            raise InstanceStartFailed(self._never_ready(ports[0], limit_s))
-        waiting.result()
-        self.look_after()
-
-    def _never_ready(self, own_port: int, limit_s: float) -> str:
+    def _never_ready(self, limit_s: float) -> str:
         message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."
         if self._image.container is None:
-            message += f" It did not listen on {own_port}, the value of FC_SERVER_PORT, either."
-        return f"{message}\nLogs:\n{self.written()}"
+            message += f" It did not listen on {self._ports[0]}, the value of FC_SERVER_PORT, either."
+        return message
 
-    def look_after(self) -> None:
-        """End the process when its health check fails too often."""
-        if self._image.health_check is not None:
-            check = self._image.health_check
+    async def _end_when_ill(self, check: HealthCheck) -> None:
+        await wait_until_ill(check, partial(self._probe, check))
+        self.output(b"the health check failed too often; the instance is ended\n")
+        self.kill()
 
-            async def watch() -> None:
-                await wait_until_ill(check, self.probe)
-                self.output(b"the health check failed too often; the instance is ended\n")
-                self.kill()
-
-            self._keep(watch())
-
-    async def probe(self) -> bool:
-        """Ask the program whether it is well, as its health check says."""
-        check = self._image.health_check
-        assert check is not None
+    async def _probe(self, check: HealthCheck) -> bool:
+        """Ask the program whether it is well."""
         try:
             answer = await self._client.request("GET", self._url(check.path), timeout_s=check.timeout_s)
         except (ClientError, ValueError):
@@ -345,11 +330,10 @@ class CustomLauncher(Launcher):
         variables = dict.fromkeys(PORT_VARIABLES, str(own))
         isolated = await self._forker.isolated(image.runtime)
         program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
-        process = CustomProcess(image, listener, self._settings, self._client)
+        process = CustomProcess(image, listener, self._settings, self._client, [own, *also])
         self._given.add(own)
         process.at_end(lambda: self._given.discard(own))
-        limit_s = self._settings.listen_timeout_s
-        await process.start(self._forker, program, instance_id, lambda: process.until_ready([own, *also], limit_s))
+        await process.start_listening(self._forker, program, instance_id, self._settings.listen_timeout_s)
         return process
 
     def _learn(self, image: FunctionImage, instance_id: str, process: CustomProcess) -> None:

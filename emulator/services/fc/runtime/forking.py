@@ -141,24 +141,13 @@ class ZygoteLauncher(Launcher):
         instance_id: str,
         process: InstanceProcess,
         first: Callable[[bool], Header],
+        *,
+        again: bool = True,
     ) -> "tuple[ZygoteControl, LogSource]":
         """Have an instance forked that finds the frame *first* in its channel, by a second zygote if the first is lost.
 
-        *first* is called with whether the instance has namespaces.
+        *first* is called with whether the instance has namespaces; *again* is whether a second may follow.
         """
-        try:
-            return await self._fork_once(executable, image, instance_id, process, first)
-        except ZygoteLost:
-            return await self._fork_once(executable, image, instance_id, process, first)
-
-    async def _fork_once(
-        self,
-        executable: str,
-        image: FunctionImage,
-        instance_id: str,
-        process: InstanceProcess,
-        first: Callable[[bool], Header],
-    ) -> "tuple[ZygoteControl, LogSource]":
         zygote = await self._ready(image.runtime, executable)
         frame = first(zygote.isolated)
         loop = asyncio.get_running_loop()
@@ -176,6 +165,8 @@ class ZygoteLauncher(Launcher):
             ours.close()
             if not isinstance(error, ZygoteLost):
                 process.abandon()
+            elif again:
+                return await self._fork(executable, image, instance_id, process, first, again=False)
             raise
         finally:
             theirs.close()

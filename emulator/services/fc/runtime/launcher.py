@@ -196,6 +196,8 @@ def _sweep(own: Path) -> None:
 
 
 def _is_left_behind(folder: Path) -> bool:
+    if not system.LOCKS:
+        return False  # nothing shows whether its owner lives
     try:
         about = folder.lstat()
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
@@ -203,7 +205,7 @@ def _is_left_behind(folder: Path) -> bool:
         if not (folder / _LOCK).exists():
             return time.time() - about.st_mtime > _NEW_S  # noqa: TID251 - compared with the file system's time
         with (folder / _LOCK).open("rb") as lock:
-            return system.lock(lock.fileno()) is True  # without locks nothing shows whether its owner lives
+            return system.lock(lock.fileno()) is True
     except OSError:
         return False
 

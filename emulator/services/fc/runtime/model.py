@@ -106,8 +106,7 @@ class ShellCommand:
     tty: bool = False
 
 
-@frozen
-class Credentials:
+class Credentials(NamedTuple):
     """Temporary keys of the function's role, as the context shows them."""
 
     access_key_id: str

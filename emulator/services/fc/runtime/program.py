@@ -21,6 +21,7 @@ from emulator.services.fc.runtime.model import (
     FunctionImage,
     HealthCheck,
     HttpAnswer,
+    InstanceStartFailed,
     Invocation,
     ProgramMissing,
 )
@@ -80,8 +81,7 @@ def key_variables(credentials: Credentials | None) -> dict[str, str]:
     """Return the variables that hold a role's temporary keys, under the names of both generations."""
     if credentials is None:
         return {}
-    keys = (credentials.access_key_id, credentials.access_key_secret, credentials.security_token)
-    return {name: value for names, value in zip(_KEY_VARIABLES, keys, strict=True) for name in names}
+    return {name: value for names, value in zip(_KEY_VARIABLES, credentials, strict=True) for name in names}
 
 
 def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:
@@ -180,33 +180,53 @@ class ProgramProcess(InstanceProcess):
                 None,
             )
 
-    async def start(
-        self, forker: Forker, program: Program, instance_id: str, ready: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Run *program* and wait until it is *ready*; what was started is abandoned when it never is.
+    async def start(self, forker: Forker, program: Program, instance_id: str, command: str, limit_s: float) -> None:
+        """Run *program* and wait until it is ready, at most *limit_s*; what was started is abandoned when it never is.
 
-        Raises: RuntimeUnavailable; InstanceStartFailed; what *ready* raises.
+        Messages call it *command*.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed when it ends before, or is not ready in time.
         """
         try:
             self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
-            await ready()
+            await self._until_ready(command, limit_s)
         except BaseException:
             self.abandon()
             raise
+
+    async def _until_ready(self, command: str, limit_s: float) -> None:
+        waiting = self._loop.create_task(self._ready())
+        try:
+            await asyncio.wait({waiting, self.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self.gone.done():
+            raise InstanceStartFailed(self._failure(command))
+        if not waiting.done():
+            raise InstanceStartFailed(f"{self._never_ready(limit_s)}\nLogs:\n{self._written()}")
+        waiting.result()
+
+    @abstractmethod
+    async def _ready(self) -> None:
+        """Wait until the program takes calls."""
+
+    @abstractmethod
+    def _never_ready(self, limit_s: float) -> str:
+        """Say that the program does not take calls after *limit_s*."""
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Have *action* called when the process has ended, or was never started."""
         self._at_end.append(action)
 
-    def written(self) -> str:
+    def _written(self) -> str:
         """Return the end of what the program has written so far."""
         return self._tail.decode("utf-8", "replace").strip()
 
-    def failure(self, command: str) -> str:
+    def _failure(self, command: str) -> str:
         """Say why the process ended before it was ready."""
         if self._fatal:
             return f"Failed to start function instance. Error: {self._fatal}"
-        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.written()}"
+        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self._written()}"
 
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""

@@ -15,7 +15,6 @@ import asyncio
 import json
 from base64 import b64decode, b64encode
 from collections import deque
-from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from emulator.http.client_connection import ConnectionLost
@@ -31,7 +30,6 @@ from emulator.services.fc.runtime.model import (
     FunctionImage,
     HttpAnswer,
     HttpCall,
-    InstanceStartFailed,
     Invocation,
 )
 from emulator.services.fc.runtime.polling_agents import polling_program
@@ -78,7 +76,7 @@ class CallQueue:
 
 
 class RuntimeApi:
-    """Serves that interface to every instance of an emulator; it listens from the first `open` on."""
+    """Serves that interface to every instance of an emulator; it listens from the first `address` on."""
 
     def __init__(self, ids: Ids, response_limit: int) -> None:
         self._ids = ids
@@ -87,15 +85,17 @@ class RuntimeApi:
         self._server: asyncio.Server | None = None
         self._connections = Connections(self, clock=SystemClock(), limits=HttpLimits(idle_s=3600))
 
-    async def open(self, process: "PollingProcess") -> str:
-        """Return the address for a new instance, ``HOST:PORT/SECRET``."""
+    async def address(self) -> str:
+        """Return an address for a new instance, ``HOST:PORT/SECRET``."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: HttpProtocol(self._connections), "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
-        secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
-        self._processes[secret] = process
-        return f"127.0.0.1:{port}/{secret}"
+        return f"127.0.0.1:{port}/{self._ids.secret(_SECRET_DIGITS // 2).hex()}"
+
+    def expect(self, address: str, process: "PollingProcess") -> None:
+        """Serve the instance with that address from now on."""
+        self._processes[address.rpartition("/")[2]] = process
 
     def forget(self, address: str) -> None:
         """Serve the instance with that address no longer."""
@@ -178,28 +178,17 @@ class PollingLauncher(Launcher):
         polling = await polling_program(image, self._settings.interpreters)
         process = PollingProcess(image, listener, self._settings.response_limit)
         process.follow(self._settings.time)
-        async with AsyncExitStack() as undo:
-            undo.callback(process.abandon)
-            address = await self._api.open(process)
-            process.at_end(lambda: self._api.forget(address))
-            process.at_end(process.cut_short)
-            isolated = await self._forker.isolated(image.runtime)
-            variables = {**polling.variables, ADDRESS_VARIABLE: address}
-            program = program_of(
-                image, instance_id, self._settings, polling.command, variables, credentials, isolated=isolated
-            )
-            control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
-            process.attach(control, source)
-            limit_s = self._settings.start_timeout_s
-            await asyncio.wait({process.polled, process.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-            if process.gone.done():
-                raise InstanceStartFailed(process.failure(" ".join(polling.command)))
-            if not process.polled.done():
-                raise InstanceStartFailed(
-                    f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds.\nLogs:\n"
-                    + process.written()
-                )
-            undo.pop_all()
+        isolated = await self._forker.isolated(image.runtime)
+        address = await self._api.address()
+        variables = {**polling.variables, ADDRESS_VARIABLE: address}
+        program = program_of(
+            image, instance_id, self._settings, polling.command, variables, credentials, isolated=isolated
+        )
+        self._api.expect(address, process)
+        process.at_end(lambda: self._api.forget(address))
+        process.at_end(process.cut_short)
+        command = " ".join(polling.command)
+        await process.start(self._forker, program, instance_id, command, self._settings.start_timeout_s)
         return process
 
     async def close(self) -> None:
@@ -216,21 +205,26 @@ class _Open(NamedTuple):
 
 
 class PollingProcess(ProgramProcess):
-    """An `InstanceProcess` that gets its calls by polling. ``polled`` is resolved by its first poll."""
+    """An `InstanceProcess` that gets its calls by polling; it is ready when it polls for the first time."""
 
     def __init__(self, image: FunctionImage, listener: Listener, response_limit: int) -> None:
         super().__init__(image, listener)
         self._limit = response_limit
         self.queue = CallQueue()
-        self.polled: asyncio.Future[None] = self._loop.create_future()
+        self._polled = asyncio.Event()
         self._open: dict[str, _Open] = {}
         self._streams: dict[str, tuple[SentPieces, Gate]] = {}
 
     def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
         """Answer a poll, now or when there is a call."""
-        if not self.polled.done():
-            self.polled.set_result(None)
+        self._polled.set()
         return self.queue.poll(respond)
+
+    async def _ready(self) -> None:
+        await self._polled.wait()
+
+    def _never_ready(self, limit_s: float) -> str:
+        return f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds."
 
     def answered(self, request_id: str, request: Request, *, ok: bool) -> bool:
         """Take the answer to a call, or the end of one; return whether there is such a call."""

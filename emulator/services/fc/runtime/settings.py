@@ -98,16 +98,8 @@ RUNTIME_VERSION = "localyun"
 LOG_LEVEL = "FC_SERVER_LOG_LEVEL"
 """A variable of the function that sets the level of the root logger; the agent reads and removes it."""
 
-_RESERVED = frozenset(
-    {
-        "ALIBABA_CLOUD_ACCESS_KEY_ID",
-        "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
-        "ALIBABA_CLOUD_SECURITY_TOKEN",
-        "accessKeyID",
-        "accessKeySecret",
-        "securityToken",
-    }
-)
+_KEY_VARIABLES = ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN")
+_RESERVED = frozenset({*_KEY_VARIABLES, "accessKeyID", "accessKeySecret", "securityToken"})
 
 
 def instance_environment(
@@ -134,11 +126,7 @@ def shell_environment(
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     environment |= settings.time.variables()
     if keys is not None and image.keys_in_environment:
-        environment |= {
-            "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
-            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
-            "ALIBABA_CLOUD_SECURITY_TOKEN": keys.security_token,
-        }
+        environment |= zip(_KEY_VARIABLES, keys, strict=True)
     return environment
 
 

@@ -1,26 +1,24 @@
 """Custom domains: what one is, what it may be, and their table."""
 
 import ipaddress
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
-from emulator.services.fc.catalog.store import CountingStore
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
-from emulator.services.fc.model import SLICED, Slice, Struct, etag
+from emulator.services.fc.model import SLICED, Resource, Slice, Struct
 from emulator.services.fc.ports import HostNames
+from emulator.services.fc.tables import JSON, TENANT, CountingStore, Rows
 from emulator.storage.database import CommitFailed, Database
 
 
 @frozen
-class Domain:
+class Domain(Resource):
     """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
 
     ``name`` is in lower case, ``config["domainName"]`` as it was written.
@@ -28,17 +26,8 @@ class Domain:
 
     name: str
     tenant: Tenant
-    domain_id: str
     api: str
     config: Struct
-    created_at: Millis
-    modified_at: Millis
-    revision: int = 1
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.domain_id, self.revision)
 
     @property
     def https(self) -> bool:
@@ -61,7 +50,7 @@ def shown(config: Struct) -> dict[str, Any]:
     return {**config, "certConfig": {**certificate, "privateKey": None}} if certificate else dict(config)
 
 
-_COLUMNS = "name, account, region, id, api, config, created_at, modified_at, revision"
+_ROWS = Rows(Domain, "fc_domains", tenant=TENANT, config=JSON)
 
 
 class Domains(CountingStore):
@@ -78,28 +67,19 @@ class Domains(CountingStore):
 
     def get(self, name: str) -> Domain | None:
         """Return a domain of whatever account."""
-        sql = f"SELECT {_COLUMNS} FROM fc_domains WHERE name = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (name,)).fetchone()
-        return _domain(row) if row else None
+        return self._one(_ROWS, "name = ?", (name,))
 
     def some(self, tenant: Tenant, part: Slice) -> list[Domain]:
         """Return some domains by name, one more than the slice's limit when there are more."""
-        sql = f"SELECT {_COLUMNS} FROM fc_domains WHERE account = ? AND region = ? AND {SLICED}"  # noqa: S608 - constants
-        return [_domain(row) for row in self._database.read(sql, (tenant.account, tenant.region, *part.bounds))]
+        return self._all(_ROWS, f"account = ? AND region = ? AND {SLICED}", (*tenant, *part.bounds))
 
     def all(self) -> list[Domain]:
         """Return every domain."""
-        return [_domain(row) for row in self._database.read(f"SELECT {_COLUMNS} FROM fc_domains")]  # noqa: S608 - constants
+        return self._all(_ROWS, "true")
 
     def put(self, domain: Domain) -> None:
         """Write a domain, new or not; its name is answered from then on."""
-        self._write(
-            f"INSERT OR REPLACE INTO fc_domains ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
-            (
-                domain.name, domain.tenant.account, domain.tenant.region, domain.domain_id, domain.api,
-                json.dumps(domain.config), domain.created_at, domain.modified_at, domain.revision,
-            ),
-        )  # fmt: skip
+        self._write(_ROWS.put, _ROWS.values(domain))
         self._database.after_commit(lambda failure: None if failure else self._allow(domain))
 
     def delete(self, domain: Domain) -> None:
@@ -120,14 +100,6 @@ class Domains(CountingStore):
     def _allow(self, domain: Domain) -> None:
         if self._names is not None:
             self._names.allow(domain.name, https=domain.https)
-
-
-def _domain(row: Any) -> Domain:
-    name, account, region, domain_id, api, config, created_at, modified_at, revision = row
-    return Domain(
-        name=name, tenant=Tenant(AccountId(account), Region(region)), domain_id=domain_id, api=api,
-        config=json.loads(config), created_at=created_at, modified_at=modified_at, revision=revision,
-    )  # fmt: skip
 
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

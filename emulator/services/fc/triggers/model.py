@@ -17,7 +17,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
-from emulator.services.fc.model import LATEST, Struct, etag
+from emulator.services.fc.model import LATEST, Resource, Struct
 from emulator.wire.dates import iso_seconds
 
 TriggerKind = Literal[
@@ -29,7 +29,7 @@ _OUTSIDE_LABEL = r"[^a-z0-9-]+"
 
 
 @frozen
-class Trigger:
+class Trigger(Resource):
     """A trigger of a function. ``service`` is empty for a 3.0 function.
 
     ``config`` is checked and under the API's own names. ``qualifier`` is a version, an alias or ``LATEST``. ``label``
@@ -40,23 +40,14 @@ class Trigger:
     service: str
     function: str
     name: str
-    trigger_id: str
     kind: TriggerKind
     config: Struct
-    created_at: Millis
-    modified_at: Millis
     source_arn: str = ""
     role: str = ""
     qualifier: str = LATEST
     description: str = ""
     label: str = ""
-    revision: int = 1
     folder: str = ""
-
-    @property
-    def etag(self) -> str:
-        """The opaque text that changes with every update."""
-        return etag(self.trigger_id, self.revision)
 
     @property
     def auth(self) -> AuthKind:

@@ -9,7 +9,6 @@ import json
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.frozen import replace
 from emulator.kernel.paging import cut
 from emulator.services.fc.codec import (
     EVERY_API,
@@ -122,12 +121,12 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
     body: dict[str, Any] = {
         "triggerName": trigger.name,
         "description": trigger.description,
-        "triggerId": trigger.trigger_id,
+        "triggerId": trigger.id,
         "triggerType": trigger.kind,
         "sourceArn": None if is_http else trigger.source_arn or None,
         "invocationRole": trigger.role,
         "qualifier": trigger.qualifier,
-        **times_of(trigger.created_at, trigger.modified_at),
+        **times_of(trigger),
     }
     if api == V2016:
         return body | {"triggerConfig": dict(trigger.config)} | ({"urlInternet": url} if is_http else {})
@@ -149,7 +148,7 @@ def _render_domain(domain: Domain) -> dict[str, Any]:
         "accountId": domain.tenant.account,
         "apiVersion": domain.api,
         **shown(domain.config),
-        **times_of(domain.created_at, domain.modified_at),
+        **times_of(domain),
     }
 
 
@@ -166,7 +165,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
         raise FcError("DomainNameAlreadyExists", domain=name)
     config = {"domainName": body["domainName"], "protocol": "HTTP", **domain_config(body, api)}
     domain = Domain(
-        name=name, tenant=call.tenant, domain_id=fc.ids.uuid(), api=api, config=config, created_at=call.now,
+        name=name, tenant=call.tenant, id=fc.ids.uuid(), api=api, config=config, created_at=call.now,
         modified_at=call.now,
     )  # fmt: skip
     fc.sources.domains.put(domain)
@@ -202,7 +201,7 @@ def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     old = _domain(fc, call)
     check_if_match(if_match(call), old.etag)
     config = {**old.config, **domain_config(body, api)}
-    domain = replace(old, config=config, api=api, modified_at=call.now, revision=old.revision + 1)
+    domain = old.updated(call.now, config=config, api=api)
     fc.sources.domains.put(domain)
     return json_answer(_render_domain(domain), domain.etag)
 

@@ -125,7 +125,7 @@ class QueueTriggers(TriggerWatcher):
                 self._queues.delete(tenant, source.queue, message)
             if wanted:
                 event = message_events(wanted, streaming=source.streaming)
-                self._fire(tenant, trigger, event, f"queue/{trigger.trigger_id}/{wanted[0]['id']}")
+                self._fire(tenant, trigger, event, f"queue/{trigger.id}/{wanted[0]['id']}")
 
 
 def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:

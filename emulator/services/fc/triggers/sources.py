@@ -15,7 +15,7 @@ from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function
-from emulator.services.fc.ports import HostNames, SourceQueues, TopicSubscriptions
+from emulator.services.fc.ports import Ports
 from emulator.services.fc.triggers.domains import Domains
 from emulator.services.fc.triggers.model import (
     ObjectChange,
@@ -47,9 +47,7 @@ _log = logging.getLogger(__name__)
 class EventSources:
     """The triggers and custom domains of every account, and what they do.
 
-    *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address. Without *host_names* triggers
-    are reached by their paths only; without *topics* topic triggers are kept and get no messages, nor do those with a
-    queue without *queues*.
+    *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address.
     """
 
     def __init__(
@@ -64,47 +62,40 @@ class EventSources:
         invoker: Invoker,
         enqueue: Enqueue,
         endpoint: Callable[[], str],
-        host_names: HostNames | None = None,
-        topics: TopicSubscriptions | None = None,
-        queues: SourceQueues | None = None,
-        may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
+        ports: Ports,
+        may_fire: Callable[[Tenant, Trigger], bool],
     ) -> None:
         self._clock = clock
         self._ids = ids
         self._endpoint = endpoint
         self._enqueue = enqueue
         self._may_fire = may_fire
-        self._host_names = host_names
+        self._host_names = ports.host_names
         self.store = store
         self.triggers = Triggers(store, database, resolver, ids)
-        self.domains = Domains(database, host_names)
+        self.domains = Domains(database, ports.host_names)
         self.http_routing = HttpRouting(store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
+        self.firing = Firing(invoker, self.http_invoker, clock, ids)
         self.timer_triggers = TimerTriggers(store, clock, timers, self._fire)
-        self._names = TriggerNames(store, host_names) if host_names is not None else None
         self.triggers.watchers.append(self.timer_triggers)
-        if self._names is not None:
-            self.triggers.watchers.append(self._names)
-        if topics is not None:
-            self.triggers.watchers.append(TopicTriggers(topics))
-        self._queue_triggers = QueueTriggers(store, database, queues, self._fire) if queues is not None else None
-        if self._queue_triggers is not None:
-            self.triggers.watchers.append(self._queue_triggers)
+        if ports.host_names is not None:
+            self.triggers.watchers.append(TriggerNames(store, ports.host_names))
+        if ports.topics is not None:
+            self.triggers.watchers.append(TopicTriggers(ports.topics))
+        if ports.queues is not None:
+            self.triggers.watchers.append(QueueTriggers(store, database, ports.queues, self._fire))
 
     def start(self) -> None:
         """Take up what an earlier run has left: timers are armed, host names answered."""
         self.domains.start()
-        if self._names is not None:
-            self._names.start()
-        self.timer_triggers.start()
-        if self._queue_triggers is not None:
-            self._queue_triggers.start()
+        for watcher in self.triggers.watchers:
+            watcher.start()
 
     async def close(self) -> None:
         """Disarm the timers and read no queue."""
-        if self._queue_triggers is not None:
-            await self._queue_triggers.close()
-        await self.timer_triggers.close()
+        for watcher in self.triggers.watchers:
+            await watcher.close()
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
@@ -154,8 +145,8 @@ class EventSources:
             if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
                 continue
             if fires(trigger.config, change) and self._may_fire(tenant, trigger):
-                event = object_event(tenant, trigger.trigger_id, change)
-                key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
+                event = object_event(tenant, trigger.id, change)
+                key = f"object/{trigger.id}/{change.request_id}/{change.key}"
                 try:
                     started.append(self._fire(tenant, trigger, event, key))
                 except FcError as error:
@@ -231,7 +222,7 @@ class Firing:
                 )
                 return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
-                return object_event(tenant, trigger.trigger_id, self._change(trigger, payload))
+                return object_event(tenant, trigger.id, self._change(trigger, payload))
             case _:
                 return (payload or "").encode("utf-8", "replace")
 

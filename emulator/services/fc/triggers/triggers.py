@@ -32,6 +32,12 @@ _log = logging.getLogger(__name__)
 class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
+    def start(self) -> None:
+        """Take up the triggers of an earlier run."""
+
+    async def close(self) -> None:
+        """Let them rest."""
+
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
@@ -112,7 +118,7 @@ class Triggers:
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
         changes |= read(_CHANGEABLE, body)
         changes["qualifier"] = changes.get("qualifier") or old.qualifier
-        trigger = replace(old, **changes, modified_at=now, revision=old.revision + 1)
+        trigger = old.updated(now, **changes)
         self._check_place(tenant, trigger)
         self._put(tenant, trigger)
         return trigger
@@ -177,14 +183,14 @@ class Triggers:
             return
         new = replace(
             described,
-            trigger_id=old.trigger_id,
+            id=old.id,
             label=old.label if described.label else "",
             created_at=old.created_at,
             modified_at=old.modified_at,
             revision=old.revision,
         )
         if new != old:
-            new = replace(new, modified_at=now, revision=old.revision + 1)
+            new = new.updated(now)
             self._check_place(tenant, new)
             self._put(tenant, new)
 
@@ -208,7 +214,7 @@ class Triggers:
             service=service,
             function=function,
             name=name,
-            trigger_id=trigger_id,
+            id=trigger_id,
             kind=kind,
             config=config,
             label=host_label(service, function, trigger_id) if kind == "http" else "",

@@ -99,7 +99,7 @@ class TimerTriggers(TriggerWatcher):
     def _due(self, tenant: Tenant, trigger: Trigger, when: Millis) -> None:
         event = timer_event(trigger.name, str(trigger.config.get("payload", "")), when)
         try:
-            self._fire(tenant, trigger, event, f"timer/{trigger.trigger_id}/{when}")
+            self._fire(tenant, trigger, event, f"timer/{trigger.id}/{when}")
         except FcError as error:
             _log.warning("timer trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         finally:
@@ -146,7 +146,7 @@ class TopicTriggers(TriggerWatcher):
 
 def subscription_name(trigger: Trigger) -> str:
     """Return the name of the subscription a topic trigger makes. Source: assumed."""
-    return f"fc-{trigger.trigger_id}"
+    return f"fc-{trigger.id}"
 
 
 def _named(trigger: Trigger) -> str:

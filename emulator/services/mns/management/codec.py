@@ -99,6 +99,14 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
     return tags
 
 
+def numbered(parameters: Parameters, name: str) -> list[str]:
+    """Return the values of ``name.1``, ``name.2`` ... up to the first that is missing."""
+    values: list[str] = []
+    while value := parameters.get(f"{name}.{len(values) + 1}"):
+        values.append(value)
+    return values
+
+
 def read_page(parameters: Parameters) -> tuple[int, int]:
     """Return number and size of the page; what is out of range is moved to the nearest bound.
 

@@ -248,32 +248,19 @@ def _names(parameters: Parameters) -> tuple[str, str]:
 
 
 _EXTRAS = ("DmAttributes", "DysmsAttributes", "KafkaAttributes")
-_FORMS: Mapping[str, Callable[[Tenant, str], str]] = {
-    "http": lambda tenant, text: text,
-    "queue": lambda tenant, text: queue_endpoint(tenant, text) if ":" not in text else text,
-    "dm": lambda tenant, text: f"mail:directmail:{text}" if ":" not in text else text,
-    "email": lambda tenant, text: f"mail:directmail:{text}" if ":" not in text else text,
-    "dysms": lambda tenant, text: f"sms:directsms:{text}" if ":" not in text else text,
-    "alisms": lambda tenant, text: f"sms:directsms:{text}" if ":" not in text else text,
-    "mpush": lambda tenant, text: f"push:{text}" if ":" not in text else text,
-    "fc": lambda tenant, text: text,
-    "eventbus": lambda tenant, text: text,
-    "kafka": lambda tenant, text: text if text.startswith("kafka:") else f"kafka:{text}",
+_PUSH_TYPES: Mapping[str, tuple[type, str, str]] = {
+    "http": (HttpEndpoint, "", ""),
+    "queue": (QueueEndpoint, "", ""),
+    "fc": (FunctionEndpoint, "", ""),
+    "dm": (OutboxEndpoint, "mail", "mail:directmail:"),
+    "email": (OutboxEndpoint, "mail", "mail:directmail:"),
+    "dysms": (OutboxEndpoint, "sms", "sms:directsms:"),
+    "alisms": (OutboxEndpoint, "sms", "sms:directsms:"),
+    "mpush": (OutboxEndpoint, "push", "push:"),
+    "eventbus": (OutboxEndpoint, "event", ""),
+    "kafka": (OutboxEndpoint, "event", "kafka:"),
 }
-"""How each push type's endpoint is written where the XML API shows it; names and addresses may also come bare."""
-
-_KINDS: Mapping[str, tuple[type, str]] = {
-    "http": (HttpEndpoint, ""),
-    "queue": (QueueEndpoint, ""),
-    "fc": (FunctionEndpoint, ""),
-    "dm": (OutboxEndpoint, "mail"),
-    "email": (OutboxEndpoint, "mail"),
-    "dysms": (OutboxEndpoint, "sms"),
-    "alisms": (OutboxEndpoint, "sms"),
-    "mpush": (OutboxEndpoint, "push"),
-    "eventbus": (OutboxEndpoint, "event"),
-    "kafka": (OutboxEndpoint, "event"),
-}
+"""For each push type: its endpoint, the kind of outbox, and what the XML API writes before a bare name or address."""
 
 
 def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
@@ -281,18 +268,22 @@ def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
 
     Raises: InvalidParameter for an unknown push type; EndpointInvalid for an endpoint of another type.
     """
-    form = _FORMS.get(push_type.lower())
-    if form is None:
+    push_type = push_type.lower()
+    if push_type not in _PUSH_TYPES:
         raise InvalidParameter(name="PushType")
-    endpoint = form(tenant, text)
-    if not _is_of_kind(endpoint, push_type):
+    prefix = _PUSH_TYPES[push_type][2]
+    if push_type == "queue" and ":" not in text:
+        text = queue_endpoint(tenant, text)
+    elif ":" not in text or push_type == "kafka":  # brokers have ports
+        text = prefix + text.removeprefix(prefix)
+    if not _is_of_kind(text, push_type):
         raise MnsError("EndpointInvalid")
-    return endpoint
+    return text
 
 
 def _is_of_kind(endpoint: str, push_type: str) -> bool:
     target = read_endpoint(endpoint)
-    kind, outbox = _KINDS.get(push_type.lower(), (type(None), ""))
+    kind, outbox, _ = _PUSH_TYPES.get(push_type.lower(), (type(None), "", ""))
     return isinstance(target, kind) and (not isinstance(target, OutboxEndpoint) or target.kind == outbox)
 
 
@@ -328,7 +319,7 @@ def get_account_attributes(service: MessageService, call: OperationRequest) -> R
         {
             "LogEnabled": stored.get("LogEnabled", False),
             "LogStoreName": stored.get("LogStoreName", ""),
-            "MessageTraceEnabled": service.account(call.tenant).trace_enabled,
+            "MessageTraceEnabled": service.queue_store.account(call.tenant).trace_enabled,
             "ProjectName": stored.get("ProjectName", ""),
         }
     )
@@ -345,7 +336,8 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
     stored |= {name: parameters[name] for name in ("LogStoreName", "ProjectName") if name in parameters}
     service.topic_store.put_open_setting(call.tenant, _ACCOUNT, stored)
     if trace is not None:
-        service.set_account(call.tenant, replace(service.account(call.tenant), trace_enabled=trace))
+        store = service.queue_store
+        store.put_account(call.tenant, replace(store.account(call.tenant), trace_enabled=trace))
     return success()
 
 

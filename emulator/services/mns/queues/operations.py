@@ -43,7 +43,7 @@ from emulator.wire.request import Answer, OperationRequest
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
     """Answer the attributes of the account: 200. Source: aliyun-mns-python-sdk mns/account.py."""
-    return respond(call, 200, render_account(service.account(call.tenant)))
+    return respond(call, 200, render_account(service.queue_store.account(call.tenant)))
 
 
 @operation("SetAccountAttributes", "PUT /?accountmeta=true")
@@ -52,22 +52,20 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
     Raises: MalformedXML, SchemaViolation. Source: aliyun-mns-python-sdk mns/account.py.
     """
-    before = service.account(call.tenant)
-    service.set_account(call.tenant, read_account(call.http.body, before))
+    before = service.queue_store.account(call.tenant)
+    service.queue_store.put_account(call.tenant, read_account(call.http.body, before))
     return respond(call, 204)
 
 
 @operation("GetAccount", "GET /?account")
 def get_account(service: MessageService, call: OperationRequest) -> Response:
     """Answer the number of the account: 200. Source: error decoders of the SDKs, form assumed."""
-    del service
     return respond(call, 200, document("Account", leaf("AccountId", call.tenant.account)))
 
 
 @operation("OpenService", "POST /commonbuy/openservice")
 def open_service(service: MessageService, call: OperationRequest) -> Response:
     """Answer an order number, which is the request's: there is nothing to order here. Source: OpenService, assumed."""
-    del service
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
 
 

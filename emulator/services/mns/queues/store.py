@@ -5,16 +5,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import (
     QUEUE,
     AccountAttributes,
+    Counters,
     Message,
     Queue,
     QueueId,
     QueueSettings,
 )
-from emulator.services.mns.queues.visibility import HELD
+from emulator.services.mns.queues.visibility import HELD, hidden_key
 from emulator.storage.database import Database
 from emulator.wire.attributes import Resource
 
@@ -28,22 +29,6 @@ class Trace(NamedTuple):
     dequeue_count: int
     revision: int
     group_id: str | None
-
-
-class HiddenNumber(NamedTuple):
-    """How many messages of a queue become visible at one time, and how many of them have been received."""
-
-    visible_from: int
-    number: int
-    received: int
-
-
-class StateNumbers(NamedTuple):
-    """Messages by what the counters call them."""
-
-    active: int
-    inactive: int
-    delayed: int
 
 
 class NotStored(Exception):
@@ -125,6 +110,11 @@ class QueueStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has queues."""
+        rows = self._database.read("SELECT DISTINCT region FROM mns_queues WHERE account = ?", (account,))
+        return {Region(row[0]) for row in rows}
 
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
@@ -331,22 +321,21 @@ class QueueStore:
             self._database.write("DELETE FROM mns_tallies WHERE queue = ?", (queue_id,))
         return rows
 
-    def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
-        """Return the messages hidden at *now* by time."""
-        return [HiddenNumber._make(row) for row in self._database.read(_HIDDEN, (queue_id, priority, now))]
+    def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[tuple[int, int, int]]:
+        """Return (time, messages that become visible then, how many of these were received) of times after *now*."""
+        return self._database.read(_HIDDEN, (queue_id, priority, now)).fetchall()
 
-    def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> StateNumbers:
+    def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> Counters:
         """Return how many expired messages count as active, inactive and delayed."""
         active = inactive = delayed = 0
         for visible_from, received, number in self._database.read(_EXPIRED_STATES, (queue_id, bound)):
-            until = visible_from - HELD if visible_from >= HELD else visible_from
-            if until <= now:
+            if hidden_key(visible_from) <= now:
                 active += number
             elif received:
                 inactive += number
             else:
                 delayed += number
-        return StateNumbers(active, inactive, delayed)
+        return Counters(active=active, inactive=inactive, delayed=delayed)
 
 
 def _queue(row: tuple[Any, ...]) -> Queue:

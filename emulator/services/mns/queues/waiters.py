@@ -173,7 +173,6 @@ class LongPolls:
         self._arm(queue_id, room)
 
     def _left(self, queue_id: QueueId, ticket: int, future: "asyncio.Future[Any]") -> None:
-        del future
         room = self._rooms.get(queue_id)
         if room is not None:
             room.parked.pop(ticket, None)

@@ -41,46 +41,6 @@ _SUBSCRIBED = {"mail": "DmAttributes", "sms": "DysmsAttributes", "push": "", "ev
 """Where a subscription made through the management API keeps its own."""
 
 
-class Outbox:
-    """What would have been sent, the newest thousand of each account and region."""
-
-    def __init__(self, store: TopicStore) -> None:
-        self._store = store
-
-    def record(
-        self, endpoint: OutboxEndpoint, subscription: Subscription, publication: Publication, now: Millis
-    ) -> Outcome:
-        """Record a message for a mail address, telephone or app.
-
-        Anonymous and dynamic endpoints have their receivers in the message's attributes; ``multiContent`` messages list
-        them as the keys of SmsParams.
-        """
-        details = _details(endpoint.kind, subscription.settings.extras, publication.attributes)
-        address = endpoint.address
-        if address in {"anonymous", "__dynamic"}:
-            address = _receivers(details) or address
-        entry = OutboxEntry(
-            kind=endpoint.kind,
-            address=address,
-            topic_name=subscription.topic_name,
-            subscription_name=subscription.name,
-            message_id=publication.message_id,
-            body=publication.body,
-            details=details,
-            recorded_at=now,
-        )
-        self._store.add_outbox(subscription.tenant, entry, OUTBOX)
-        _log.info(
-            "%s for %s, from topic %s, subscription %s, is in the outbox: %r",
-            endpoint.kind, address, entry.topic_name, entry.subscription_name, publication.body[:200],
-        )  # fmt: skip
-        return Outcome(delivered=True, detail=f"{endpoint.kind} for {address} is in the outbox")
-
-    def entries(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
-        """Return the newest entries, newest first."""
-        return self._store.outbox(tenant, limit)
-
-
 def _details(kind: str, extras: dict[str, str], attributes: Attributes) -> dict[str, object]:
     """Return what subscription and message say about the look of a message; the message wins."""
     details = _members(extras.get(_SUBSCRIBED[kind], ""))
@@ -116,7 +76,7 @@ class Carrier:
         self,
         find_queue: Callable[[Tenant, str], LiveQueue],
         messages: Messages,
-        outbox: Outbox,
+        store: TopicStore,
         pusher: Pusher,
         functions: FunctionInvoker | None,
         clock: Clock,
@@ -125,7 +85,7 @@ class Carrier:
         self._interference = interference
         self._find_queue = find_queue
         self._messages = messages
-        self._outbox = outbox
+        self._store = store
         self._pusher = pusher
         self._functions = functions
         self._clock = clock
@@ -138,7 +98,7 @@ class Carrier:
                     return None
                 return self._send(subscription, publication, queue, publication.system_properties)
             case OutboxEndpoint() as target:
-                return self._outbox.record(target, subscription, publication, self._clock.now())
+                return self._record(target, subscription, publication, self._clock.now())
             case _:
                 return None
 
@@ -217,3 +177,32 @@ class Carrier:
         except FunctionRefused as error:
             return Outcome(delivered=False, detail=str(error))
         return Outcome(delivered=True, detail="accepted by the function")
+
+    def _record(
+        self, endpoint: OutboxEndpoint, subscription: Subscription, publication: Publication, now: Millis
+    ) -> Outcome:
+        """Record a message for a mail address, telephone or app.
+
+        Anonymous and dynamic endpoints have their receivers in the message's attributes; ``multiContent`` messages list
+        them as the keys of SmsParams.
+        """
+        details = _details(endpoint.kind, subscription.settings.extras, publication.attributes)
+        address = endpoint.address
+        if address in {"anonymous", "__dynamic"}:
+            address = _receivers(details) or address
+        entry = OutboxEntry(
+            kind=endpoint.kind,
+            address=address,
+            topic_name=subscription.topic_name,
+            subscription_name=subscription.name,
+            message_id=publication.message_id,
+            body=publication.body,
+            details=details,
+            recorded_at=now,
+        )
+        self._store.add_outbox(subscription.tenant, entry, OUTBOX)
+        _log.info(
+            "%s for %s, from topic %s, subscription %s, is in the outbox: %r",
+            endpoint.kind, address, entry.topic_name, entry.subscription_name, publication.body[:200],
+        )  # fmt: skip
+        return Outcome(delivered=True, detail=f"{endpoint.kind} for {address} is in the outbox")

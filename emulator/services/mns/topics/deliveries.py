@@ -256,7 +256,6 @@ class Courier:
     def _ended(
         self, subscription_id: SubscriptionId, lane: _Lane, delivery_id: DeliveryId, task: "asyncio.Task[None]"
     ) -> None:
-        del task
         self._under_way -= 1
         lane.under_way.pop(delivery_id, None)
         while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first

@@ -254,14 +254,11 @@ class Outcome:
 
 
 @frozen
-class Try:
+class Try(Outcome):
     """One attempt at a delivery that has ended: its number from 1, when, and what came of it."""
 
     number: int
     at: Millis
-    delivered: bool
-    detail: str
-    push: Push | None = None
 
 
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]

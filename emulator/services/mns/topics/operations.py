@@ -67,7 +67,7 @@ def publish_message(service: MessageService, call: OperationRequest) -> Response
     """
     tenant, name = call.tenant, call.path["topic"]
     service.topics.view(tenant, name)
-    receipt = service.publish_draft(tenant, name, read_publish(call.http.body))
+    receipt = service.publishing.publish(tenant, name, read_publish(call.http.body))
     call.about = {"message_id": receipt.message_id}
     return respond(call, 201, render_receipt(receipt))
 

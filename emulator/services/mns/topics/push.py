@@ -52,7 +52,7 @@ def notification(subscription: Subscription, publication: Publication) -> str:
         case ContentFormat.XML:
             return _xml(subscription, publication)
         case ContentFormat.JSON:
-            return _json(subscription, publication)
+            return _encode(_members(subscription, publication, _IN_JSON))
         case ContentFormat.SIMPLIFIED | ContentFormat.STREAM:
             return publication.body
         case never:
@@ -67,54 +67,48 @@ def function_event(subscription: Subscription, publication: Publication) -> byte
     """
     attributes = publication.attributes
     if subscription.settings.content_format is ContentFormat.JSON:
-        members: dict[str, Any] = {
-            "TopicOwner": subscription.tenant.account,
-            "TopicName": subscription.topic_name,
-            "Subscriber": subscription.tenant.account,
-            "SubscriptionName": subscription.name,
-            "MessageId": publication.message_id,
-            "MessageMD5": publication.body_md5,
-            "Message": publication.body,
-            "PublishTime": publication.published_at,
-        }
-        if publication.tag:
-            members["MessageTag"] = publication.tag
+        members = _members(subscription, publication, _IN_EVENT) | {"PublishTime": publication.published_at}
         return _encode(members | {name: text for name, text in attributes.items() if name not in members}).encode()
     if subscription.settings.content_format is ContentFormat.STREAM and attributes:
         return _encode({"body": publication.body, "attrs": attributes}).encode()
     return notification(subscription, publication).encode()
 
 
-def _xml(subscription: Subscription, publication: Publication) -> str:
-    values = [
-        ("TopicOwner", subscription.tenant.account),
-        ("TopicName", subscription.topic_name),
-        ("Subscriber", subscription.tenant.account),
-        ("SubscriptionName", subscription.name),
-        ("MessageId", publication.message_id),
-        ("Message", publication.body),
-        ("MessageMD5", publication.body_md5),
-        *([("MessageTag", publication.tag)] if publication.tag else []),
-        ("PublishTime", str(publication.published_at)),
-    ]
-    root = Element("Notification", children=[Element(name, text) for name, text in values])
-    return render(root, PUSH_NAMESPACE, declaration='<?xml version="1.0" encoding="utf-8"?>').decode()
+_IN_XML = (
+    "TopicOwner", "TopicName", "Subscriber", "SubscriptionName", "MessageId", "Message", "MessageMD5", "MessageTag",
+    "PublishTime",
+)  # fmt: skip
+_IN_JSON = (
+    "TopicOwner", "Message", "Subscriber", "PublishTime", "SubscriptionName", "MessageMD5", "TopicName", "MessageId",
+    "MessageTag",
+)  # fmt: skip
+_IN_EVENT = (
+    "TopicOwner", "TopicName", "Subscriber", "SubscriptionName", "MessageId", "MessageMD5", "Message", "PublishTime",
+    "MessageTag",
+)  # fmt: skip
 
 
-def _json(subscription: Subscription, publication: Publication) -> str:
+def _members(subscription: Subscription, publication: Publication, order: Iterable[str]) -> dict[str, Any]:
+    """Return what an envelope has, in its *order*; a message without a tag has no such member."""
     members = {
         "TopicOwner": subscription.tenant.account,
-        "Message": publication.body,
-        "Subscriber": subscription.tenant.account,
-        "PublishTime": str(publication.published_at),
-        "SubscriptionName": subscription.name,
-        "MessageMD5": publication.body_md5,
         "TopicName": subscription.topic_name,
+        "Subscriber": subscription.tenant.account,
+        "SubscriptionName": subscription.name,
         "MessageId": publication.message_id,
+        "Message": publication.body,
+        "MessageMD5": publication.body_md5,
+        "PublishTime": str(publication.published_at),
     }
     if publication.tag:
         members["MessageTag"] = publication.tag
-    return _encode(members)
+    return {name: members[name] for name in order if name in members}
+
+
+def _xml(subscription: Subscription, publication: Publication) -> str:
+    members = _members(subscription, publication, _IN_XML)
+    root = Element("Notification", children=[Element(name, text) for name, text in members.items()])
+    return render(root, PUSH_NAMESPACE, declaration='<?xml version="1.0" encoding="utf-8"?>').decode()
 
 
 def push_headers(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import restored, stored
 from emulator.services.mns.queues.store import ABOVE_ALL_NAMES, all_named, change, inserted, insertion, one_named
 from emulator.services.mns.topics.model import (
@@ -65,6 +65,11 @@ class TopicStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has topics."""
+        rows = self._database.read("SELECT DISTINCT region FROM mns_topics WHERE account = ?", (account,))
+        return {Region(row[0]) for row in rows}
 
     def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""

@@ -261,13 +261,11 @@ def attempt(state: ExecutionState, strand: Strand, step: Step, detail: str, valu
 
 def after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     """Return TaskStarted, where a history ends after TaskScheduled."""
-    del facts
     return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
 
 
 def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
     """Park with the call of the attempt that *entry* is in, and its time-out."""
-    del facts, state, strand
     task = entry.step
     assert isinstance(task, Task)
     if entry.phase is Phase.SUBMITTED and not task.reply_is_result:

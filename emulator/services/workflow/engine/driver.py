@@ -191,10 +191,6 @@ class Driver:
         run = self._run_now(execution)
         return None if run is None else run.watch
 
-    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
-        """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
-        return self._store.upcoming(now, limit)
-
     def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
         rows = []

@@ -74,17 +74,14 @@ class Step:
 
         None when it has to be kept.
         """
-        del scope
         return None
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return where its list goes on after the step at *position* has ended well without a jump."""
-        del steps
         return position + 1
 
     def nested(self, mark: int) -> StepList | None:
         """Return the steps that the same strand runs inside this one when StepStarted has that *mark*."""
-        del mark
         return None
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork | None":
@@ -92,7 +89,6 @@ class Step:
 
         *items* are the elements to iterate over when its StepStarted has them, because they do not follow from *value*.
         """
-        del value, freed, items
         return None
 
     def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:
@@ -100,7 +96,6 @@ class Step:
 
         Raises: LookupError for a step that opens none.
         """
-        del entry, index
         raise LookupError(f"the step {self.name} opens no branches")
 
     def inner_lists(self) -> list[StepList]:
@@ -146,7 +141,6 @@ class Task(ABC):
 
         Raises: ParameterError.
         """
-        del value
         return self.resource
 
     def event(self, value: Any, text: str) -> bytes:
@@ -154,12 +148,10 @@ class Task(ABC):
 
         Raises: ParameterError.
         """
-        del value
         return text.encode()
 
     def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
         """Return what the task gets for the execution it has started, of the *members* that describe it."""
-        del request_id
         return members
 
     @property
@@ -169,7 +161,6 @@ class Task(ABC):
 
     def timeout_of(self, entry: "Entry") -> int | None:
         """Return the seconds that the present attempt of *entry* may take."""
-        del entry
         return self.timeout_s
 
 
@@ -182,7 +173,6 @@ class Branching:
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork":
         """Return a fork with one strand for each branch."""
-        del value, items
         return Fork(len(self.branches), freed)
 
     def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:

@@ -113,14 +113,12 @@ def _execution_started(definition: Definition, state: ExecutionState, event: Eve
 
 
 def _execution_succeeded(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
-    del definition, at
     state.outcome = event.type
     state.output_text = event.value[1]
     _drop_all(state)
 
 
 def _execution_ended(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
-    del definition, at
     state.outcome = event.type
     state.error, state.cause = event.value
     _drop_all(state)
@@ -141,14 +139,12 @@ def _entry(strand: Strand) -> Entry:
 
 
 def _step_entered(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state
     scope = strand.scopes[-1]
     value, text = event.value
     scope.entry = Entry(scope.steps.steps[scope.position], event.id, at, value, text)
 
 
 def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state
     entry = _entry(strand)
     if entry.phase is Phase.FAILING:  # what the step opened is opened once more
         entry.retries += 1
@@ -167,14 +163,12 @@ def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Milli
 
 
 def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state, at
     entry = _entry(strand)
     entry.phase = Phase.SUCCEEDED
     entry.output, entry.output_text = event.value
 
 
 def _step_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state, at
     entry = _entry(strand)
     entry.phase = Phase.FAILED
     entry.error, entry.cause = event.value
@@ -246,7 +240,6 @@ def _abandon(state: ExecutionState, strand: Strand) -> None:
 
 
 def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del at
     entry = _entry(strand)
     fork = entry.fork
     if fork is None:
@@ -260,7 +253,6 @@ def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Mil
 
 
 def _strand_exited(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del at
     owner = state.strands[strand.parent]
     entry = _entry(owner)
     fork = entry.fork
@@ -278,7 +270,6 @@ def _strand_exited(state: ExecutionState, strand: Strand, event: Event, at: Mill
 
 
 def _task_scheduled(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state
     entry = _entry(strand)
     if entry.phase is Phase.TROUBLED:
         entry.retries += 1
@@ -293,24 +284,20 @@ def _task_scheduled(state: ExecutionState, strand: Strand, event: Event, at: Mil
 
 
 def _task_started(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state, event, at
     _entry(strand).phase = Phase.CALLING
 
 
 def _task_submitted(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state, event, at
     _entry(strand).phase = Phase.SUBMITTED
 
 
 def _task_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state, at
     entry = _entry(strand)
     entry.phase = Phase.DONE
     entry.local = event.value[0]
 
 
 def _task_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del state
     entry = _entry(strand)
     entry.phase = Phase.TROUBLED
     entry.at = at

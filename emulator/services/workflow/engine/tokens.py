@@ -30,8 +30,8 @@ class TaskToken(NamedTuple):
 class Mint:
     """Makes and checks tokens with ``secret``, that of the installation, which the store has at start."""
 
-    def __init__(self, secret: bytes = b"") -> None:
-        self.secret = secret
+    def __init__(self) -> None:
+        self.secret = b""
 
     def make(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
         """Return the token of an attempt. *started_at* tells executions of one name apart, were a flow made anew."""

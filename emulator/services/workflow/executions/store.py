@@ -246,11 +246,6 @@ class ExecutionStore:
             self._database.write(f"DELETE FROM workflow_{table} WHERE execution = ?", (execution,))  # noqa: S608 - names from the tuple above
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
-    def clear(self) -> None:
-        """Forget all executions."""
-        for table in ("callbacks", "calls", "wakeups", "events", "executions"):
-            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
-
 
 def _execution(row: Sequence[Any]) -> ExecutionRecord:
     """Return the record of the values of `_EXECUTION_COLUMNS`, which stand in the order of its fields."""

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from emulator.kernel.frozen import replace
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import optional, required
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
@@ -29,9 +30,7 @@ def parse_new_settings(call: OperationRequest) -> FlowSettings:
     )
     if settings.execution_mode not in {"", "Standard", "Express"}:
         raise invalid("ExecutionMode must be Standard or Express.")
-    _check_type(settings.type)
-    _check_environment(settings.environment)
-    return settings
+    return _checked(settings)
 
 
 def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> FlowSettings:
@@ -39,30 +38,24 @@ def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> Flo
 
     Raises: InvalidArgument.
     """
-    settings = FlowSettings(
-        description=call.parameters.get("Description", present.description),
-        type=call.parameters.get("Type", present.type),
-        role_arn=call.parameters.get("RoleArn", present.role_arn),
-        storage_location=present.storage_location,
-        execution_mode=present.execution_mode,
-        environment=call.parameters.get("Environment", present.environment),
-        resource_group=present.resource_group,
+    chosen = call.parameters.get
+    settings = replace(
+        present,
+        description=chosen("Description", present.description),
+        type=chosen("Type", present.type),
+        role_arn=chosen("RoleArn", present.role_arn),
+        environment=chosen("Environment", present.environment),
     )
-    _check_type(settings.type)
-    _check_environment(settings.environment)
-    return settings
+    return _checked(settings)
 
 
-def _check_type(kind: str) -> None:
-    if kind not in {"FDL", "DEFAULT"}:  # the Terraform provider offers DEFAULT for the same thing
+def _checked(settings: FlowSettings) -> FlowSettings:
+    if settings.type not in {"FDL", "DEFAULT"}:  # the Terraform provider offers DEFAULT for the same thing
         raise invalid("Type must be FDL.")
-
-
-def _check_environment(text: str) -> None:
-    if not text:
-        return
+    if not settings.environment:
+        return settings
     try:
-        variables = parse_object(text).get("Variables", [])
+        variables = parse_object(settings.environment).get("Variables", [])
     except NotAnObject as error:
         raise invalid(f"Environment must be a JSON object: {error}") from error
     is_list_of_variables = isinstance(variables, list) and all(
@@ -73,6 +66,7 @@ def _check_environment(text: str) -> None:
     )
     if not is_list_of_variables:
         raise invalid("Environment must hold Variables, a list of objects with Name and Value.")
+    return settings
 
 
 def render_flow(flow: FlowRecord) -> Reply:

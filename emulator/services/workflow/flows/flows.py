@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
@@ -34,6 +34,10 @@ class Flows:
         self._clock = clock
         self._ids = ids
         self._deleted = deleted
+
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has flows."""
+        return self._store.regions(account)
 
     async def create(self, tenant: Tenant, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
         """Keep a new flow.

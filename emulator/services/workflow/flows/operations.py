@@ -101,7 +101,6 @@ def describe_regions(service: Workflow, call: OperationRequest) -> Reply:
 
     Source: DescribeRegions, Serverless Workflow API reference.
     """
-    del service
     region = call.region
     entry = {"RegionId": region, "LocalName": region, "RegionEndpoint": f"{region}.fnf.aliyuncs.com"}
     return {"Regions": {"Region": [entry]}}

@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import Tenant
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import (
     AliasRecord,
     DefinitionId,
@@ -83,6 +83,15 @@ class FlowStore:
         )
         return [_flow(row) for row in rows]
 
+    def regions(self, account: AccountId) -> set[Region]:
+        """Return the regions in which an account has flows."""
+        rows = self._database.read(
+            "SELECT DISTINCT w.region FROM workflow_worlds w JOIN workflow_flows f ON f.world = w.id"
+            " WHERE w.account = ? AND f.deleted = 0",
+            (account,),
+        )
+        return {Region(row[0]) for row in rows}
+
     def count(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
         return int(
@@ -113,11 +122,6 @@ class FlowStore:
                 (world_id, flow, digest, text),
             ).fetchone()
         return int(row[0])
-
-    def clear(self) -> None:
-        """Forget all flows."""
-        for table in ("aliases", "versions", "definitions", "flows"):
-            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
 
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
         """Keep *flow* as it is under the next number; numbers are never given twice."""

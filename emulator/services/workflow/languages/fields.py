@@ -151,6 +151,13 @@ class Fields:
         part = self.find(key)
         return part.text() if part else None
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts, at least one.
+
+        Raises: DefinitionError.
+        """
+        return tuple(item.text() for item in self.need(key).items(least=1))
+
     def flag(self, key: str) -> bool:
         """Return an optional boolean, false when absent.
 

@@ -134,10 +134,6 @@ class MapRunStore:
             (at_once, count, percentage, run.id),
         )
 
-    def clear(self) -> None:
-        """Forget all runs."""
-        self._database.write("DELETE FROM workflow_map_runs")
-
     def _one(self, where: str, values: tuple[Any, ...]) -> MapRun | None:
         row = self._database.read(f"{_RUNS} WHERE {where}", values).fetchone()
         return None if row is None else self._run(row)

@@ -159,7 +159,6 @@ class Firing:
             _log.exception("schedule %s of flow %s could not run", schedule.name, schedule.flow_name)
 
     def _clock_set_back(self, before: Millis) -> None:
-        del before
         if not self._closed and not self._reviewing:
             self._review(self._clock.now(), overdue_too=False)
 

@@ -85,10 +85,6 @@ class ScheduleStore:
         )
         return [(flow, _record(row), next_at) for flow, next_at, *row in rows]
 
-    def clear(self) -> None:
-        """Forget all schedules."""
-        self._database.write("DELETE FROM workflow_schedules")
-
     def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
         """Return up to *limit* schedules whose run has come, earliest first."""
         return self._due("s.next_at <= ? ORDER BY s.next_at, s.id LIMIT ?", (now, limit))

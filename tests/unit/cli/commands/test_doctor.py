@@ -7,9 +7,11 @@ import zipfile
 
 import pytest
 
-from emulator.cli.diagnosis import bundle
+from emulator.cli.commands import doctor
+from emulator.cli.diagnosis import bundle, machine
 from emulator.cli.diagnosis.bundle import MASK, Secrets
-from emulator.config import Config
+from emulator.config import Config, load
+from emulator.kernel.clock import SystemClock
 
 SUBJECTS = {"python", "ports", "names", "certificates", "proxies", "clock", "state", "runtimes", "sdks"}
 
@@ -36,6 +38,34 @@ def test_doctor_ends_with_1_when_something_is_wrong(program):
 
     assert (before.returncode, after.returncode) == (0, 1)
     assert "chmod go-rwx" in after.stdout
+
+
+def test_slow_answer_is_no_difference_of_clocks(tmp_path, monkeypatch):
+    """The system's time is read after the emulator has told its own, however long that took."""
+    late = {"by": -60_000}
+
+    class LateClock(SystemClock):
+        def now(self):
+            return super().now() + late["by"]
+
+    class SlowClient:
+        endpoint = None
+
+        def proxy(self, kind):
+            return None
+
+        def admin(self, method, path):
+            late["by"] = 0
+            return {"offset_ms": 0, "frozen": False, "now_ms": SystemClock().now(), "now": "-"}
+
+    monkeypatch.setattr(doctor, "SystemClock", LateClock)
+    monkeypatch.setattr(doctor, "_answering", lambda settings: SlowClient())
+    for name in ("state_folder", "tool_chains"):
+        monkeypatch.setattr(machine, name, lambda config: [])
+
+    found = doctor._examine(load({"state": str(tmp_path / "state")}, {}, tmp_path))
+
+    assert [each.verdict for each in found if each.subject == "clock"] == ["ok"]
 
 
 @pytest.fixture

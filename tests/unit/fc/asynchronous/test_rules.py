@@ -23,7 +23,7 @@ from emulator.services.fc.errors import FcError, function_not_found
 from emulator.services.fc.model import FunctionRef
 
 START = Millis(1_700_000_000_000)
-POLICY = Policy(max_age_ms=24 * HOUR, max_retries=3, retry_delay_ms=1000)
+POLICY = Policy(max_age_ms=24 * HOUR, max_retries=3)
 SUCCESS = Attempt(http_status=200, body=b"")
 FAILURE = Attempt(http_status=200, body=b"", error="UnhandledInvocationError")
 
@@ -42,7 +42,7 @@ def a_call(function_failures=0, platform_failures=0):
 )
 def test_pause_after_a_failure_of_the_function_doubles(failures, delay_ms):
     """The first is the configured one."""
-    assert function_delay_ms(failures, POLICY) == delay_ms
+    assert function_delay_ms(failures) == delay_ms
 
 
 def test_pauses_after_failures_of_the_platform_double_from_half_a_second_and_take_five_hours():
@@ -84,7 +84,7 @@ def test_verdict(call, attempt, status, delay_ms):
 
 def test_call_waits_no_longer_than_its_age_allows():
     """The next attempt is due when the event expires, where it is given up."""
-    policy = Policy(max_age_ms=2500, max_retries=3, retry_delay_ms=1000)
+    policy = Policy(max_age_ms=2500, max_retries=3)
 
     verdict = judge(a_call(3), FAILURE, policy, Millis(START + 1000))
 
@@ -102,6 +102,6 @@ def test_call_waits_no_longer_than_its_age_allows():
 )
 def test_policy_takes_defaults_for_what_is_not_configured(config, expected):
     """A day and three retries."""
-    policy = policy_of(config, 1000)
+    policy = policy_of(config)
 
     assert (policy.max_age_ms, policy.max_retries) == expected

@@ -160,6 +160,7 @@ async def test_tags_of_services_are_set_shown_filtered_and_removed(site):
     await site.v1("POST", "/tag", {"resourceArn": "services/a", "tags": {"k": "v", "x": "y"}})
 
     shown = await site.v1("GET", "/tag?resourceArn=acs%3Afc%3A%3A%3Aservices%2Fa")
+    service = await site.v1("GET", "/services/a")
     found = await site.v1("GET", "/services?tag_k=v")
     not_found = await site.v1("GET", "/services?tag_k=w")
     untagged = await site.v1("DELETE", "/tag", {"resourceArn": "services/a", "tagKeys": ["k"], "all": False})
@@ -168,6 +169,7 @@ async def test_tags_of_services_are_set_shown_filtered_and_removed(site):
     none = await site.v1("GET", "/tag?resourceArn=services/a")
 
     assert shown.body["resourceArn"] == "acs:fc:cn-hangzhou:123456789012:services/a"
+    assert "tags" not in service.body
     assert shown.body["tags"] == {"k": "v", "x": "y"}
     assert [row["serviceName"] for row in found.body["services"]] == ["a"]
     assert not_found.body["services"] == []

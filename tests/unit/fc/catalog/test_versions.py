@@ -10,7 +10,7 @@ from emulator.kernel.clock import Millis
 from emulator.services.fc.attributes import check_weights
 from emulator.services.fc.catalog.resolving import is_latest, is_version, pick
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Alias, Scope, check_if_match, etag
+from emulator.services.fc.model import Alias, Resource, Scope, check_if_match
 
 
 def a_canary(condition: str, *items: tuple[str, str, str, str]) -> Alias:
@@ -32,7 +32,7 @@ def an_alias(**weights: float) -> Alias:
     return Alias(
         scope=Scope(service="s"),
         name="online",
-        alias_id="id",
+        id="id",
         version_id="1",
         created_at=Millis(0),
         modified_at=Millis(0),
@@ -89,7 +89,9 @@ def test_other_precondition_stops_a_change():
 
 def test_etag_changes_with_every_revision():
     """No two revisions, and no two resources, share an ETag."""
-    assert len({etag("a", 1), etag("a", 2), etag("b", 1)}) == 3
+    first, other = (Resource(id=name, created_at=Millis(0), modified_at=Millis(0)) for name in ("a", "b"))
+
+    assert len({first.etag, first.updated(Millis(1)).etag, other.etag}) == 3
 
 
 @pytest.mark.parametrize(

@@ -519,7 +519,7 @@ async def test_reset_forgets_everything(new_site):
         site.topic()
 
         assert site.service.subscriptions.all(site.tenant, "t") == []
-        assert site.service.outbox(site.tenant) == []
+        assert site.service.topic_store.outbox(site.tenant, 100) == []
         assert site.service.topic_store.subscriptions_with_deliveries() == []
 
 
@@ -532,7 +532,7 @@ async def test_message_in_a_queue_keeps_both_kinds_of_properties(new_site):
         system = (Property("traceparent", "00-1-2-01", "STRING"), Property("baggage", "b", "STRING"))
         user = (Property("a", "1", "NUMBER"),)
         draft = PublishDraft(body="hello", user_properties=user, system_properties=system)
-        site.service.publish_draft(site.tenant, "t", draft)
+        site.service.publishing.publish(site.tenant, "t", draft)
         await site.advance(1)
 
         (message,) = site.queues.messages.receive(site.queues.find(site.tenant, "q"), 16, 0, list)

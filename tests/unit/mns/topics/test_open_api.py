@@ -170,7 +170,7 @@ async def test_changes_of_a_subscription_are_kept(new_site):
         assert settings.extras["StsRoleArn"] == "acs:ram::1:role/r"
         assert settings.rate_limit == RateLimit(enabled=True, max_receives_per_second=3)
         assert settings.dead_letters == DeadLetters(enabled=True, target="dead")
-        assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
+        assert site.service.topic_store.outbox(site.tenant, 100)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
 
 async def test_a_rule_that_says_something_else_is_a_conflict(new_site):
@@ -292,7 +292,7 @@ async def test_settings_of_the_account_change_one_by_one(new_site):
         assert settings() == {
             "LogEnabled": True, "LogStoreName": "store", "MessageTraceEnabled": True, "ProjectName": "p",
         }  # fmt: skip
-        assert site.service.account(site.tenant).trace_enabled
+        assert site.service.queue_store.account(site.tenant).trace_enabled
 
 
 async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):

@@ -139,7 +139,7 @@ async def test_mails_and_short_messages_are_in_the_outbox(new_site):
         site.subscribe("sms:directsms:anonymous", name="sms")
         site.subscribe("push:app", name="push")
         receipt = site.xml("POST", "/topics/t/messages", message_xml(inner=attributes))
-        entries = {entry.kind: entry for entry in site.service.outbox(site.tenant)}
+        entries = {entry.kind: entry for entry in site.service.topic_store.outbox(site.tenant, 100)}
 
         mail, sms = entries["mail"], entries["sms"]
         assert (mail.address, mail.details["Subject"], mail.body) == ("to@example.com", "Hi", "hello")
@@ -159,7 +159,7 @@ async def test_the_outbox_keeps_the_newest(new_site, monkeypatch):
         for number in range(6):
             site.publish(f"m{number}")
 
-        assert [entry.body for entry in site.service.outbox(site.tenant)] == ["m5", "m4", "m3"]
+        assert [entry.body for entry in site.service.topic_store.outbox(site.tenant, 100)] == ["m5", "m4", "m3"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ async def test_attributes_of_other_services_are_json(new_site, attributes, addre
         site.subscribe("sms:directsms:anonymous")
         site.publish(attributes=attributes)
 
-        assert [entry.address for entry in site.service.outbox(site.tenant)] == [address]
+        assert [entry.address for entry in site.service.topic_store.outbox(site.tenant, 100)] == [address]
 
 
 @pytest.mark.parametrize("attributes", ["[]", "{", '"text"'])

@@ -144,7 +144,6 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
 
 
 def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    del facts
     step = entry.step
     mark: int | None = None
     extra = ""
@@ -260,12 +259,10 @@ def _task_failed(entry: Entry, step: TaskStep, local_text: str, error: str, caus
 
 
 def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    del facts
     return (failed(state, strand, entry, entry.error, entry.cause),)
 
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    del facts
     step, scope = entry.step, strand.scopes[-1]
     if isinstance(step, TaskStep):
         detail = _task_failed(entry, step, scope.local_text, entry.error, entry.cause, None)

@@ -203,7 +203,6 @@ class SucceedStep(Step):
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return the end of the list."""
-        del position
         return len(steps.steps)
 
 

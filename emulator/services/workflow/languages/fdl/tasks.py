@@ -89,7 +89,7 @@ def read_retry(part: Part) -> RetryPolicy:
     fields = Fields(part, _RETRY)
     attempts = fields.whole("maxAttempts", RETRY_ATTEMPTS)
     return RetryPolicy(
-        errors=_errors(fields),
+        errors=fields.texts("errors"),
         interval_s=fields.number("intervalSeconds", RETRY_INTERVAL_S),
         max_interval_s=fields.number("maxIntervalSeconds", RETRY_MAX_INTERVAL_S),
         max_attempts=RETRY_ATTEMPTS.default if attempts is None else attempts,
@@ -104,11 +104,7 @@ def read_catch(part: Part) -> tuple[CatchPolicy, Part]:
     """
     fields = Fields(part, _CATCH)
     target = fields.need("goto")
-    return CatchPolicy(errors=_errors(fields), goto=target.text()), target
-
-
-def _errors(fields: Fields) -> tuple[str, ...]:
-    return tuple(error.text() for error in fields.need("errors").items(least=1))
+    return CatchPolicy(errors=fields.texts("errors"), goto=target.text()), target
 
 
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {

@@ -313,7 +313,6 @@ def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, e
 
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    del facts
     return (_left_with_error(state, strand, entry, entry.error, entry.cause, ({}, "{}", None)),)
 
 

@@ -108,7 +108,6 @@ def _format(arguments: list[Any], evaluation: Evaluation) -> Any:
 
 
 def _length(arguments: list[Any], evaluation: Evaluation) -> Any:
-    del evaluation
     if not isinstance(arguments[0], str | list | dict):
         raise _wrong("length", "text, an array or a map", arguments[0])
     return len(arguments[0])
@@ -172,7 +171,6 @@ def _hash(arguments: list[Any], evaluation: Evaluation) -> Any:
 
 
 def _uuid(arguments: list[Any], evaluation: Evaluation) -> Any:
-    del arguments
     digits = f"{evaluation.chance.number():032x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
@@ -204,7 +202,6 @@ def _json_merge(arguments: list[Any], evaluation: Evaluation) -> Any:
 
 
 def _get(arguments: list[Any], evaluation: Evaluation) -> Any:
-    del evaluation
     container, key = arguments
     if isinstance(container, dict):
         return container.get(_text("get", key))

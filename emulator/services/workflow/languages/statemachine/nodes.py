@@ -24,7 +24,7 @@ from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.actions import Action
 from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
 from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
-from emulator.services.workflow.ports import ActionResource, Resource
+from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024
 """Input and output of a state, each, and the data of one event, in bytes of JSON."""
@@ -60,7 +60,6 @@ class State(model.Step):
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return the position of the next state, or the end."""
-        del position
         return len(steps.steps) if self.next is None else steps.index[self.next]
 
 
@@ -225,7 +224,6 @@ class TaskState(Guarded, Task):
 
     def event(self, value: Any, text: str) -> bytes:
         """Return the body for the function."""
-        del text
         return self.action.event(value)
 
     def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
@@ -240,11 +238,6 @@ class TaskState(Guarded, Task):
     def timeout_of(self, entry: Entry) -> int | None:
         """Return the seconds the attempt may take, as recorded when it was scheduled."""
         return entry.mark
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the action is available here."""
-        return not isinstance(self.resource, ActionResource)
 
 
 @frozen(kw_only=False)
@@ -287,7 +280,6 @@ class DistributedMapState(TaskState):
 
     def target(self, value: Any) -> Resource:
         """Return the bounds of the run."""
-        del value
         return self.resource
 
     def parameters(self, value: Any) -> dict[str, Any]:

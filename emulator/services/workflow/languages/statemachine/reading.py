@@ -126,7 +126,7 @@ def _retry(part: Part, reading: Reading) -> RetryPolicy:
     fields = read_fields(part, known, reading)
     longest = fields.whole("MaxBackoffSeconds", RETRY_S)
     return RetryPolicy(
-        errors=_errors(fields),
+        errors=fields.texts("Errors"),
         max_attempts=whole(fields.need("MaxAttempts"), RETRY_ATTEMPTS),
         interval_s=whole(fields.need("IntervalSeconds"), RETRY_S),
         multiplier=fields.number("BackoffRate", RETRY_RATE),
@@ -139,14 +139,10 @@ def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
     following = fields.need("Next")
     ways.append(following)
     return Catch(
-        errors=_errors(fields),
+        errors=fields.texts("Errors"),
         goto=following.text(),
         output=constructor_of(fields, "OutputConstructor", STATE_ROOTS),
     )
-
-
-def _errors(fields: Fields) -> tuple[str, ...]:
-    return tuple(error.text() for error in fields.need("Errors").items(least=1))
 
 
 def ways_out(state: Step) -> list[str]:

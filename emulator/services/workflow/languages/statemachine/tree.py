@@ -101,7 +101,6 @@ class Literal:
 
     def value(self, evaluation: Evaluation) -> Any:
         """Return the value itself."""
-        del evaluation
         return self.constant.value
 
     def __str__(self) -> str:

@@ -38,6 +38,7 @@ PLATFORM_MODULES = frozenset(
         "aliyunsdkkms",
         "aliyunsdkram",
         "aliyunsdksts",
+        "chardet",
         "fc2",
         "mns",
         "oss2",
@@ -46,7 +47,7 @@ PLATFORM_MODULES = frozenset(
     }
 )
 """What the extra ``runtime`` brings, by the names code imports. Source: Function Compute, Python runtimes: built-in
-modules."""
+modules; awesome-fnf/oss-unzip for chardet, which it does not pack."""
 
 _EXTRA = "The cloud's Python runtimes bring {0}; here it comes with: pip install 'localyun[runtime]'"
 
