@@ -136,6 +136,7 @@ class Composition:
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
+            topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
@@ -385,9 +386,14 @@ class Composition:
         return [home, *sorted((used | self._workflow.flows.regions(account)) - {home})]
 
     def status(self) -> dict[str, Any]:
-        """Return the functions' names, how many resources there are, and in which regions."""
+        """Return the functions' names, waiting triggers, how many resources there are, and in which regions."""
         return {
             "functions": self._function_admin.names(),
+            "waiting": [
+                f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}"
+                for row in self._function_admin.triggers()
+                if row["waitsFor"]
+            ],
             "counts": self._function_admin.counts(),
             "regions": self.regions(),
         }

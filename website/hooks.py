@@ -1,7 +1,8 @@
 """What the site needs beyond the pages of docs/: the project's own pages, files that pages link, and pictures of flows.
 
 Pages link one another as they lie in the repository, so that they can be read there too. A link that leaves docs/ leads
-to a copy of the file on the site; a page has its place in `PAGES`, anything else lies below ``files/``.
+to a copy of the file on the site; a page has its place in `PAGES`, anything else lies below ``files/``. A page outside
+docs/ is read beside the files of its folder: where it names one in back quotes, the site links it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -23,6 +24,8 @@ PAGES = {
 }
 CHINESE = "zh-CN/"
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
+_BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"(?<![\[`])`([\w./-]+\.\w+)`(?![\]`])")
 
 
 def on_config(config: Any) -> Any:
@@ -44,9 +47,10 @@ def on_files(files: Files, config: Any) -> Files:
             continue
         seen.add(path)
         if not path.is_relative_to(DOCS):
-            files.append(File.generated(config, place(path), abs_src_path=str(path)))
+            file = File.generated(config, place(path), abs_src_path=str(path), inclusion=InclusionLevel.INCLUDED)
+            files.append(file)
         if path.suffix == ".md":
-            waiting += [target(path, link) for _, link in _LINK.findall(path.read_text(encoding="utf-8"))]
+            waiting += [target(path, link) for _, link in _LINK.findall(linked(path, path.read_text(encoding="utf-8")))]
     return files
 
 
@@ -60,7 +64,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         path = target(source, found[2])
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
-    return _LINK.sub(moved, markdown)
+    return _LINK.sub(moved, linked(source, markdown))
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
@@ -73,6 +77,19 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]
     return context
+
+
+def linked(page: Path, markdown: str) -> str:
+    """Return the text of a page outside docs/ with a link where it names a file of its folder, at any depth."""
+    if page.parent == ROOT or page.is_relative_to(DOCS):
+        return markdown
+
+    def link(found: re.Match[str]) -> str:
+        files = sorted(page.parent.rglob(found[1]))
+        return f"[{found[0]}]({files[0].relative_to(page.parent).as_posix()})" if files else found[0]
+
+    parts = _BLOCK.split(markdown)
+    return "".join(part if _BLOCK.fullmatch(part) else _NAMED.sub(link, part) for part in parts)
 
 
 def target(page: Path, link: str) -> Path:

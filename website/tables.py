@@ -8,9 +8,12 @@ served, the first line of its documentation, and what the behaviour is known fro
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 import tomllib
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from emulator.wire.operation import Operation, operations_of
 from sbom import LICENCES, licence, needed, plain, vendored_files
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = tuple(DOCS / name for name in ("admin-api.md", "comparison.md", "fidelity.md", "licences.md"))
+PAGES = tuple(DOCS / name for name in ("admin-api.md", "comparison.md", "fidelity.md", "kit.md", "licences.md"))
 _TABLE = re.compile(r"(<!-- ([\w: ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SOURCE = re.compile(r"Source: (.*?)(?:\n\s*\n|\Z)", re.DOTALL)
 
@@ -176,6 +179,71 @@ def _token(operation: dict[str, Any]) -> str:
     return "yes" if security is None else "no"
 
 
+KIT = {
+    "Localyun": "localyun",
+    "Clock": "localyun.clock",
+    "Queue": "localyun.queue(...)",
+    "Message": "queue.receive()",
+    "Topic": "localyun.topic(...)",
+    "Flow": "localyun.flow(...)",
+    "Execution": "flow.start(...)",
+    "InvokeResult": "localyun.invoke(...)",
+    "Call": "localyun.calls(...)",
+    "Mock": "localyun.mock(...)",
+    "Sink": "localyun.sink(...)",
+    "ReceivedRequest": "sink.requests",
+    "Faults": "localyun.faults",
+    "Checkpoint": "localyun.checkpoint(...)",
+    "Emulator": "Emulator(...)",
+}
+"""The classes of the test kit, each with what a test writes to get one."""
+
+
+def kit() -> str:
+    """Return the reference of `emulator.testing`: each class with its public members."""
+    from emulator import testing
+
+    sections = []
+    for name, origin in KIT.items():
+        kind = getattr(testing, name)
+        about = _markdown(" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()))
+        members = "".join(f"- `{shown}`: {told}\n" for shown, told in _members(kind))
+        sections.append(f"## {name}\n\n`{origin}`: {about}\n\n{members}")
+    return "\n" + "\n".join(sections) + "\n"
+
+
+def _members(kind: type) -> Iterable[tuple[str, str]]:
+    if kind.__name__ == "Emulator":  # the one class of these that a test makes itself
+        yield f"Emulator{_signature(kind)}", "the process, not yet started."
+    if dataclasses.is_dataclass(kind):
+        yield ", ".join(f"{each.name}: {_type(each.type)}" for each in dataclasses.fields(kind)), "fields."
+    for name, member in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        told = _markdown((inspect.getdoc(member) or "").partition("\n")[0])
+        if inspect.isfunction(member):
+            yield f"{name}{_signature(member)}", told
+        elif isinstance(member, property):
+            yield f"{name}: {_type(inspect.signature(member.fget).return_annotation)}", told  # type: ignore[arg-type]
+        elif isinstance(member, cached_property):
+            yield name, told
+
+
+def _signature(member: Any) -> str:
+    """Return the signature as a test's author reads it: without ``self`` and the quotes of types that come later."""
+    whole = inspect.signature(member)
+    own = [each for each in whole.parameters.values() if each.name != "self"]
+    text = str(whole.replace(parameters=own)).removesuffix(" -> None")
+    unquoted = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
+    return _type(re.sub(r"= '([^']*)'", r'= "\1"', unquoted))
+
+
+def _type(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"\b(?:[a-z]+\.)+(?=\w)", "", text)
+    return text.replace("str | float | timedelta", "Duration")
+
+
 def vendored() -> str:
     """Return the table of files of others inside the package."""
     return _table(
@@ -209,6 +277,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "dependencies": dependencies,
     "extras": extras,
     "limits": limits,
+    "test kit": kit,
     "vendored files": vendored,
     "operations: Function Compute": functions,
     "operations: Object storage": _plain(_objects, "oss2, ali-oss"),

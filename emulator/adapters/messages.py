@@ -87,6 +87,14 @@ class TriggerQueues:
     def __init__(self, messages: MessageService) -> None:
         self._messages = messages
 
+    def exists(self, tenant: Tenant, queue: str) -> bool:
+        """Whether there is such a queue."""
+        try:
+            self._messages.queues.view(tenant, queue)
+        except QueueNotExist:
+            return False
+        return True
+
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others; none when there were none in time.
 
@@ -116,6 +124,15 @@ class TriggerSubscriptions:
 
     def __init__(self, messages: MessageService) -> None:
         self._subscriptions = messages.subscriptions
+        self._topics = messages.topics
+
+    def exists(self, tenant: Tenant, topic: str) -> bool:
+        """Whether there is such a topic."""
+        try:
+            self._topics.view(tenant, topic)
+        except TopicNotExist:
+            return False
+        return True
 
     def subscribe(
         self,

@@ -24,7 +24,7 @@ from emulator.program import own_command
 CONSOLE = "/_localyun/console/"
 
 NAMES_SHOWN = 6
-"""More functions than this are counted, not named."""
+"""More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
 
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
@@ -37,6 +37,8 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
         "functions": _functions(config, status),
     }
+    if waiting := status.get("waiting"):
+        rows["waiting"] = "; ".join(waiting[:NAMES_SHOWN])
     if config.console:
         rows["console"] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()

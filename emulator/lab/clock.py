@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from heapq import nsmallest
 from typing import Any
 
-from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
@@ -247,7 +247,8 @@ class TimeControl:
             if holds is not None and holds():
                 return Moved(ran=ran, busy=tuple(busy))
             if left_s <= 0 or busy:
-                raise SkipEnded(f"{timeout_s:g} s of real time are over", [shown_work(each) for each in busy])
+                reason = f"{timeout_s:g} s of real time are over; a longer timeout (timeout=, --timeout) waits for more"
+                raise SkipEnded(reason, [shown_work(each) for each in busy])
             event = self._reason_to_jump(quiet=holds is None)
             if event is None:
                 if holds is None:
@@ -255,7 +256,11 @@ class TimeControl:
                 raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
             if event.at > end:
                 later = f"{event.what} of {event.resource}" if event.resource else event.what
-                raise SkipEnded(f"the limit is reached; the next event ({later}) comes after it", self._stuck())
+                reason = (
+                    f"the limit of {limit_ms / SECOND:g} s is reached; the next event ({later}) comes after it; "
+                    "a longer limit (limit=, --limit), such as 3h, goes past it"
+                )
+                raise SkipEnded(reason, self._stuck())
             moved = await self.move_to(event.at)
             ran += moved.ran
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emulator.testing.api import ApiError, NotInstalled, TestingError
+    from emulator.testing.api import ApiError, NotInstalled, NotJson, TestingError
     from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, ReceivedRequest, Sink
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "ApiError": "api",
     "NotInstalled": "api",
+    "NotJson": "api",
     "TestingError": "api",
     "Localyun": "kit",
     "Emulator": "process",
@@ -39,6 +40,7 @@ __all__ = [
     "Message",
     "Mock",
     "NotInstalled",
+    "NotJson",
     "Queue",
     "ReceivedRequest",
     "Sink",

@@ -37,6 +37,10 @@ class ApiError(TestingError):
         super().__init__(f"{status} {code}: {message}")
 
 
+class NotJson(TestingError, ValueError):
+    """A body that a test reads as JSON is none; the text shows it, and what to do where it is Base64."""
+
+
 CALL_TIMEOUT_S = 660.0
 """Longer than the longest call of a function."""
 

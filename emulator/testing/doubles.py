@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.testing.api import Api, segment
-from emulator.testing.resources import json_text
+from emulator.testing.resources import json_text, read_json
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,11 @@ class ReceivedRequest:
     signature_valid: bool | None
 
     def json(self) -> Any:
-        """Return the body read as JSON."""
-        return json.loads(self.body)
+        """Return the body read as JSON.
+
+        Raises: NotJson.
+        """
+        return read_json(self.body, "base64.b64decode(request.body) is what was published")
 
 
 class Sink:

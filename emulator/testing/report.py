@@ -19,10 +19,15 @@ def story(kit: Localyun) -> str:
         lines: list[dict[str, Any]] = kit.api.admin("GET", "report")["lines"]
     except Exception as error:  # a report must not hide the failure it is about
         return f"the emulator does not answer: {error}"
-    parts = [_requests(lines), _output(lines), *_trees(kit, lines)]
+    parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit, lines)]
     text = "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
     kept = text.splitlines()
     return text if len(kept) <= _LINES else "\n".join(["...", *kept[-_LINES:]])
+
+
+def _waiting(kit: Localyun) -> str:
+    waiting = kit.api.admin("GET", "status").get("waiting", [])
+    return "\n".join(["triggers that wait", *waiting]) if waiting else ""
 
 
 def _requests(lines: list[dict[str, Any]]) -> str:

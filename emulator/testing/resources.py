@@ -1,13 +1,14 @@
 """What a test holds in its hands: a clock, queues, topics, flows, checkpoints; functions are in `doubles`."""
 
 import json
-from dataclasses import dataclass
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
-from emulator.testing.api import Api, ApiError, TestingError, segment
+from emulator.testing.api import Api, ApiError, NotJson, TestingError, segment
 
 Duration = str | float | timedelta
 """``"90s"``, ``"1h30m"``, ``"2d"``, a number of seconds, or a `timedelta`."""
@@ -24,6 +25,24 @@ def duration(span: Duration) -> str:
 def json_text(value: Any) -> str:
     """Return *value* as JSON text; a text is taken for JSON already."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def read_json(body: str, remedy: str) -> Any:
+    """Return *body* read as JSON; *remedy* says what to do where it is the Base64 of a text.
+
+    Raises: NotJson.
+    """
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        try:
+            inside = b64decode(body, validate=True).decode()
+        except ValueError:
+            inside = ""
+        shown = f"{body[:200]!r}"
+        if inside:
+            raise NotJson(f"the body is Base64, not JSON: {shown} holds {inside[:200]!r}; {remedy}") from error
+        raise NotJson(f"the body is not JSON: {shown} ({error})") from error
 
 
 class Clock:
@@ -80,43 +99,71 @@ class Message:
     receipt_handle: str = ""
 
     def json(self) -> Any:
-        """Return the body read as JSON."""
-        return json.loads(self.body)
+        """Return the body read as JSON.
+
+        Raises: NotJson, which says what to do with Base64.
+        """
+        return read_json(self.body, "receive(base64=True) decodes it")
 
     def __str__(self) -> str:
         return self.body
 
 
+def _make(api: Api, path: str, exists: str) -> None:
+    """Make a resource with the cloud's own attributes, unless it is there, whatever its attributes are."""
+    try:
+        api.mns("PUT", path)
+    except ApiError as error:
+        if error.code != exists:
+            raise
+
+
+def _content(body: Any, base64: bool) -> str:
+    """Return *body* as a message has it: text as it is, bytes as text, anything else as JSON; in Base64 if wanted."""
+    content = body if isinstance(body, bytes) else json_text(body).encode()
+    return b64encode(content).decode() if base64 else content.decode()
+
+
 class Queue:
-    """A queue, made when it is missing."""
+    """A queue, made when it is missing; one that is there keeps its attributes.
+
+    The official SDKs for Python and Java send bodies to queues in Base64 and expect them so; ``base64=True`` does
+    what they do.
+    """
 
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
         self.name = name
-        api.mns("PUT", self._path(), b"")
+        _make(api, self._path(), "QueueAlreadyExist")
 
-    def send(self, body: Any, *, delay_s: int | None = None, priority: int | None = None) -> str:
-        """Send a message and return its id; anything but text and bytes is sent as JSON."""
-        content = body.decode() if isinstance(body, bytes) else json_text(body)
+    def send(self, body: Any, *, delay_s: int | None = None, priority: int | None = None, base64: bool = False) -> str:
+        """Send a message and return its id; anything but text and bytes is sent as JSON, in Base64 with *base64*."""
+        content = _content(body, base64)
         extra = "" if delay_s is None else f"<DelaySeconds>{delay_s}</DelaySeconds>"
         extra += "" if priority is None else f"<Priority>{priority}</Priority>"
         document = f"<Message><MessageBody>{escape(content)}</MessageBody>{extra}</Message>"
         root = self._api.mns("POST", self._path("messages"), document.encode())
         return _member(root, "MessageId")
 
-    def receive(self, *, wait_s: int | None = None) -> Message | None:
-        """Receive the next visible message, which hides it; None when there is none (within *wait_s* seconds)."""
+    def receive(self, *, wait_s: int | None = None, base64: bool = False) -> Message | None:
+        """Receive the next visible message, which hides it; None when there is none (within *wait_s* seconds).
+
+        With *base64* its body is decoded. Raises: TestingError when it is not Base64.
+        """
         root = self._visible("" if wait_s is None else f"?waitseconds={wait_s}")
-        return _message(root) if root is not None else None
+        return _message(root, base64) if root is not None else None
 
     def delete(self, message: Message) -> None:
         """Delete a received message."""
         self._api.mns("DELETE", f"{self._path('messages')}?ReceiptHandle={segment(message.receipt_handle)}")
 
-    def peek(self, count: int = 16) -> list[Message]:
-        """Return up to *count* (1 to 16) visible messages without hiding them."""
+    def peek(self, count: int = 16, *, base64: bool = False) -> list[Message]:
+        """Return up to *count* (1 to 16) visible messages without hiding them; with *base64* their bodies are decoded.
+
+        Raises: TestingError when one is not Base64.
+        """
         root = self._visible(f"?numOfMessages={count}&peekonly=true")
-        return [_message(each) for each in root.iter("Message")] if root is not None else []
+        return [_message(each, base64) for each in root.iter("Message")] if root is not None else []
 
     @property
     def messages(self) -> list[Message]:
@@ -153,27 +200,38 @@ def _member(root: Element | None, name: str) -> str:
     return (root.findtext(name) or "") if root is not None else ""
 
 
-def _message(root: Element) -> Message:
-    return Message(
+def _message(root: Element, base64: bool) -> Message:
+    message = Message(
         id=_member(root, "MessageId"),
         body=_member(root, "MessageBody"),
         priority=int(_member(root, "Priority") or 0),
         dequeue_count=int(_member(root, "DequeueCount") or 0),
         receipt_handle=_member(root, "ReceiptHandle"),
     )
+    return replace(message, body=_decoded(message.body)) if base64 else message
+
+
+def _decoded(body: str) -> str:
+    try:
+        return b64decode(body, validate=True).decode()
+    except ValueError as error:
+        raise TestingError(f"the body is not the Base64 of a text: {body[:200]!r}; leave base64=True out") from error
 
 
 class Topic:
-    """A topic, made when it is missing."""
+    """A topic, made when it is missing; one that is there keeps its attributes."""
 
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
         self.name = name
-        api.mns("PUT", f"/topics/{segment(name)}", b"")
+        _make(api, f"/topics/{segment(name)}", "TopicAlreadyExist")
 
-    def publish(self, body: Any, *, tag: str = "") -> str:
-        """Publish a message and return its id; anything but text and bytes is sent as JSON."""
-        content = body.decode() if isinstance(body, bytes) else json_text(body)
+    def publish(self, body: Any, *, tag: str = "", base64: bool = False) -> str:
+        """Publish a message and return its id; anything but text and bytes is sent as JSON, in Base64 with *base64*.
+
+        The SDKs publish to topics without Base64.
+        """
+        content = _content(body, base64)
         extra = f"<MessageTag>{escape(tag)}</MessageTag>" if tag else ""
         document = f"<Message><MessageBody>{escape(content)}</MessageBody>{extra}</Message>"
         return _member(self._api.mns("POST", f"/topics/{segment(self.name)}/messages", document.encode()), "MessageId")

@@ -21,6 +21,7 @@ ENGLISH_ONLY = {
     "conformance.md": "generated from test runs",
     "fidelity.md": "generated from the tables of the operations",
     "fuzzing.md": "for those who change localyun",
+    "kit.md": "generated from the docstrings of the test kit",
     "licences.md": "generated from the packages' metadata",
 }
 PAGES = sorted(path.relative_to(CHINESE).as_posix() for path in CHINESE.rglob("*.md") if path != OVERVIEW)

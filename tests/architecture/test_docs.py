@@ -218,8 +218,10 @@ def messages():
         yield from re.findall(r"`([^`]{12,})`", row)
 
 
-FOREIGN = {"Connection refused", "certificate verify failed", "unable to get local issuer certificate",
-           "Name or service not known", "getaddrinfo ENOTFOUND"}  # fmt: skip
+FOREIGN = {
+    *("Connection refused", "certificate verify failed", "unable to get local issuer certificate"),
+    *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
+}
 """Messages of clients and systems."""
 
 

@@ -20,7 +20,7 @@ SNIPPETS = {
 @pytest.mark.sdk
 @pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
 def test_first_programs_reach_the_emulator(emulator, snippet):
-    """Each calls a function or a queue, with nothing but the variables of `localyun env` set."""
+    """Each asks a service or a queue, with nothing but the variables of `localyun env` set."""
     env = {
         "LOCALYUN_ENDPOINT": emulator.url,
         "LOCALYUN_REGION": emulator.keys["region"],
@@ -33,4 +33,4 @@ def test_first_programs_reach_the_emulator(emulator, snippet):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "job_id" in done.stdout or "hello" in done.stdout
+    assert "fnf-demo" in done.stdout or "hello" in done.stdout

@@ -266,3 +266,100 @@ def test_wrong_options_are_refused(project):
     )
 
     assert "localyun_clock is real or frozen, not 'sundial'" in text
+
+
+def test_queues_and_topics_that_are_there_are_taken_as_they_are(project):
+    """Those of the configuration keep their own attributes."""
+    text = project(
+        pytest_ini="[pytest]\nlocalyun_config = localyun.yaml\n",
+        localyun_yaml="""
+            queues: {orders: {VisibilityTimeout: 5}}
+            topics: {news: {MaximumMessageSize: 2048}}
+            """,
+        test_it_py="""
+            def test_taken(localyun):
+                orders = localyun.queue("orders")
+                localyun.topic("news").publish("extra")
+                orders.send("one")
+                assert orders.receive().body == "one"
+                localyun.clock.advance("5s")
+                assert orders.receive().dequeue_count == 2
+            """,
+    )
+
+    assert "1 passed" in text
+
+
+def test_bodies_in_base64_are_written_and_read(project):
+    """As the SDKs do, on demand; a reader that forgets is told what to do."""
+    text = project(
+        test_it_py="""
+            import pytest
+            from emulator.testing import NotJson, TestingError
+            from mns.queue import Message
+
+            def test_sdk_and_kit(localyun):
+                orders = localyun.queue("orders")
+                theirs = localyun.mns.get_queue("orders")
+                orders.send({"order": "für 7"}, base64=True)
+                theirs.send_message(Message('{"order": 8}'))
+
+                assert theirs.peek_message().message_body.decode() == '{"order": "für 7"}'
+                assert [each.json()["order"] for each in orders.peek(base64=True)] == ["für 7", 8]
+                assert orders.receive(base64=True).json() == {"order": "für 7"}
+                with pytest.raises(NotJson, match="receive.base64=True. decodes it"):
+                    orders.receive().json()
+
+            def test_bodies_that_are_neither(localyun):
+                orders = localyun.queue("orders")
+                orders.send("plain words")
+                with pytest.raises(NotJson, match="the body is not JSON: 'plain words'"):
+                    orders.peek()[0].json()
+                with pytest.raises(TestingError, match="leave base64=True out"):
+                    orders.receive(base64=True)
+
+            def test_sink(localyun):
+                inbox = localyun.sink()
+                news = localyun.topic("news")
+                news.subscribe(inbox.url)
+                news.publish({"a": 1}, base64=True)
+                localyun.settle()
+                with pytest.raises(NotJson, match="b64decode"):
+                    inbox.only().json()
+            """,
+    )
+
+    assert "3 passed" in text
+
+
+def test_a_function_waits_for_the_topic_of_its_trigger(project):
+    """A topic that a test makes calls the functions whose files name it, each time; a failing test's report tells."""
+    text = project(
+        exit_code=1,
+        functions__notify__function_yml="""
+            triggers:
+              - triggerName: news
+                triggerType: mns_topic
+                sourceArn: acs:mns:cn-hangzhou:1:/topics/order-news
+                triggerConfig: {notifyContentFormat: STREAM}
+            """,
+        functions__notify__index_py="def handler(event, context):\n    return event\n",
+        test_it_py="""
+            import pytest
+
+            @pytest.mark.parametrize("turn", [1, 2])
+            def test_called(localyun, turn):
+                waiting = localyun.command("trigger", "list")
+                localyun.topic("order-news").publish("hello")
+                localyun.settle()
+                assert "waits" in waiting and "the topic 'order-news' does not exist" in waiting
+                assert [call.event for call in localyun.calls("notify")] == ["hello"]
+
+            def test_not_called(localyun):
+                assert localyun.calls("notify")
+            """,
+    )
+
+    assert "2 passed" in text
+    assert "1 failed" in text
+    assert "trigger news of notify: the topic 'order-news' does not exist" in text

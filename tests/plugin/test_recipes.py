@@ -19,8 +19,7 @@ def outcome(tmp_path_factory):
     """The recipes' own pytest, run once on all of them."""
     folder = tmp_path_factory.mktemp("recipes")
     for number, block in enumerate(BLOCKS):
-        head = "from datetime import datetime\n\nimport requests\n\n"
-        (folder / f"test_recipe{number}.py").write_text(head + block, encoding="utf-8")
+        (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
     (folder / "s.yaml").write_text(re.search(r"```yaml\n# s.yaml\n(.*?)```", PAGE, re.DOTALL)[1], encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
     done = subprocess.run(
@@ -31,8 +30,8 @@ def outcome(tmp_path_factory):
 
 
 def test_page_has_the_recipes():
-    """A consumer, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
-    assert len(TESTS) == 9
+    """A consumer, bodies, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
+    assert len(TESTS) == 10
 
 
 @pytest.mark.timeout(180)

@@ -1,4 +1,4 @@
-"""The example for users' own tests, run as they would run it."""
+"""The examples for users' own tests and pipelines, run as they would run them."""
 
 import os
 import shutil
@@ -11,41 +11,104 @@ import yaml
 
 pytest.importorskip("mns")
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
+JOBS = yaml.safe_load((ROOT / "examples" / "ci" / "github-actions.yml").read_text(encoding="utf-8"))["jobs"]
+UNMODIFIED = """
+import os
+
+from mns.account import Account
+from mns.queue import Message, QueueMeta
 
 
-def test_example_of_a_project_s_tests_passes(tmp_path):
-    """Copied into an empty project, its two tests pass, and no emulator is left behind."""
-    shutil.copytree(ROOT / "examples" / "pytest", tmp_path / "tests")
-    scripts = tmp_path / "bin"
-    scripts.mkdir()
-    program = scripts / "localyun"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
-    program.chmod(0o755)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
-    env |= {"PATH": f"{scripts}{os.pathsep}{env['PATH']}", "PYTHONPATH": str(ROOT)}
-
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "tmp"), "tests"],
-        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
-    assert not list((tmp_path / "tmp").rglob("endpoint.json"))
+def test_no_address_of_an_emulator():
+    host = f"http://{os.environ['ALIBABA_CLOUD_ACCOUNT_ID']}.mns.{os.environ['ALIBABA_CLOUD_REGION_ID']}.aliyuncs.com"
+    keys = os.environ["ALIBABA_CLOUD_ACCESS_KEY_ID"], os.environ["ALIBABA_CLOUD_ACCESS_KEY_SECRET"]
+    account = Account(host, *keys)
+    queue = account.get_queue("orders")
+    queue.create(QueueMeta())
+    queue.send_message(Message("pears"))
+    account.mns_client.close_connection()
+"""
+NPM = """#!/bin/sh
+curl -sf -H "X-Localyun-Token: $LOCALYUN_TOKEN" "$LOCALYUN_ENDPOINT/_localyun/clock"
+"""
 
 
-def test_workflow_example_uses_commands_that_exist():
-    """Each localyun command of the GitHub Actions example is understood by the program."""
-    from emulator.cli.main import build
+class Pipeline:
+    """An empty project with the tests of the examples, and what a forge's machine has."""
 
-    workflow = yaml.safe_load((ROOT / "examples" / "ci" / "github-actions.yml").read_text(encoding="utf-8"))
-    steps = workflow["jobs"]["tests"]["steps"]
-    lines = [line.strip() for step in steps for line in step.get("run", "").splitlines()]
-    commands = [line.partition(" >>")[0].split()[1:] for line in lines if line.startswith("localyun ")]
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(ROOT / "examples" / "pytest", folder / "tests")
+        (folder / "tests" / "integration").mkdir()
+        (folder / "tests" / "integration" / "test_unmodified.py").write_text(UNMODIFIED)
+        programs = {
+            "localyun": f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n',
+            "python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n',
+            "pip": "#!/bin/sh\n",
+            "npm": NPM,
+        }
+        (folder / "bin").mkdir()
+        for name, text in programs.items():
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+        self.env = inherited | {
+            "PATH": f"{folder / 'bin'}{os.pathsep}{inherited['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "XDG_RUNTIME_DIR": str(folder),
+            "RUNNER_TEMP": str(folder),
+            "GITHUB_ENV": str(folder / "exported"),
+            "LOCALYUN_PORT": "0",
+            "LOCALYUN_HTTPS_PORT": "0",
+        }
 
-    assert len(commands) == 3
-    for command in commands:
-        assert build().parse_args(command) is not None
+    def run(self, script):
+        """Run a step as a forge does, with what earlier ones have exported; return what it printed."""
+        exported = self.folder / "exported"
+        lines = exported.read_text().splitlines() if exported.exists() else []
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=120,
+            env=self.env | dict(line.split("=", 1) for line in lines), check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """A pipeline whose background emulator, if there is one, ends with the test."""
+    made = Pipeline(tmp_path)
+    yield made
+    if list(tmp_path.rglob("endpoint.json")):
+        made.run("localyun stop")
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_each_job_of_the_workflow_passes(pipeline, job):
+    """Its steps succeed in a project with nothing but the examples, and a secret is masked before it is exported."""
+    scripts = [step["run"] for step in JOBS[job]["steps"] if "run" in step and "if" not in step]
+
+    told = "".join(pipeline.run(script) for script in scripts)
+
+    passed = {"plugin": "2 passed", "unmodified": "1 passed", "background": '"now"'}
+    assert passed[job] in told
+    if job == "background":
+        exported = dict(line.split("=", 1) for line in (pipeline.folder / "exported").read_text().splitlines())
+        for name in ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "LOCALYUN_TOKEN", "LOCALYUN_PROXY_URL"):
+            assert f"::add-mask::{exported[name]}\n" in told
+
+
+def test_the_jobs_of_the_other_forge_pass(pipeline):
+    """What comes before, the tests and what comes after run in one shell of a project."""
+    steps = yaml.safe_load((ROOT / "examples" / "ci" / "gitlab-ci.yml").read_text(encoding="utf-8"))["tests"]
+    (pipeline.folder / "tests" / "integration" / "test_unmodified.py").unlink()
+
+    told = pipeline.run("\n".join([*steps["before_script"], *steps["script"]]))
+    pipeline.run("\n".join(steps["after_script"]))
+
+    assert "2 passed" in told
+    assert (pipeline.folder / "support.zip").exists()
+    assert not list(pipeline.folder.rglob("endpoint.json"))

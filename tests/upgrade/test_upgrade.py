@@ -251,7 +251,7 @@ def test_newest_file_has_the_form_of_this_version(tmp_path):
         archive.extract("state.db", tmp_path)
     with closing(sqlite3.connect(tmp_path / "state.db")) as database:
         kept = dict(database.execute("SELECT service, version FROM schema_versions").fetchall())
-    steps = [path for path in (Path(__file__).parents[2] / "emulator").rglob("schema/[0-9]*.sql")]
+    steps = list((Path(__file__).parents[2] / "emulator").rglob("schema/[0-9]*.sql"))
 
     newest = {path.parent.parent.name: 0 for path in steps}
     for path in steps:

@@ -17,7 +17,7 @@ from emulator.cli import background
 from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.server import end, variables
-from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain
+from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, note
 from emulator.config import Settings
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
@@ -56,6 +56,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     words = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not words:
         raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
+    if Path(words[0]).name == "java" and not arguments.network and sys.platform == "linux":
+        note(_("a Java program that uses aliyun-sdk-mns is led here by localyun exec --network only"))
     if not arguments.start:
         return become(words, _prepared(arguments, connect(settings), settings.config.state))
     with ended_by_signals(), _started(settings) as (client, state):

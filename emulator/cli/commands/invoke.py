@@ -188,11 +188,16 @@ def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
     triggers = connect(settings).admin("GET", "triggers")["triggers"]
     rows = [
-        (row["function"], row["trigger"], row["type"], row["qualifier"], "on" if row["enabled"] else "off", _about(row))
-        for row in triggers
+        (row["function"], row["trigger"], row["type"], row["qualifier"], _state(row), _about(row)) for row in triggers
     ]
     headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
     return show_rows(arguments, headings, rows, triggers)
+
+
+def _state(row: dict[str, Any]) -> str:
+    if not row["enabled"]:
+        return "off"
+    return "waits" if row["waitsFor"] else "on"
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:
@@ -219,4 +224,5 @@ def _about(row: dict[str, Any]) -> str:
         case "timer":
             return str(config.get("cronExpression", ""))
         case _:
-            return short(str(row["sourceArn"] or config), _LONGEST_SETTING)
+            source = short(str(row["sourceArn"] or config), _LONGEST_SETTING)
+            return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source

@@ -220,6 +220,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
     pairs = variables(client.endpoint.http, keys, account, region)
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
         pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
+        pairs["LOCALYUN_TOKEN"] = keys.admin_token
     if health and (proxy := client.proxy("served")) is not None:
         pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):

@@ -101,7 +101,10 @@ class FunctionAdmin:
         return self._functions.packages.download(token)
 
     def triggers(self) -> list[dict[str, Any]]:
-        """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ..."""
+        """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ...
+
+        ``waitsFor`` is why it does not work yet, empty when it does.
+        """
         sources = self._functions.sources
         return [
             {
@@ -110,6 +113,7 @@ class FunctionAdmin:
                 "type": trigger.kind,
                 "qualifier": trigger.qualifier,
                 "enabled": trigger.enabled,
+                "waitsFor": sources.triggers.waits_for(self._tenant, trigger),
                 "config": dict(trigger.config),
                 "sourceArn": trigger.source_arn,
                 "urls": sources.urls(self._tenant, trigger),

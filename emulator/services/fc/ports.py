@@ -250,6 +250,10 @@ class TopicSubscriptions(Protocol):
         """Remove the subscription; does nothing when topic or subscription are gone."""
         ...
 
+    def exists(self, tenant: Tenant, topic: str) -> bool:
+        """Whether there is such a topic."""
+        ...
+
 
 class QueueMissing(Exception):
     """There is no queue of that name."""
@@ -267,6 +271,10 @@ class QueuedMessage:
 
 class SourceQueues(Protocol):
     """Gives the messages of queues to triggers."""
+
+    def exists(self, tenant: Tenant, queue: str) -> bool:
+        """Whether there is such a queue."""
+        ...
 
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others, after at most *wait_s*; none when there were none.

@@ -50,7 +50,8 @@ class MessageService:
     Topics need a *signer* of pushes; without one only queues are served. *endpoint* returns the address of this
     emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
     insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
-    host names that this emulator serves. *retry_scale* shrinks or stretches the gaps between retries.
+    host names that this emulator serves. *topic_made* is called for each new topic, in the transaction that makes it.
+    *retry_scale* shrinks or stretches the gaps between retries.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class MessageService:
         signer: NotificationSigner | None = None,
         endpoint: Callable[[], str] = str,
         functions: FunctionInvoker | None = None,
+        topic_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
         allow_push_to: Iterable[str] = (),
         home: Home = lambda host: None,
         trusted: Path | None = None,
@@ -107,7 +109,7 @@ class MessageService:
         )
         self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
         self.publishing = Publishing(self._topic_registry, self.courier.dispatch, clock, ids, profile)
-        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
+        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, topic_made, self._unsubscribed)
         self.subscriptions = Subscriptions(
             self._topic_registry, self.topic_store, self.registry, clock, carrier.get_ready_for, self._unsubscribed
         )

@@ -102,6 +102,13 @@ class QueueTriggers(TriggerWatcher):
         if reader is not None:
             reader.cancel()
 
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return that the queue of a queue trigger does not exist; a reader takes its messages once it does."""
+        source = queue_source(trigger)
+        if source is None or self._queues.exists(tenant, source.queue):
+            return ""
+        return f"the queue '{source.queue}' does not exist"
+
     async def _read(self, tenant: Tenant, trigger: Trigger, source: QueueSource) -> None:
         while True:
             try:

@@ -81,8 +81,9 @@ class EventSources:
         self.triggers.watchers.append(self.timer_triggers)
         if ports.host_names is not None:
             self.triggers.watchers.append(TriggerNames(store, ports.host_names))
-        if ports.topics is not None:
-            self.triggers.watchers.append(TopicTriggers(ports.topics))
+        self._topic_triggers = TopicTriggers(store, ports.topics) if ports.topics is not None else None
+        if self._topic_triggers is not None:
+            self.triggers.watchers.append(self._topic_triggers)
         if ports.queues is not None:
             self.triggers.watchers.append(QueueTriggers(store, database, ports.queues, self._fire))
 
@@ -96,6 +97,11 @@ class EventSources:
         """Disarm the timers and read no queue."""
         for watcher in self.triggers.watchers:
             await watcher.close()
+
+    def topic_made(self, tenant: Tenant, topic: str) -> None:
+        """Bind the triggers of the folder that wait for a topic which is being made."""
+        if self._topic_triggers is not None:
+            self._topic_triggers.topic_made(tenant, topic)
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""

@@ -53,6 +53,11 @@ class TriggerWatcher:
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that has been removed; called after the commit."""
 
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return what *trigger* waits for as a sentence, empty when it works."""
+        del tenant, trigger
+        return ""
+
 
 class Triggers:
     """The triggers of every account; ``service`` is empty for those of 3.0 functions."""
@@ -146,10 +151,15 @@ class Triggers:
         for tenant, trigger in self._store.all():
             self._delete(tenant, trigger)
 
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return why *trigger* does not work yet, empty when it does."""
+        return next((reason for watcher in self.watchers if (reason := watcher.waits_for(tenant, trigger))), "")
+
     def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
-        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
+        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out;
+        what waits for something is logged once and kept.
         Triggers of functions that have left are removed, those made by the API too.
         """
         gone = {
@@ -163,11 +173,13 @@ class Triggers:
                 try:
                     trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
-                    self._follow(tenant, replace(trigger, folder=function.folder), now)
+                    trigger = self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
                     warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
                 else:
                     gone.pop((function.service, function.name, trigger.name), None)
+                    if reason := self.waits_for(tenant, trigger):
+                        warnings.append(f"{function.folder}: the trigger '{trigger.name}' waits: {reason}")
         for trigger in gone.values():
             self._delete(tenant, trigger)
         for warning in warnings:
@@ -175,12 +187,12 @@ class Triggers:
                 _log.warning("%s", warning)
         self._warned = frozenset(warnings)
 
-    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> None:
+    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> Trigger:
         old = self._store.get(tenant, described.service, described.function, described.name)
         if old is None:
             self._check_place(tenant, described)
             self._put(tenant, described)
-            return
+            return described
         new = replace(
             described,
             id=old.id,
@@ -193,6 +205,7 @@ class Triggers:
             new = new.updated(now)
             self._check_place(tenant, new)
             self._put(tenant, new)
+        return new
 
     def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
         try:

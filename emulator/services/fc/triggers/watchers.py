@@ -112,15 +112,33 @@ def _key(tenant: Tenant, trigger: Trigger) -> _Key:
 
 
 class TopicTriggers(TriggerWatcher):
-    """Keeps subscriptions in step with the topic triggers."""
+    """Keeps subscriptions in step with the topic triggers.
 
-    def __init__(self, subscriptions: TopicSubscriptions) -> None:
+    A trigger of the functions folder whose topic does not exist waits until the topic is made: files say what shall be,
+    in no order. One made by the API is refused, as the cloud does.
+    """
+
+    def __init__(self, store: TriggerStore, subscriptions: TopicSubscriptions) -> None:
+        self._store = store
         self._subscriptions = subscriptions
+
+    def topic_made(self, tenant: Tenant, topic: str) -> None:
+        """Subscribe the functions of the folder whose triggers name a new topic, in the transaction that makes it."""
+        for owner, trigger in self._store.of_kind("mns_topic"):
+            if owner == tenant and trigger.folder and topic_of(trigger.source_arn) == topic:
+                self.joining(tenant, trigger)
+
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return that the topic of a topic trigger does not exist."""
+        if trigger.kind != "mns_topic":
+            return ""
+        topic = topic_of(trigger.source_arn)
+        return "" if self._subscriptions.exists(tenant, topic) else f"the topic '{topic}' does not exist"
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Subscribe the function to the topic, or change its subscription.
 
-        Raises: InvalidArgument when there is no such topic.
+        Raises: InvalidArgument when there is no such topic and the trigger is not one of the folder.
         """
         if trigger.kind != "mns_topic":
             return
@@ -136,7 +154,8 @@ class TopicTriggers(TriggerWatcher):
                 strategy=trigger.config["notifyStrategy"],
             )
         except TopicMissing:
-            raise InvalidArgument(f"sourceArn is invalid: the topic '{topic}' does not exist") from None
+            if not trigger.folder:
+                raise InvalidArgument(f"sourceArn is invalid: the topic '{topic}' does not exist") from None
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Remove the trigger's subscription."""

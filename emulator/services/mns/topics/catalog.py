@@ -125,7 +125,11 @@ class TopicRegistry:
 
 
 class Topics:
-    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
+    """The topics of every tenant.
+
+    *made* is called for a new topic, in the transaction that makes it, *unsubscribed* for each subscription that goes
+    with its topic.
+    """
 
     def __init__(
         self,
@@ -133,8 +137,10 @@ class Topics:
         store: TopicStore,
         clock: Clock,
         profile: limits.Profile,
+        made: Callable[[Tenant, str], None],
         unsubscribed: Callable[[SubscriptionId], None],
     ) -> None:
+        self._made = made
         self._registry = registry
         self._store = store
         self._clock = clock
@@ -171,6 +177,7 @@ class Topics:
         existing = self._store.topic(tenant, name)
         if existing is None:
             self._registry.keep(self._store.add_topic(tenant, name, TopicSettings(**change), self._clock.now()))
+            self._made(tenant, name)
             return True
         if not same_settings(TOPIC, existing.settings, change):
             raise MnsError("TopicAlreadyExist")

@@ -128,14 +128,18 @@ class Subscriptions:
 
     def __init__(self):
         self.there = {}
+        self.missing = {"none"}
 
     def subscribe(self, tenant, topic, name, function_arn, **settings):
-        if topic == "none":
+        if topic in self.missing:
             raise TopicMissing(topic)
         self.there[topic, name] = (function_arn, settings)
 
     def unsubscribe(self, tenant, topic, name):
         self.there.pop((topic, name), None)
+
+    def exists(self, tenant, topic):
+        return topic not in self.missing
 
 
 async def test_a_bucket_has_ten_triggers_at_most(site):
@@ -157,7 +161,7 @@ async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
 
     async with open_site() as site:
         topics = Subscriptions()
-        site.fc.sources.triggers.watchers.append(TopicTriggers(topics))
+        site.fc.sources.triggers.watchers.append(TopicTriggers(site.fc.sources.store, topics))
         await site.make_function()
         arn = "acs:mns:cn-hangzhou:123456789012:/topics/{}"
         role = "acs:ram::1:role/r"
@@ -220,3 +224,34 @@ async def test_triggers_are_told_with_their_addresses(site):
     assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
     assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
     assert row["urls"][1].endswith(".localhost:8868")
+
+
+async def test_a_trigger_of_the_folder_waits_for_its_topic(open_site, tmp_path):
+    """It is kept with the reason, bound in the transaction that makes the topic, and bound anew when made again."""
+    from emulator.services.fc.triggers.watchers import TopicTriggers
+
+    folder = tmp_path / "functions" / "notify"
+    folder.mkdir(parents=True)
+    (folder / "index.py").write_text("def handler(event, context):\n    return event\n")
+    arn = "acs:mns:cn-hangzhou:1:/topics/none"
+    trigger = {"triggerName": "t", "triggerType": "mns_topic", "sourceArn": arn, "triggerConfig": {}}
+    (folder / "function.yml").write_text(json.dumps({"triggers": [trigger]}))
+    async with open_site() as site:
+        topics = Subscriptions()
+        sources = site.fc.sources
+        sources._topic_triggers = TopicTriggers(sources.store, topics)
+        sources.triggers.watchers.append(sources._topic_triggers)
+        await site.fc.start(tmp_path / "functions")
+        ((tenant, kept),) = sources.store.all()
+        waits = sources.triggers.waits_for(tenant, kept)
+        before = dict(topics.there)
+
+        topics.missing.clear()
+        sources.topic_made(tenant, "other")
+        other = dict(topics.there)
+        sources.topic_made(tenant, "none")
+
+        assert waits == "the topic 'none' does not exist"
+        assert before == other == {}
+        assert [topic for topic, _ in topics.there] == ["none"]
+        assert sources.triggers.waits_for(tenant, kept) == ""
