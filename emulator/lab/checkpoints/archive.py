@@ -9,9 +9,9 @@ import re
 import sqlite3
 import tarfile
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
+from emulator.kernel.frozen import replace
 from emulator.lab.checkpoints.store import About, read_about
 from emulator.lab.errors import LabError, invalid
 

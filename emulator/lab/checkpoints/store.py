@@ -10,13 +10,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import fields_of, frozen, replace
 from emulator.lab.errors import LabError, invalid
 from emulator.storage.database import Database, Schema, StateTooNew, migrate
 from emulator.wire.dates import iso_millis
@@ -55,7 +54,8 @@ class About:
 
     def text(self) -> str:
         """Return the form on disk."""
-        return json.dumps({"form": FORM, **asdict(self)}, indent=2)
+        content = {each.name: getattr(self, each.name) for each in fields_of(self)}
+        return json.dumps({"form": FORM, **content}, indent=2)
 
 
 def read_about(text: str, name: str) -> About:

@@ -15,7 +15,6 @@ import asyncio
 import json
 from base64 import b64decode, b64encode
 from collections import deque
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from emulator.http.client_connection import ConnectionLost
@@ -23,6 +22,7 @@ from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Request, Respond, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
 from emulator.services.fc.runtime.model import (
