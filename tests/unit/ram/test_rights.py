@@ -248,7 +248,8 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
     """What has been read is kept only until something changes."""
     now = Millis(0)
     alice = User(
-        name="alice", display_name="", mobile_phone="", email="", comments="", created_at=now, updated_at=now, user_id="3"
+        name="alice", display_name="", mobile_phone="", email="", comments="", created_at=now, updated_at=now,
+        user_id="3",
     )  # fmt: skip
     access.store.put(ACCOUNT, alice)
     holder = Holder(account=ACCOUNT, kind=HolderKind.USER, name="alice")
