@@ -159,7 +159,7 @@ def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile.
     Source: RAM API reference, DeleteLoginProfile; Terraform's provider asks before it deletes a user.
     """
-    raise RamError("EntityNotExist.User.LoginProfile", name=_named(access.store.user, call, "User").name)
+    raise RamError("EntityNotExist.User.LoginProfile", name=_named(access, call, User).name)
 
 
 @operation("UnbindMFADevice")
@@ -169,7 +169,7 @@ def no_device(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice.
     Source: RAM API reference, UnbindMFADevice; Terraform's provider asks before it deletes a user.
     """
-    raise RamError("EntityNotExist.User.MFADevice", name=_named(access.store.user, call, "User").name)
+    raise RamError("EntityNotExist.User.MFADevice", name=_named(access, call, User).name)
 
 
 @operation("CreateAccessKey")
