@@ -198,7 +198,7 @@ def test_coverage_holds_every_gate_and_names_those_missed(dev, capfd):
     assert capfd.readouterr().err.endswith("too little is tested: auth/*\n")
     assert [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")] == [
         "erase",
-        "run -m pytest tests/unit tests/wire -n 2 -k cron",
+        "run -m pytest tests/unit tests/wire -n 2 -m not unmeasured -k cron",
         "combine --quiet",
         "report",
         "report --format total --include auth/* --fail-under 90.0",
@@ -214,7 +214,7 @@ def test_coverage_of_all_tests_has_a_gate_of_its_own(dev):
     assert dev.main(["coverage", "--all", "-x"]) == 0
 
     measured = [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")]
-    assert measured[1] == "run -m pytest tests -n 2 -x"
+    assert measured[1] == "run -m pytest tests -n 2 -m not unmeasured -x"
     assert measured[-1] == "report --format total --include all/* --fail-under 70.0"
 
 
