@@ -191,7 +191,7 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        say(f"{name.ljust(width)}  {value}".rstrip())
+        say(f"{name}{' ' * (width - cells(name))}  {value}".rstrip())
 
 
 def short(text: str, limit: int) -> str:

@@ -29,6 +29,7 @@ from emulator.cli.output import (
     note,
     say,
     say_json,
+    say_pairs,
     show_rows,
     wants_json,
 )
@@ -235,12 +236,11 @@ def _environment(client: Client) -> Mapping[str, str]:
 def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
     name = command()
     say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
-    rows = [("keys", str(settings.config.state / KEY_FILE))]
-    rows.append(("", _('eval "$({command} env)" sets them, and the address, in this shell', command=name)))
+    rows = {_("keys"): str(settings.config.state / KEY_FILE)}
+    rows[""] = _('eval "$({command} env)" sets them, and the address, in this shell', command=name)
     if tutorial.functions:
-        rows.append(("logs", f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"))
+        rows[_("logs")] = f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"
     if keeps:
-        rows.append(("history", f"{name} flow history {tutorial.flow}"))
-    rows += [("again", f"{name} tutorial run {tutorial.short_name} --sdk tea"), ("stop", f"{name} stop")]
-    for label, text in rows:
-        say(f"  {label:<7}  {text}")
+        rows[_("history")] = f"{name} flow history {tutorial.flow}"
+    rows |= {_("again"): f"{name} tutorial run {tutorial.short_name} --sdk tea", _("stop"): f"{name} stop"}
+    say_pairs({f"  {label}": text for label, text in rows.items()})
