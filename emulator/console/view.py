@@ -5,7 +5,7 @@ module of `emulator.console.pages`, as plain values, so that templates never tou
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 from urllib.parse import quote
 
 from emulator.console.executions import Folds
@@ -24,6 +24,8 @@ from emulator.services.mns.service import MessageService
 from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Row = dict[str, Any]
 
 PAGE = 50
@@ -66,7 +68,13 @@ class View:
         """Faults, mocks, sinks and recorded calls."""
         return self.lab.bench
 
-    def call(self, function: Any, *arguments: Any, **named: Any) -> Any:
+    @overload
+    def call(self, function: Callable[P, Awaitable[T]], *arguments: P.args, **named: P.kwargs) -> T: ...
+
+    @overload
+    def call(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T: ...
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a public method of a service on the loop and return its result."""
         return self.bridge.call(function, *arguments, **named)
 

@@ -159,6 +159,23 @@ def test_trigger_is_fired_and_schedule_run(console, localyun):
     assert eventually(console, lambda: "/flows/approve/executions/" in console.current_url)
 
 
+def test_resources_of_another_region_are_one_button_away(console, localyun):
+    """The button is there while the region has something; it chooses for all pages."""
+    where = {"Host": "cn-shanghai.region.localhost", "Content-Type": "application/json"}
+    localyun.api.fc("POST", "/2016-08-15/services", b'{"serviceName": "away"}', **where)
+    opened(console, localyun, "/queues")
+    assert "orders" in text(console)
+
+    console.find_element(By.CSS_SELECTOR, "footer form[action$='/region/cn-shanghai'] button").click()
+    assert eventually(console, lambda: "orders" not in text(console))
+
+    console.find_element(By.CSS_SELECTOR, "footer form[action$='/region/cn-hangzhou'] button").click()
+    assert eventually(console, lambda: "orders" in text(console))
+    localyun.api.fc("DELETE", "/2016-08-15/services/away", **where)
+    opened(console, localyun, "/queues")
+    assert not console.find_elements(By.CSS_SELECTOR, "footer form[action*='/region/']")
+
+
 def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyun):
     """Each of them by its form."""
     opened(console, localyun, "/faults")

@@ -10,7 +10,7 @@ from flask import Blueprint, render_template, request
 from emulator.console.pages.shared import field, marker, view
 from emulator.console.view import PAGE, Row
 from emulator.lab.calls import Recorded, shown_call
-from emulator.services.fc.model import Function, Slice, display_name
+from emulator.services.fc.model import Function, FunctionName, Slice, display_name
 from emulator.wire.dates import iso_millis
 
 FILES = 50
@@ -88,9 +88,8 @@ def show(service: str, name: str, **more: Any) -> str:
 def call(service: str, name: str) -> str:
     """Call a function and show how it ended."""
     event = request.form.get("event", "").encode("utf-8", "replace")
-    invoked = view().call(
-        view().functions.invoke, view().tenant, service or None, name, field("qualifier") or None, event
-    )
+    called = FunctionName(service, name, field("qualifier") or None)
+    invoked = view().call(view().functions.invoke, view().tenant, called, event)
     result = invoked.result
     shown = {
         "error": result.error_type or "",

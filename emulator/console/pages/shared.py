@@ -1,12 +1,14 @@
 """What the pages share: the view, going back after a post, paging, addresses of what has a page."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, Row, View
+from emulator.console.view import PAGE, View
 from emulator.kernel.frozen import replace
+
+T = TypeVar("T")
 
 
 def view() -> View:
@@ -33,7 +35,7 @@ def marker() -> str:
     return request.args.get("from", "")
 
 
-def paged(rows: list[Row]) -> tuple[list[Row], int | None]:
+def paged(rows: list[T]) -> tuple[list[T], int | None]:
     """Return the page of *rows* that is asked for, and the number of rows before the next one, None when it is last."""
     begin = number("from") or 0
     end = begin + PAGE

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -146,6 +147,7 @@ def test_https_port_nobody_chose_goes_with_the_other(tmp_path, chosen, https):
 
 WITH_USUAL_PORT = """
 import sys
+from contextlib import suppress
 from emulator import config
 config.DEFAULT_PORT, config.DEFAULT_HTTPS_PORT = {port}, {port} + 1
 from emulator.cli.main import main
@@ -153,9 +155,17 @@ sys.exit(main())
 """
 
 
+def a_port_below_those_the_system_lends():
+    """Return a listener whose neighbours no client and no other test gets from the system meanwhile."""
+    for port in range(20_000 + os.getpid() % 1_000 * 8, 32_000, 8):
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", port))
+    raise AssertionError("no port is free")
+
+
 def test_start_on_auto_beside_a_taken_port(program):
     """The address is recorded, so that commands find it."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with a_port_below_those_the_system_lends() as taken:
         port = taken.getsockname()[1]
         program.command = [sys.executable, "-c", WITH_USUAL_PORT.format(port=port)]
         done = program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="")
