@@ -164,13 +164,16 @@ def test_resources_of_another_region_are_one_button_away(console, localyun):
     where = {"Host": "cn-shanghai.region.localhost", "Content-Type": "application/json"}
     localyun.api.fc("POST", "/2016-08-15/services", b'{"serviceName": "away"}', **where)
     opened(console, localyun, "/queues")
-    assert "orders" in text(console)
 
+    def listed():
+        return bool(console.find_elements(By.CSS_SELECTOR, "main a[href$='/queues/orders']"))
+
+    assert listed()
     console.find_element(By.CSS_SELECTOR, "footer form[action$='/region/cn-shanghai'] button").click()
-    assert eventually(console, lambda: "orders" not in text(console))
+    assert eventually(console, lambda: not listed())
 
     console.find_element(By.CSS_SELECTOR, "footer form[action$='/region/cn-hangzhou'] button").click()
-    assert eventually(console, lambda: "orders" in text(console))
+    assert eventually(console, listed)
     localyun.api.fc("DELETE", "/2016-08-15/services/away", **where)
     opened(console, localyun, "/queues")
     assert not console.find_elements(By.CSS_SELECTOR, "footer form[action*='/region/']")
