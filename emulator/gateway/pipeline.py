@@ -422,7 +422,7 @@ class Pipeline:
             fields: dict[str, object] = {
                 "request": call.request_id,
                 "service": service,
-                "operation": call.operation if call.operation != "-" else f"{call.http.method} {_safe(call)}",
+                "operation": call.operation if call.operation != "-" else _asked(front, call),
                 "status": response.status,
                 "ms": round(spent_s * 1000, 3),
             }
@@ -431,9 +431,14 @@ class Pipeline:
             _access.info(_ACCESS_LINE, fields)
 
 
-def _safe(call: OperationRequest) -> str:
-    """Return the path fit for a log line: no query (it can hold signatures and tokens), no control characters."""
-    return call.http.path[:200].encode("ascii", "backslashreplace").decode("ascii")
+def _asked(front: Front | None, call: OperationRequest) -> str:
+    """Return what a call asked for that came to no operation, fit for a log line: method and path, or host and action.
+
+    No query, which can hold signatures and tokens; no control characters.
+    """
+    is_rpc = isinstance(front, RpcFront) and call.action
+    text = f"{call.host} {call.action}" if is_rpc else f"{call.http.method} {call.http.path}"
+    return ascii(text[:200])[1:-1]
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:

@@ -167,6 +167,26 @@ async def test_a_request_whose_client_went_away_is_logged_like_any_other(caplog)
     assert line["request"]
 
 
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("/?Action=Wait&Version=2019-03-15", "127.0.0.1 Wait"),
+        ("/?Action=Wa%0Ait&Version=2019-03-15", r"127.0.0.1 Wa\nit"),
+        ("/a%0Apath?x=secret", "GET /a%0Apath"),
+    ],
+)
+async def test_refused_call_is_logged_with_what_it_asked_for(caplog, target, told):
+    """Host and action of an RPC call, method and path of another; no query, and no second line."""
+    pipeline, _ = pipeline_with({"Wait": lambda service, call: {}})
+    caplog.set_level("INFO", logger="emulator.access")
+
+    status, _ = await call(pipeline, target)
+
+    (line,) = [record.args for record in caplog.records if record.name == "emulator.access"]
+    assert status >= 400
+    assert line["operation"] == told
+
+
 @pytest.mark.parametrize("awaited", [False, True], ids=["inline", "awaited"])
 async def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplog):
     """The caller learns nothing of the inside."""
