@@ -55,8 +55,11 @@ _log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 5.0
 
-FIRST_ANSWERS_S = 0.05
-"""How long certificates wait after the start: the child that makes them takes a core, and first calls need it more."""
+CERTIFICATE_PAUSES_S = (0.05, 10.0, 60.0)
+"""How long certificates wait after the start and after each try that failed.
+
+The child that makes them takes a core, and first calls need it more.
+"""
 
 SERVICES = ("fc", "fnf", "mns", "ram", "sts")
 """What the health page lists."""
@@ -142,7 +145,7 @@ class Emulator:
         await self._listen(self._pipeline, authority, proxy)
 
         def renew() -> None:
-            self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
+            self._background.spawn(prepare_certificates(authority, _bundle(folder)), "certificates")
 
         names = FunctionNames(policy, authority, renew)
         services = await self._load_services(database, timers, work, folder, names)
@@ -310,15 +313,6 @@ class Emulator:
         )
         return self._services
 
-    async def _prepare_certificates(self, authority: CertificateAuthority, bundle: Path) -> None:
-        """Make the private authority once, so that its file is there for clients before their first connection."""
-        await asyncio.sleep(FIRST_ANSWERS_S)
-        try:
-            certificate = await authority.ensure_ca()
-            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
-        except (MintingFailed, OSError) as error:
-            _log.warning("no certificates, so https will not work: %s", error)
-
     async def _close_services(self) -> None:
         if self._services is not None:
             await self._services.close()
@@ -434,6 +428,22 @@ class Emulator:
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""
         self.stopped.set()
+
+
+async def prepare_certificates(authority: CertificateAuthority, bundle: Path) -> None:
+    """Make the private authority, so that its file is there for clients before their first connection.
+
+    On a machine that is busy beyond measure it is tried again.
+    """
+    for pause_s in CERTIFICATE_PAUSES_S:
+        await asyncio.sleep(pause_s)
+        try:
+            certificate = await authority.ensure_ca()
+            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
+        except (MintingFailed, OSError) as error:
+            _log.warning("no certificates, so https will not work: %s", error)
+        else:
+            return
 
 
 def _import_assembly() -> "type[Composition]":
