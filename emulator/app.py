@@ -23,12 +23,12 @@ from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
 from emulator.gateway.admin import OWN, AdminFront, Part
-from emulator.gateway.hosts import FunctionNames, HostPolicy
+from emulator.gateway.hosts import FunctionNames, HostPolicy, prepare_certificates
 from emulator.gateway.journal import Journal
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.gateway.traffic import OpenRequests, Traffic
-from emulator.http.certificates import CertificateAuthority, MintingFailed
+from emulator.http.certificates import CertificateAuthority
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal
@@ -42,7 +42,6 @@ from emulator.lab.bench import Bench
 from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
-from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database, Schema, migrate
 from emulator.storage.folder import StateFolder, scratch_folder
 from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
@@ -54,12 +53,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 5.0
-
-CERTIFICATE_PAUSES_S = (0.05, 10.0, 60.0)
-"""How long certificates wait after the start and after each try that failed.
-
-The child that makes them takes a core, and first calls need it more.
-"""
 
 SERVICES = ("fc", "fnf", "mns", "ram", "sts")
 """What the health page lists."""
@@ -428,22 +421,6 @@ class Emulator:
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""
         self.stopped.set()
-
-
-async def prepare_certificates(authority: CertificateAuthority, bundle: Path) -> None:
-    """Make the private authority, so that its file is there for clients before their first connection.
-
-    On a machine that is busy beyond measure it is tried again.
-    """
-    for pause_s in CERTIFICATE_PAUSES_S:
-        await asyncio.sleep(pause_s)
-        try:
-            certificate = await authority.ensure_ca()
-            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
-        except (MintingFailed, OSError) as error:
-            _log.warning("no certificates, so https will not work: %s", error)
-        else:
-            return
 
 
 def _import_assembly() -> "type[Composition]":

@@ -3,16 +3,23 @@
 Source: endpoint tables of the official SDKs; the allow-list is the defence against DNS rebinding.
 """
 
+import asyncio
 import ipaddress
+import logging
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.http.certificates import CertificateAuthority
+from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import REGION_SUFFIX
+from emulator.redirect.environment import write_bundle
+
+_log = logging.getLogger(__name__)
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
 
@@ -215,3 +222,26 @@ class FunctionNames:
         """Answer *host* no longer; the authority goes on permitting it until the next start."""
         self._policy.forget(host)
         self._authority.unregister(host)
+
+
+CERTIFICATE_PAUSES_S = (0.05, 10.0, 60.0)
+"""How long certificates wait after the start and after each try that failed.
+
+The child that makes them takes a core, and first calls need it more.
+"""
+
+
+async def prepare_certificates(authority: CertificateAuthority, bundle: Path) -> None:
+    """Make the private authority, so that its file is there for clients before their first connection.
+
+    On a machine that is busy beyond measure it is tried again.
+    """
+    for pause_s in CERTIFICATE_PAUSES_S:
+        await asyncio.sleep(pause_s)
+        try:
+            certificate = await authority.ensure_ca()
+            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
+        except (MintingFailed, OSError) as error:
+            _log.warning("no certificates, so https will not work: %s", error)
+        else:
+            return

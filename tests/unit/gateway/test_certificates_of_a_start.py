@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator import app
+from emulator.gateway import hosts
 from emulator.http.certificates import MintingFailed
 
 
@@ -23,12 +23,12 @@ class Authority:
 @pytest.mark.parametrize(("failures", "is_written", "warnings"), [(0, True, 0), (2, True, 2), (3, False, 3)])
 async def test_a_failed_try_is_followed_by_another(monkeypatch, tmp_path, caplog, failures, is_written, warnings):
     """Three are made; each that fails is a line of the log."""
-    monkeypatch.setattr(app, "CERTIFICATE_PAUSES_S", (0, 0, 0))
+    monkeypatch.setattr(hosts, "CERTIFICATE_PAUSES_S", (0, 0, 0))
 
     certificate = tmp_path / "ca.pem"
     certificate.write_bytes(b"certificate")
 
-    await app.prepare_certificates(Authority(failures, certificate), tmp_path / "bundle.pem")
+    await hosts.prepare_certificates(Authority(failures, certificate), tmp_path / "bundle.pem")
 
     assert (tmp_path / "bundle.pem").exists() is is_written
     assert [record.getMessage() for record in caplog.records].count(
