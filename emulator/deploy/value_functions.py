@@ -143,6 +143,8 @@ def _between(value: Any, low: int, high: int) -> int:
 
 
 def _matches(argument: Any) -> bool:
+    if not isinstance(argument, list) or len(argument) != 2:
+        raise Misuse("takes a pattern and a text")
     pattern, text = argument
     try:
         return re.match(pattern, str(text)[:_LONGEST_MATCHED]) is not None

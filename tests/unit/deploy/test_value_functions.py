@@ -74,6 +74,7 @@ def test_function_has_its_documented_value(name, argument, value):
         ("Calculate", ["2**9", 0]),
         ("Calculate", ["{3}", 0, [1]]),
         ("MatchPattern", ["(", "a"]),
+        ("MatchPattern", {"Patterns": ["a"], "Value": "a"}),
         ("MergeMapToList", [{"a": 1}]),
         ("Jq", ["Some", ".", {}]),
         ("Jq", ["First", "map(.x)", {}]),
