@@ -34,12 +34,21 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     parser.add_argument("--big", action="store_true", help="measure a large state instead; it takes 1.5 GB for a while")
     parser.add_argument("--growth", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
+    parser.add_argument("--flames", type=Path, metavar="FOLDER", help="draw flame graphs into this folder instead")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="the earlier program of the flame graphs (default: 3dbb66f)"
+    )
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     arguments = parser.parse_args()
     if arguments.growth:
         from benchmarks.growth import draw  # its own programs
 
         print(draw(arguments.growth))
+        return
+    if arguments.flames:
+        from benchmarks import flames  # installs a program on first use
+
+        print(flames.draw(arguments.flames, arguments.against or flames.BEFORE))
         return
     if unknown := sorted(set(arguments.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)}")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlencode
@@ -77,7 +78,7 @@ class Server(Signer):
     """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
 
     `start_s` is how long it took from starting the process until *ask* was answered. *program* is the folder of another
-    version of the emulator.
+    version of the emulator; *under* are the words of a program that runs it as its child.
     """
 
     def __init__(
@@ -87,11 +88,12 @@ class Server(Signer):
         ask: bytes = HEALTH,
         state: Path | None = None,
         program: Path | None = None,
+        under: Sequence[str] = (),
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
         self.state = state or Path(self._folder.name) / "state"
         self.port = free_port()
-        command = [sys.executable, "-m", "emulator", "start", "--port", str(self.port), "--https-port", "0"]
+        command = [*under, sys.executable, "-m", "emulator", "start", "--port", str(self.port), "--https-port", "0"]
         command += ["--state", str(self.state), "--log-level", "warning", *options]
         if functions is not None:
             command += ["--functions", str(functions)]
