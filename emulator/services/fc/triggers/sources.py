@@ -29,10 +29,10 @@ from emulator.services.fc.triggers.model import (
     topic_of,
     trigger_path,
 )
-from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import Triggers
 from emulator.services.fc.triggers.watchers import (
+    QueueTriggers,
     TimerTriggers,
     TopicTriggers,
     TriggerNames,
