@@ -13,7 +13,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Items, Shape, Text
-from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
 from emulator.services.fc.model import LATEST, Dated, FunctionRef, Scope, Slice
 from emulator.wire import large_json

@@ -20,13 +20,13 @@ from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.catalog.code import CodeStore, Packages
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook

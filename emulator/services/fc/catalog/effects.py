@@ -8,8 +8,8 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
+from emulator.services.fc.catalog.code import CodeStore, Packages
 from emulator.services.fc.catalog.store import CatalogStore
-from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.model import Scope
 from emulator.services.fc.ports import Instances
 from emulator.storage.database import CommitFailed, Database

@@ -19,7 +19,7 @@ from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.code.store import CodeSource, code_source
+from emulator.services.fc.catalog.code import CodeSource, code_source
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,

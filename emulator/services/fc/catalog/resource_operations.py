@@ -17,8 +17,8 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.code import code_source
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
-from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     EVERY_API,
     V2021,

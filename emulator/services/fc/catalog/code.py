@@ -146,7 +146,7 @@ class CodeStore:
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
             raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")
-        from emulator.services.fc.code.archive import (
+        from emulator.services.fc.catalog.archive import (
             unpack,  # zipfile and shutil are slow to import and not always needed
         )
 
@@ -160,7 +160,7 @@ class CodeStore:
         return Code(digest=digest, checksum=computed, size=len(package))
 
     def _unpack_stored(self, digests: Iterable[str]) -> None:
-        from emulator.services.fc.code.archive import unpack  # as in `_store`
+        from emulator.services.fc.catalog.archive import unpack  # as in `_store`
 
         for digest in digests:
             package = self.package(digest)
@@ -319,7 +319,7 @@ class Packages:
         leave_out = frozenset() if function.service else frozenset({"versions"})
 
         def pack_folder() -> bytes:
-            from emulator.services.fc.code.archive import pack  # zipfile is slow to import and rarely needed
+            from emulator.services.fc.catalog.archive import pack  # zipfile is slow to import and rarely needed
 
             return pack(folder, leave_out)
 
