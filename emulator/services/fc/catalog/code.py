@@ -1,4 +1,4 @@
-"""Code packages: on disk by content, read from a request or a bucket, packed from a folder, offered for download.
+"""Code packages: on disk by content, read from a request or bucket, packed from a folder, offered, removed when unused.
 
 ``<digest>/`` is unpacked, ``<digest>.zip`` the original. Hashing, unpacking and packing run in one named thread, so
 they never hold up the loop and never race each other. A package is unpacked into a fresh directory and renamed, so a
@@ -20,11 +20,15 @@ from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Shape
+from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, UploadPlace
+from emulator.storage.database import Database
 
 T = TypeVar("T")
 
@@ -327,3 +331,45 @@ class Packages:
             return await self._codes.keep(await self._codes.in_thread(pack_folder))
         except OSError as error:
             raise InvalidArgument(f"the code in {folder} cannot be read: {error.strerror or error}") from error
+
+
+_REMOVAL = ("fc", "unused code")
+
+
+class UnusedPackages:
+    """Removes the packages that no function or layer names and nobody is about to download."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        timers: Timers,
+        store: CatalogStore,
+        codes: CodeStore,
+        packages: Packages,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._timers = timers
+        self._store = store
+        self._codes = codes
+        self._packages = packages
+        self._tasks = TaskGroup("fc-unused-code")
+
+    def remove_later(self, delay_s: int = limits.CODE_KEPT_AFTER_USE_S) -> None:
+        """Remove them when calls that still run their code have had time to end, or after *delay_s*."""
+        self._timers.call_at(Millis(self._clock.now() + delay_s * SECOND), _REMOVAL, self.remove)
+
+    def remove(self) -> None:
+        """Remove them after the transaction of this moment, or later when a package is just being added."""
+        self._tasks.spawn(self._remove(), "remove")
+
+    async def _remove(self) -> None:
+        await self._database.committed()
+        if not await self._codes.remove_unused(self._store.digests() | set(self._packages.offered())):
+            self.remove_later()
+
+    async def close(self) -> None:
+        """End the removal under way."""
+        self._timers.cancel(_REMOVAL)
+        await self._tasks.close()

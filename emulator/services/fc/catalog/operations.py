@@ -265,7 +265,7 @@ async def change_function(
         fc.store.put_function(tenant, changed)
     fc.retire([family(tenant, service, name, 0)])
     if source is not None:
-        fc.code_dropped()
+        fc.unused_packages.remove_later()
     return changed
 
 
@@ -296,12 +296,12 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     check_if_match(if_match(call), function.etag)
     if function.folder:
         raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
-    fc.dependents.functions.check(tenant, service, name)
+    fc.check_function_removable(tenant, service, name)
     numbers = [0] if service else [0, *fc.store.delete_scope(tenant, function.scope)]
     fc.store.delete_function(tenant, service, name)
-    fc.dependents.functions.forget(tenant, service, name)
+    fc.forget_function(tenant, service, name)
     fc.retire(family(tenant, service, name, number) for number in numbers)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 

@@ -181,7 +181,7 @@ def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Respons
     version = _version(fc, call)
     used = fc.layer_store.is_used(layer_arn(call.tenant, version.name, version.number))
     fc.layer_store.remove(call.tenant, version, keep_code=used)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 
