@@ -25,10 +25,12 @@ from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.catalog.store import CatalogStore
+from emulator.services.fc.codec import LARGE_BODY, json_body
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, UploadPlace
 from emulator.storage.database import Database
+from emulator.wire.request import OperationRequest
 
 T = TypeVar("T")
 
@@ -201,6 +203,16 @@ class CodeStore:
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
+
+
+async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]:
+    """Return the JSON object in a body that may hold a code package; large ones are parsed in the thread of *codes*.
+
+    Raises: as `json_body`.
+    """
+    if call.document is not None or len(call.http.body) < LARGE_BODY:
+        return json_body(call)
+    return await codes.in_thread(lambda: json_body(call))
 
 
 _CODE = Shape(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT)

@@ -19,7 +19,7 @@ from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.code import CodeSource, code_source
+from emulator.services.fc.catalog.code import CodeSource, code_source, large_body
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -28,7 +28,6 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
-    large_body,
     no_content,
     page_answer,
     qualifier_of,

@@ -17,7 +17,7 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.code import code_source
+from emulator.services.fc.catalog.code import code_source, large_body
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.codec import (
     EVERY_API,
@@ -27,7 +27,6 @@ from emulator.services.fc.codec import (
     api_of,
     json_answer,
     json_body,
-    large_body,
     no_content,
     page_answer,
     page_size,
