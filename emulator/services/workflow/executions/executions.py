@@ -17,7 +17,6 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.kernel.timers import Timers
 from emulator.services.workflow import limits
-from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.engine.language import Reported, Result, StopAsked
@@ -42,6 +41,7 @@ from emulator.services.workflow.model import (
     NewExecution,
     Origin,
     Status,
+    check_name,
 )
 
 
