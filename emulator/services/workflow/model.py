@@ -1,8 +1,8 @@
-"""Flows, versions, aliases, schedules and executions as they are kept, as frozen data."""
+"""Flows, versions, aliases, schedules, executions and map runs as they are kept, as frozen data."""
 
 import re
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -287,3 +287,28 @@ class DueSchedule(NamedTuple):
     payload: str
     since: Millis
     next_at: Millis
+
+
+@frozen(kw_only=False)
+class MapRun:
+    """A run as it is kept; ``execution`` is the one whose map it is."""
+
+    id: int
+    tenant: Tenant
+    name: str
+    execution: ExecutionId
+    token: str
+    definition: DefinitionId
+    items: list[Any]
+    at_once: int
+    tolerated_count: int
+    tolerated_percentage: float
+    status: str
+    started_at: Millis
+    stopped_at: Millis | None
+    flow: str
+
+    @property
+    def tolerated(self) -> int:
+        """How many executions may fail."""
+        return max(self.tolerated_count, int(len(self.items) * self.tolerated_percentage / 100))

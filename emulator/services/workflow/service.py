@@ -13,14 +13,13 @@ from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
+from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.retention import Retention
-from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
-from emulator.services.workflow.maps.runs import MapRuns
-from emulator.services.workflow.maps.store import MapRunStore
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
 from emulator.services.workflow.ports import (
     DIALECT,

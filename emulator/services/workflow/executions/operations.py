@@ -23,8 +23,7 @@ from emulator.services.workflow.codec import (
     whole,
 )
 from emulator.services.workflow.errors import WorkflowError, invalid
-from emulator.services.workflow.maps.store import MapRun
-from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.model import ExecutionRecord, MapRun
 from emulator.services.workflow.service import Workflow
 from emulator.wire.dates import iso_millis
 from emulator.wire.operation import operation
