@@ -12,9 +12,8 @@ from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
 from emulator.services.workflow.executions.map_runs import MapRuns
-from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
