@@ -35,9 +35,8 @@ from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.debugging.alone import LoneSteps
-    from emulator.services.workflow.debugging.debugger import Debugger
-    from emulator.services.workflow.debugging.forks import Forks
+    from emulator.services.workflow.executions.debugger import Debugger, Forks
+    from emulator.services.workflow.flows.lone_steps import LoneSteps
 
 _RESET_PORTION = 100
 """Executions removed between two commits."""
@@ -149,14 +148,14 @@ class Workflow:
     @cached_property
     def debugger(self) -> "Debugger":
         """Executions that stop."""
-        from emulator.services.workflow.debugging.debugger import Debugger
+        from emulator.services.workflow.executions.debugger import Debugger
 
         return Debugger(self.executions, self.flows, self._engine)
 
     @cached_property
     def forks(self) -> "Forks":
         """Executions that begin with the history of another one."""
-        from emulator.services.workflow.debugging.forks import Forks
+        from emulator.services.workflow.executions.debugger import Forks
 
         stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)
@@ -164,7 +163,7 @@ class Workflow:
     @cached_property
     def lone_steps(self) -> "LoneSteps":
         """Steps that run alone."""
-        from emulator.services.workflow.debugging.alone import LoneSteps
+        from emulator.services.workflow.flows.lone_steps import LoneSteps
 
         return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
 
