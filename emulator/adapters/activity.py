@@ -30,7 +30,6 @@ class MessageActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the pushes that wait for their endpoints."""
-        del now
         for topic, subscription, endpoint in self._messages.courier.attempts_under_way():
             yield Busy(kind="push", resource=f"{topic}/{subscription}", detail=f"an answer of {endpoint}")
 
@@ -55,7 +54,6 @@ class FunctionActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the calls under way, with their request ids."""
-        del now
         running = self._functions.invoker.running()
         for function, since, request_id in running:
             yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
@@ -88,7 +86,6 @@ class FlowActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield what the engine works on: steps to take, calls of tasks."""
-        del now
         if not self._workflow.is_idle:
             yield Busy(kind="execution", resource="", detail="steps to take")
         calls = self._workflow.calls_under_way - len(self._mocks.resting("flow"))

@@ -236,28 +236,24 @@ class RunningEmulator(Protocol):
 @operation("health", "GET /health", right=ANYONE)
 def health(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Status, version, services, account and region."""
-    del call
     return emulator.health()
 
 
 @operation("status", "GET /status")
 def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Health, process, ports, functions and counts."""
-    del call
     return emulator.status()
 
 
 @operation("proxy", "GET /proxy")
 def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The addresses of the proxy, which hold the secret of this run."""
-    del call
     return emulator.proxy()
 
 
 @operation("metrics", "GET /metrics", right=ANYONE_LOCAL)
 def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
     """Metrics in the exposition format of Prometheus; they name queues, not what is in them."""
-    del call
     return Response(200, emulator.metrics(), [("Content-Type", CONTENT_TYPE)])
 
 
@@ -270,14 +266,12 @@ def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 @operation("openapi", "GET /openapi.json", right=ANYONE_LOCAL)
 def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The description of this API in OpenAPI 3.1."""
-    del call
     return emulator.openapi()
 
 
 @operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
 def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
     """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
-    del emulator
     from emulator.schemas import FOLDER  # few ever ask
 
     name = call.path["name"].removesuffix(".json")
@@ -288,7 +282,6 @@ def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
-    del call
     return {"lines": emulator.report()}
 
 
@@ -319,7 +312,6 @@ async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> d
 @operation("stop", "POST /stop")
 def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Stop the emulator after this answer."""
-    del call
     emulator.stop_soon()
     return {"status": "stopping"}
 

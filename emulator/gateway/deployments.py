@@ -46,12 +46,10 @@ class DeploymentsFront(JsonFront):
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Everything is signed."""
-        del call
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Return the refusal of a call without a valid signature."""
-        del call
         reason = f"this call needs the signature of this installation's access key ({failure})"
         return DeploymentError("Forbidden", reason=reason)
 
