@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 if sys.platform == "win32":
@@ -63,6 +64,18 @@ def lock(descriptor: int) -> bool | None:
     except OSError:
         return False
     return True
+
+
+def write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Write *content* so that only the owner can read it; if *lasting*, whole or not at all even after a power cut."""
+    draft = path.with_name(path.name + ".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        if lasting:
+            file.flush()
+            os.fsync(descriptor)
+    draft.replace(path)
 
 
 def end_session(pid: int) -> None:
