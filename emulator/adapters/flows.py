@@ -6,7 +6,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from emulator.http.client_connection import ClientError
-from emulator.http.heads import split_url
+from emulator.http.message import split_url
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
