@@ -19,6 +19,7 @@ import sys
 from binascii import a2b_base64
 from collections.abc import Awaitable, Iterable, Mapping
 from inspect import isawaitable
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -32,6 +33,9 @@ from emulator.kernel.metrics import CONTENT_TYPE
 from emulator.wire import large_json
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+"""JSON Schemas of the files that users write, ``NAME.json``; ``python -m website.schemas`` writes them."""
 
 Part = tuple[Any, ModuleType]
 """A service and the module with its admin operations."""
@@ -272,10 +276,8 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
 @operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
 def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
     """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
-    from emulator.schemas import FOLDER  # few ever ask
-
     name = call.path["name"].removesuffix(".json")
-    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    file = next((each for each in SCHEMAS.glob("*.json") if each.stem == name), None)
     return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
 
 

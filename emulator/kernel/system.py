@@ -1,7 +1,8 @@
 """What systems differ in, and what stands in where it is missing; docs/systems.md tells users.
 
 Everything that is not on every system is asked for here, so that what another system gets can be tried on this one:
-``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without.
+``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without. Here is also how a private file is
+written and how this program starts itself as a child.
 """
 
 import os
@@ -83,6 +84,16 @@ def end_session(pid: int) -> None:
     if sys.platform != "win32" and SESSIONS:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def own_command(*words: str) -> list[str]:
+    """Return the command line of ``localyun`` with these *words*, run by this interpreter from this installation.
+
+    The working directory is left out of the search path, because it may have an ``emulator`` of its own.
+    """
+    root = str(Path(__file__).parents[2])
+    program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", program, *words]
 
 
 def is_running(pid: int) -> bool:
