@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.earlier import checked_out
-from benchmarks.foundation import FUNCTION, create_flow, run_flows
+from benchmarks.flows import create_flow, run_flows
+from benchmarks.foundation import FUNCTION
 from benchmarks.mns import BODY
 from benchmarks.peer_tools import INSTALLED
 from benchmarks.server import SERVICE, Connection, Server, checked, children_of
