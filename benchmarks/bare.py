@@ -183,8 +183,8 @@ def start(port: int, state: str) -> None:
 
     gc.disable()
     _import(
-        "argparse", "asyncio", "concurrent.futures.thread", "datetime", "hashlib", "hmac", "httptools", "json", "logging",
-        "pathlib", "sqlite3", "subprocess", "tempfile", "urllib.parse", "xml.parsers.expat",
+        "argparse", "asyncio", "concurrent.futures.thread", "datetime", "hashlib", "hmac", "httptools", "json",
+        "logging", "pathlib", "sqlite3", "subprocess", "tempfile", "urllib.parse", "xml.parsers.expat",
     )  # fmt: skip
     Tables(state)
     gc.freeze()
