@@ -21,7 +21,7 @@ from benchmarks.harness import Row
 from benchmarks.mns import BODY
 from benchmarks.server import Connection, Server
 from benchmarks.workflow import WAITING, WORLD, Engine, engine, in_loop
-from emulator.adapters.activity import FlowActivity
+from emulator.adapters.lab import FlowActivity
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.lab.clock import TimeControl
 from emulator.lab.mocks import Mocks
