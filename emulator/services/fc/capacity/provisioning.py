@@ -109,8 +109,7 @@ class Provisioner:
             return
         self._dirty = True
 
-        def look(failure: CommitFailed | None) -> None:
-            del failure  # a change that was undone costs one look
+        def look(_: CommitFailed | None) -> None:  # a change that was undone costs one look
             self._dirty = False
             if self._open:
                 self._plan()

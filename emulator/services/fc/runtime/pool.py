@@ -331,7 +331,6 @@ class InstancePool:
             self._release(instance)
 
     def _release_streamed(self, instance: Instance, error: BaseException | None) -> None:
-        del error
         self._release(instance)
 
     def _release(self, instance: Instance) -> None:

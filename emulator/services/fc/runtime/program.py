@@ -349,7 +349,6 @@ class ProgramProcess(InstanceProcess):
                 task.cancel()
 
     def _on_frame(self, header: Header, payload: bytes) -> None:
-        del payload
         self._fatal = str(header.get("fatal", ""))
 
 
