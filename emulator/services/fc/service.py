@@ -31,7 +31,6 @@ from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Inv
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import FunctionName, Scope, family
 from emulator.services.fc.ports import Instances, Ports
-from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
@@ -104,7 +103,6 @@ class FunctionCompute:
         self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
         trigger_store = TriggerStore(database)
-        self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
         self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
@@ -114,7 +112,7 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            check_destination=self.role_checks.check_destination,
+            resolver=resolver,
             ports=ports,
         )
         self.sources = EventSources(
@@ -128,7 +126,6 @@ class FunctionCompute:
             enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
             ports=ports,
-            may_fire=self.role_checks.may_fire,
         )
 
         self._loader = Loader(store, ids, self.retire, self.tenant)

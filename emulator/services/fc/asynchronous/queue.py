@@ -34,8 +34,9 @@ from emulator.services.fc.asynchronous.model import (
     policy_of,
     refused,
 )
-from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
+from emulator.services.fc.asynchronous.outcomes import Completions, Destinations
 from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
@@ -63,7 +64,7 @@ class AsyncQueue:
         timers: Timers,
         invoker: Invoker,
         concurrency: Callable[[FunctionRef], int | None],
-        check_destination: CheckTarget,
+        resolver: Resolver,
         ports: Ports,
     ) -> None:
         self._store = store
@@ -74,7 +75,7 @@ class AsyncQueue:
         self._invoker = invoker
         self._concurrency = concurrency
         self._interference = ports.interference
-        self._destinations = Destinations(ports.destinations, self._hand_over, check_destination)
+        self._destinations = Destinations(ports, resolver, self._hand_over)
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
