@@ -143,12 +143,12 @@ class Completions:
         self._waiting.setdefault(request_id, (call.lane, []))[1].append(waiter)
         return await waiter
 
-    def tell(self, call: AsyncCall, body: bytes) -> None:
+    def resolve(self, call: AsyncCall, body: bytes) -> None:
         """Release the waiters for *call*, which has ended with *body*, once that is on disk."""
         if call.request_id in self._waiting:
             self._database.after_commit(self._release(outcome_of(call, body)))
 
-    def tell_removed(self, tenant: Tenant, service: str, function: str) -> None:
+    def resolve_removed(self, tenant: Tenant, service: str, function: str) -> None:
         """Release the waiters for a call of a deleted function of which nothing is left."""
         for request_id, (lane, _) in list(self._waiting.items()):
             if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:

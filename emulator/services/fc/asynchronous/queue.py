@@ -241,7 +241,7 @@ class AsyncQueue:
         for call in self._store.open_calls(tenant, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        self.completions.tell_removed(tenant, service, function)
+        self.completions.resolve_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Forget a deleted alias or version; calls through it fail when their turn comes."""
@@ -399,7 +399,7 @@ class AsyncQueue:
             self._store.update(call)
         else:
             self._store.delete(call)
-        self.completions.tell(call, call.result if body is None else body)
+        self.completions.resolve(call, call.result if body is None else body)
 
     def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)
