@@ -12,7 +12,7 @@ not there is left out by the old language and null in the new one.
 from typing import Any, Final
 
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
-from emulator.services.workflow.languages.conversion.sources import Expression, Source, member, quoted
+from emulator.services.workflow.languages.conversion_sources import Expression, Source, member, quoted
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
