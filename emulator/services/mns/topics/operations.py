@@ -50,7 +50,11 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetTopicAttributes", "GET /topics/{topic}")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
+    """Answer the attributes of a topic: 200.
+
+    Raises: TopicNotExist.
+    Source: GetTopicAttributes.
+    """
     view = service.topics.view(call.tenant, call.path["topic"])
     return respond(call, 200, render_resource(TOPIC, view.topic.settings, view))
 
@@ -64,7 +68,11 @@ def delete_topic(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ListTopic", "GET /topics")
 def list_topics(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
+    """Answer a page of topic URLs, on demand with attributes: 200.
+
+    Raises: InvalidArgument.
+    Source: ListTopic.
+    """
     prefix, start, limit, with_meta = read_listing(call)
     page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
     url = base_url(call.http) + "/topics/"
