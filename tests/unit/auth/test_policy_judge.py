@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.auth.permissions.policy import Verdict, judge, parse_policy, parse_trust_policy, trusts
+from emulator.auth.policy import Verdict, judge, parse_policy, parse_trust_policy, trusts
 from emulator.kernel.identity import Demand
 
 SEND = Demand("mns:SendMessage", "acs:mns:cn-hangzhou:123:/queues/orders/messages")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.kernel.tracing import push_key, step_key
-from emulator.lab.causes import Effect, belongs, ids_of, trace_to_show, tree
+from emulator.lab.traces import Effect, belongs, ids_of, trace_to_show, tree
 
 MESSAGE, COPY = "A" * 32, "B" * 32
 LINES = [

@@ -1,12 +1,22 @@
-"""What the services are at, what comes and what waits (`emulator.kernel.observing.Observed`), for the lab."""
+"""The lab joined to the services, each way.
 
-from collections.abc import Callable, Iterator
+The lab asks what the services are at, what comes and what waits (`emulator.kernel.observing.Observed`), and whether the
+condition of a skip holds. Function Compute asks for mocks and a record of its calls (its port `FunctionDoubles`).
+"""
 
-from emulator.kernel.clock import Millis
+from collections.abc import Callable, Iterator, Mapping
+
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.observing import Busy, Upcoming, Waiting
+from emulator.kernel.tracing import trace
+from emulator.lab.bench import Bench
+from emulator.lab.calls import Recorded
 from emulator.lab.errors import LabError
-from emulator.lab.mocks import Mocks
+from emulator.lab.mocks import Mock, Mocks
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.ports import Called, Ended
+from emulator.services.fc.runtime.model import InvocationResult
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.service import Workflow
@@ -30,7 +40,6 @@ class MessageActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the pushes that wait for their endpoints."""
-        del now
         for topic, subscription, endpoint in self._messages.courier.attempts_under_way():
             yield Busy(kind="push", resource=f"{topic}/{subscription}", detail=f"an answer of {endpoint}")
 
@@ -55,7 +64,6 @@ class FunctionActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the calls under way, with their request ids."""
-        del now
         running = self._functions.invoker.running()
         for function, since, request_id in running:
             yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
@@ -88,7 +96,6 @@ class FlowActivity:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield what the engine works on: steps to take, calls of tasks."""
-        del now
         if not self._workflow.is_idle:
             yield Busy(kind="execution", resource="", detail="steps to take")
         calls = self._workflow.calls_under_way - len(self._mocks.resting("flow"))
@@ -132,3 +139,85 @@ class SkipConditions:
             return lambda: self._messages.queues.view(tenant, name).counters.active >= number
         before = self._functions.invoker.made(name)
         return lambda: self._functions.invoker.made(name) - before >= number
+
+
+class Doubles:
+    """Answers calls by the *bench*'s mocks, and records all calls there."""
+
+    def __init__(self, bench: Bench, clock: Clock) -> None:
+        self._mocks = bench.mocks
+        self.mocked: Mapping[str, object] = bench.mocks.by_id
+        self._calls = bench.calls
+        self._clock = clock
+        self.ended: list[Ended] = []
+        bench.calls.late = self.record
+
+    def mocks(self, service: str, function: str, qualifier: str) -> bool:
+        """Whether there is a mock for calls of a function."""
+        return bool(self.mocked) and self._mocks.find(service, function, qualifier) is not None
+
+    async def answer(self, call: Called) -> InvocationResult | None:
+        """Return what a mock answers, None when the function itself is to answer."""
+        mock = self._mocks.find(call.service, call.function, call.qualifier)
+        if mock is None:
+            return None
+        answer = mock.next()
+        if answer is None:
+            return None
+        began = self._clock.now()
+        await self._mocks.rest(answer, mock.target.name, call.request_id, call.origin)
+        result = InvocationResult(
+            body=answer.body,
+            error_type="UnhandledInvocationError" if answer.failed else None,
+            log=b"",
+            duration_ms=float(self._clock.now() - began),
+            max_memory_mb=0.0,
+            instance_id="",
+            cold=False,
+        )
+        self.record()
+        self._keep(call, answer.body, result.error_type or "", b"", mock)
+        return result
+
+    def record(self) -> None:
+        """Keep a record of the calls in ``ended``."""
+        ended = self.ended[:]
+        self.ended.clear()
+        for call, result, cause, at in ended:
+            spy = self._mocks.find(call.service, call.function, call.qualifier) if self.mocked else None
+            self._keep(call, result.body, result.error_type or "", result.log, spy, cause=cause, at=at)
+
+    def refused(self, call: Called, error: FcError) -> None:
+        """Keep a record of a call that the platform could not make."""
+        self.record()
+        self._keep(call, error.message.encode("utf-8", "replace"), error.code, b"", None)
+
+    def _keep(
+        self,
+        call: Called,
+        answer: bytes,
+        error: str,
+        log: bytes,
+        mock: Mock | None,
+        *,
+        cause: str | None = None,
+        at: Millis | None = None,
+    ) -> None:
+        recorded = Recorded(
+            service=call.service,
+            function=call.function,
+            qualifier=call.qualifier,
+            request_id=call.request_id,
+            cause=(trace() if cause is None else cause) or call.request_id,
+            caller=call.origin,
+            at=call.since,
+            ended_at=self._clock.now() if at is None else at,
+            event=call.event,
+            answer=answer,
+            error_type=error,
+            log=log,
+            mock=mock.id if mock is not None else "",
+        )
+        self._calls.add(recorded)
+        if mock is not None:
+            mock.calls.add(recorded)

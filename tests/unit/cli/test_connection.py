@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from emulator.http.blocking import BrokenAnswer, Exchange
+from emulator.cli.connection import BrokenAnswer, Exchange
 
 
 @pytest.fixture

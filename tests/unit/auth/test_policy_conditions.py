@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.auth.permissions.conditions import OPERATORS, MalformedCondition, parse_conditions
+from emulator.auth.policy import OPERATORS, MalformedCondition, parse_conditions
 
 FACTS = {
     "acs:CurrentTime": ("2026-06-01T12:00:00Z",),

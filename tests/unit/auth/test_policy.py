@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.auth.permissions.policy import MalformedPolicy, glob_matches, parse_policy, parse_trust_policy
+from emulator.auth.policy import MalformedPolicy, glob_matches, parse_policy, parse_trust_policy
 
 ALLOW = {"Effect": "Allow", "Action": "mns:SendMessage", "Resource": "*"}
 TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "fc.aliyuncs.com"}}
