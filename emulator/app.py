@@ -38,9 +38,8 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab.bench import Bench
 from emulator.lab.clock import load_clock
-from emulator.lab.service import Lab
+from emulator.lab.service import Bench, Lab
 from emulator.redirect import hook_environment
 from emulator.storage.database import Database, Schema, migrate
 from emulator.storage.folder import StateFolder, scratch_folder

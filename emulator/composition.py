@@ -31,10 +31,9 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
-from emulator.lab.bench import Bench
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule
-from emulator.lab.service import Lab
+from emulator.lab.service import Bench, Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage

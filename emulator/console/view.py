@@ -15,8 +15,7 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Region, Tenant
-from emulator.lab.bench import Bench
-from emulator.lab.service import Lab
+from emulator.lab.service import Bench, Lab
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.service import FunctionCompute
