@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask, current_app, g, redirect, render_template, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.test import run_wsgi_app
 
 from emulator.console.executions import took
@@ -22,13 +22,17 @@ from emulator.console.json_view import body, decoded, tree
 from emulator.console.pages import BLUEPRINTS
 from emulator.console.pages.shared import link, view
 from emulator.console.view import View
+from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
-"""Key of the WSGI environment: the session the request belongs to."""
+"""Key of the WSGI environment: the session the request belongs to, empty when a page is made for nobody."""
+
+ERRORS = "localyun.errors"
+"""Key of the WSGI environment: a list that gets the error which the page shows, when it shows one."""
 
 
 def run(
@@ -38,9 +42,14 @@ def run(
     prefix: str,
     extra: Iterable[tuple[str, str]],
 ) -> Response:
-    """Return the answer of the WSGI *application*, with *extra* headers; static files may be kept by the browser."""
+    """Return the answer of the WSGI *application*, with *extra* headers; static files may be kept by the browser.
+
+    Raises: ServiceError when there is no session to show it to.
+    """
     environ = _environment(request, session, prefix)
     content, status, headers = run_wsgi_app(application, environ, buffered=True)
+    if not session and environ[ERRORS]:
+        raise environ[ERRORS][0]
     pairs = [(name, value) for name, value in headers.items() if name.lower() not in {"content-length", "connection"}]
     names = {name.lower() for name, _ in pairs}
     pairs += [(name, value) for name, value in extra if name.lower() not in names]
@@ -67,6 +76,7 @@ def _environment(request: Request, session: str, prefix: str) -> dict[str, Any]:
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
         SESSION: session,
+        ERRORS: [],
     }
     for name, value in request.headers.pairs:
         key = name.upper().replace("-", "_")
@@ -139,6 +149,7 @@ def make_application(view: View, sessions: Sessions) -> Pages:
     app.before_request(_begin)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
+    app.register_error_handler(NotFound, _no_page)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _failed)
     for blueprint in BLUEPRINTS:
@@ -196,7 +207,13 @@ def _iso(at: int | str) -> str:
 
 
 def _refused(error: ServiceError) -> tuple[str, int]:
+    request.environ[ERRORS].append(error)
     return render_template("error.html", title=error.code, text=error.message), error.http_status
+
+
+def _no_page(error: NotFound) -> tuple[str, int]:
+    request.environ[ERRORS].append(GatewayError("NotFound", f"The console has no page {request.path}."))
+    return render_template("no_page.html"), error.code
 
 
 def _http_error(error: HTTPException) -> tuple[str, int]:

@@ -261,7 +261,7 @@ def _assignment(shell: str, name: str, value: str) -> str:
 
 def console(arguments: Namespace, settings: Settings) -> int:
     """Open the console, or print the link that does so once and within a minute."""
-    address, seconds = link(connect(settings), arguments.page)
+    address, seconds = link(connect(settings), arguments.page, check=True)
     if arguments.print_only:
         say(address)
         return 0
@@ -283,12 +283,11 @@ def open_address(address: str) -> None:
         raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
 
 
-def link(client: Client, page: str = "") -> tuple[str, int]:
+def link(client: Client, page: str = "", *, check: bool = False) -> tuple[str, int]:
     """Return an address that opens a page of the console once, and for how many seconds.
 
-    Raises: NoEmulator; CallRefused by an emulator without a console.
+    Raises: NoEmulator; CallRefused by an emulator without a console, with *check* also when there is no such page.
     """
     client.compare()
-    answer = client.admin("POST", "console-link")
-    target = f"&to={quote('/' + page.lstrip('/'))}" if page else ""
-    return f"{client.endpoint.http}{answer['path']}{target}", int(answer["seconds"])
+    answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    return f"{client.endpoint.http}{answer['path']}", int(answer["seconds"])

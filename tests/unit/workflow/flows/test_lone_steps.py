@@ -6,7 +6,7 @@ import pytest
 
 from emulator.services.workflow.errors import WorkflowError
 from tests.unit.workflow.conftest import WORLD
-from tests.unit.workflow.debugging.test_debugger import NEW, OLD, answers, both_languages
+from tests.unit.workflow.executions.test_debugger import NEW, OLD, answers, both_languages
 
 CALLBACK = """
 Type: StateMachine

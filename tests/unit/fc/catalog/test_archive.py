@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc import limits
-from emulator.services.fc.code import archive
-from emulator.services.fc.code.archive import UnsafeArchive, pack, unpack
+from emulator.services.fc.catalog import archive
+from emulator.services.fc.catalog.archive import UnsafeArchive, pack, unpack
 
 
 def zipped(*entries: tuple[str, bytes, int]) -> bytes:

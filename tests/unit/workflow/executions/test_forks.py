@@ -6,7 +6,7 @@ import pytest
 
 from emulator.services.workflow.errors import WorkflowError
 from tests.unit.workflow.conftest import WORLD
-from tests.unit.workflow.debugging.test_debugger import NEW, answers, both_languages
+from tests.unit.workflow.executions.test_debugger import NEW, answers, both_languages
 
 
 async def fork(bench, **more):

@@ -1,4 +1,4 @@
-"""Code packages: on disk by content, read from a request or a bucket, packed from a folder, offered for download.
+"""Code packages: on disk by content, read from a request or bucket, packed from a folder, offered, removed when unused.
 
 ``<digest>/`` is unpacked, ``<digest>.zip`` the original. Hashing, unpacking and packing run in one named thread, so
 they never hold up the loop and never race each other. A package is unpacked into a fresh directory and renamed, so a
@@ -20,11 +20,17 @@ from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Shape
+from emulator.services.fc.catalog.store import CatalogStore
+from emulator.services.fc.codec import LARGE_BODY, json_body
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, UploadPlace
+from emulator.storage.database import Database
+from emulator.wire.request import OperationRequest
 
 T = TypeVar("T")
 
@@ -146,7 +152,7 @@ class CodeStore:
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
             raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")
-        from emulator.services.fc.code.archive import (
+        from emulator.services.fc.catalog.archive import (
             unpack,  # zipfile and shutil are slow to import and not always needed
         )
 
@@ -160,7 +166,7 @@ class CodeStore:
         return Code(digest=digest, checksum=computed, size=len(package))
 
     def _unpack_stored(self, digests: Iterable[str]) -> None:
-        from emulator.services.fc.code.archive import unpack  # as in `_store`
+        from emulator.services.fc.catalog.archive import unpack  # as in `_store`
 
         for digest in digests:
             package = self.package(digest)
@@ -197,6 +203,16 @@ class CodeStore:
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
+
+
+async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]:
+    """Return the JSON object in a body that may hold a code package; large ones are parsed in the thread of *codes*.
+
+    Raises: as `json_body`.
+    """
+    if call.document is not None or len(call.http.body) < LARGE_BODY:
+        return json_body(call)
+    return await codes.in_thread(lambda: json_body(call))
 
 
 _CODE = Shape(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT)
@@ -319,7 +335,7 @@ class Packages:
         leave_out = frozenset() if function.service else frozenset({"versions"})
 
         def pack_folder() -> bytes:
-            from emulator.services.fc.code.archive import pack  # zipfile is slow to import and rarely needed
+            from emulator.services.fc.catalog.archive import pack  # zipfile is slow to import and rarely needed
 
             return pack(folder, leave_out)
 
@@ -327,3 +343,45 @@ class Packages:
             return await self._codes.keep(await self._codes.in_thread(pack_folder))
         except OSError as error:
             raise InvalidArgument(f"the code in {folder} cannot be read: {error.strerror or error}") from error
+
+
+_REMOVAL = ("fc", "unused code")
+
+
+class UnusedPackages:
+    """Removes the packages that no function or layer names and nobody is about to download."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        timers: Timers,
+        store: CatalogStore,
+        codes: CodeStore,
+        packages: Packages,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._timers = timers
+        self._store = store
+        self._codes = codes
+        self._packages = packages
+        self._tasks = TaskGroup("fc-unused-code")
+
+    def remove_later(self, delay_s: int = limits.CODE_KEPT_AFTER_USE_S) -> None:
+        """Remove them when calls that still run their code have had time to end, or after *delay_s*."""
+        self._timers.call_at(Millis(self._clock.now() + delay_s * SECOND), _REMOVAL, self.remove)
+
+    def remove(self) -> None:
+        """Remove them after the transaction of this moment, or later when a package is just being added."""
+        self._tasks.spawn(self._remove(), "remove")
+
+    async def _remove(self) -> None:
+        await self._database.committed()
+        if not await self._codes.remove_unused(self._store.digests() | set(self._packages.offered())):
+            self.remove_later()
+
+    async def close(self) -> None:
+        """End the removal under way."""
+        self._timers.cancel(_REMOVAL)
+        await self._tasks.close()

@@ -1,25 +1,36 @@
-"""Executions that stop at breakpoints, and what a person lets them do there.
+"""Executions that stop at breakpoints, what a person lets them do there, and forks of executions.
 
-All of it goes through `engine.breakpoints`: what is watched is stored with the execution, so that one that has stopped
-still stands there after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches
-keep their times.
+Stops go through `engine.breakpoints`: what is watched is stored with the execution, so that one that has stopped still
+stands there after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches keep
+their times.
+
+A fork begins with a part of the history of another execution. What is shared is copied, its times moved so that it has
+only just happened: waits and time-outs under way keep what they had left. Tasks of other branches that had no result in
+the shared part are called again, with keys and tokens of the fork's own.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.breakpoints import MOMENTS, Breakpoint, Stop, Watch, with_data
 from emulator.services.workflow.engine.decide import TooMuchData
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import canonical
-from emulator.services.workflow.engine.language import Events, Park
+from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.language import Events, Park, Program
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
-from emulator.services.workflow.engine.run import Run
+from emulator.services.workflow.engine.run import Run, read_event
+from emulator.services.workflow.engine.state import ExecutionState, apply
+from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.flows.flows import Flows
-from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.flows.flows import Flows, read_definition
+from emulator.services.workflow.flows.store import FlowStore
+from emulator.services.workflow.languages.programs import Programs
+from emulator.services.workflow.model import ExecutionRecord, Origin
 
 ACTIONS: Final = ("next", "continue", "change", "retry", "skip", "detach")
 """Go on to the next step; go on to the next breakpoint; change the data and stay; try a failed task again; leave the
@@ -239,3 +250,94 @@ def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> E
         return (entered[0], left._replace(cause=entered[0].id))
     except (TooMuchData, ValueError) as problem:
         raise invalid(f"the step cannot be tried again or left out: {problem}") from problem
+
+
+class Forks:
+    """Makes forks."""
+
+    def __init__(
+        self,
+        executions: Executions,
+        flows: Flows,
+        stores: tuple[ExecutionStore, EngineStore, FlowStore],
+        programs: Programs,
+        clock: Clock,
+    ) -> None:
+        self._executions = executions
+        self._flows = flows
+        self._store, self._engine_store, self._flow_store = stores
+        self._programs = programs
+        self._clock = clock
+
+    async def fork(
+        self,
+        tenant: Tenant,
+        flow_name: str,
+        source_name: str,
+        *,
+        before: str = "",
+        event: int = 0,
+        data: dict[str, Any] | None = None,
+        definition: str = "",
+        name: str = "",
+    ) -> str:
+        """Start an execution that shares a history up to a place, and return its name.
+
+        The place is where the step *before* was entered for the last time, or before the event of id *event*. *data*
+        is the input the step gets in place of its own; *definition* what the fork goes on with in place of that of
+        the execution.
+
+        Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
+        """
+        source = self._executions.get(tenant, flow_name, source_name)
+        flow = self._flows.get(tenant, flow_name)
+        text = definition or source.definition
+        program = await read_definition(self._programs, text)
+        at = event or self._store.entered(source.id, before)
+        if not at or at < 2:
+            raise invalid(f"the execution has not entered a step {before!r}" if before else "name a step or an event")
+        shared = list(self._engine_store.events_after(source.id, 0))
+        state, last_at = _folded(program, shared, at)
+        watch = Watch()
+        if data is not None:
+            self._change(watch, shared, state, at, data)
+        origin = Origin(source.id, at - 1, self._clock.now() - last_at, watch.dump() if watch.changes else None)
+        chosen = self._flow_store.keep_definition(flow, text)
+        return self._executions.fork(tenant, chosen, name or None, source.input, origin).name
+
+    def _change(self, watch: Watch, shared: list[Any], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
+        """Let the step that is entered by event *at* get other input."""
+        row = next((row for row in shared if row[0] == at), None)
+        if row is None or row[1] != events.STEP_ENTERED:
+            raise invalid("input goes with a step that is about to be entered")
+        strand = state.strands[row[2]]
+        watch.passed[strand.id] = strand.last
+        watch.changes[strand.id] = data
+
+
+def _folded(program: Program, shared: list[Any], at: int) -> tuple[ExecutionState, Millis]:
+    """Return the state before event *at*, and the time of the event before it.
+
+    Raises: InvalidArgument when the history does not fit the program.
+    """
+    state = ExecutionState()
+    try:
+        for row in shared:
+            if row[0] >= at:
+                break
+            event = read_event(program, row)
+            if event.type == events.STEP_ENTERED:
+                _check_step(state, event)
+            apply(program, state, event, Millis(row[7]))
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise invalid(f"the history up to there does not fit the definition: {error}") from error
+    if state.last != at - 1 or state.outcome is not None or not state.strands:
+        raise invalid(f"the execution has no event {at} that another one could go on from")
+    return state, state.at
+
+
+def _check_step(state: ExecutionState, event: Event) -> None:
+    scope = state.strands[event.strand].scopes[-1]
+    name = scope.steps.steps[scope.position].name
+    if name != event.step:
+        raise LookupError(f"where the history enters {event.step!r}, the definition has {name!r}")
