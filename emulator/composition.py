@@ -355,7 +355,8 @@ class Composition:
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
-        from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
+        from emulator.console.executions import Folds  # with the pages: draws graphs
+        from emulator.console.view import View  # with Flask, on the first request for a page
 
         return View(
             tenant=self._tenant,
@@ -371,6 +372,7 @@ class Composition:
             list_regions=self.regions,
             perform=perform,
             bridge=bridge,
+            folds=Folds(),
         )
 
     def conditions(self) -> SkipConditions:
