@@ -219,7 +219,6 @@ def ended_by_signals() -> Iterator[None]:
     """Within the block SIGTERM and SIGHUP end this process by an exception, as Ctrl-C does, so that it can tidy up."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        del frame
         raise SystemExit(128 + number)
 
     with handling(("SIGTERM", "SIGHUP"), end):
@@ -232,7 +231,6 @@ def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
     receivers: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        del frame
         if signal.Signals(number).name not in _OF_THE_TERMINAL or not _is_in_foreground():
             for process in receivers:
                 process.send_signal(number)
