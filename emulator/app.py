@@ -32,7 +32,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal
-from emulator.kernel.ids import Ids, RandomIds
+from emulator.kernel.ids import RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
@@ -71,10 +71,10 @@ class Emulator:
     its end was asked for through the admin API.
     """
 
-    def __init__(self, config: Config, *, ids: Ids | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self.config = config
         self.stopped = asyncio.Event()
-        self._ids = ids or RandomIds()
+        self._ids = RandomIds()
         self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")

@@ -24,7 +24,7 @@ from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
-from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
+from emulator.gateway.other_products import LocationFront, OrchestrationFront, UnknownVersionFront
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
@@ -318,7 +318,7 @@ class Composition:
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
             "sink": SinkFront(self._bench.sinks, ids),
-            **unavailable_fronts(ids),
+            "ros": OrchestrationFront(ids),
         }
 
     def admin(self) -> list[Part]:

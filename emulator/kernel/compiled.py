@@ -43,12 +43,12 @@ def java_program(environ: Mapping[str, str] = os.environ) -> str:
     return _program("java", home and f"{home}/bin", environ, _JDK)
 
 
-def dotnet_program(environ: Mapping[str, str] = os.environ) -> str:
+def dotnet_program() -> str:
     """Return the ``dotnet`` of ``DOTNET_ROOT``, else of the search path.
 
     Raises: CompilerMissing.
     """
-    return _program("dotnet", environ.get("DOTNET_ROOT"), environ, "the .NET SDK, 3.1 or newer")
+    return _program("dotnet", os.environ.get("DOTNET_ROOT"), os.environ, "the .NET SDK, 3.1 or newer")
 
 
 def _program(name: str, folder: str | None, environ: Mapping[str, str], wanted: str) -> str:
