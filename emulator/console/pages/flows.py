@@ -8,8 +8,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows
-from emulator.console.pages.shared import done, field, marker, nonempty, number, view, whole
-from emulator.console.view import PAGE, Row
+from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key

@@ -1,7 +1,7 @@
 """Every table says whose its rows are, or belongs to the installation."""
 
 from emulator.app import _SCHEMAS
-from emulator.lab.standstill import OBJECTS, OF_INSTALLATION, PARTS
+from emulator.lab.service import OBJECTS, OF_INSTALLATION, PARTS
 from emulator.storage.database import Database, migrate
 
 

@@ -1,16 +1,17 @@
-"""What a Java virtual machine needs to find the emulator: an agent, a trust store, properties.
+"""Hooks that a compiler of the machine builds at first use: an agent for Java, a library for whatever has a C library.
 
-The agent in ``java/redirect`` is built at first use; the trust store is a file beside the bundle of certificates.
+A Java virtual machine also needs a trust store, a file beside the bundle of certificates, and properties.
 """
 
 import hashlib
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.kernel.compiled import CompilerMissing, built_jar, java_program
+from emulator.kernel.compiled import CompilerMissing, built_jar, built_library, java_program
 
 JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"
 STORE_PASSWORD = "changeit"  # noqa: S105 - a trust store holds no secrets, and Java wants one
@@ -19,6 +20,27 @@ _JAVA_DIRECT = "localhost|*.localhost|127.*|[::1]|10.*|192.168.*|" + "|".join(
 )
 _JAVA_AGENT = Path(__file__).parent / "java" / "redirect"
 _STORES_KEPT = 4
+
+PRELOAD_VARIABLE = "LD_PRELOAD"
+_LIBRARY = Path(__file__).parent / "c" / "localyun_redirect.c"
+
+
+class CannotBuild(Exception):
+    """There will be no such library; the text says why."""
+
+
+def with_preload(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return *environ* with the library in front of what ``LD_PRELOAD`` holds.
+
+    Raises: CannotBuild.
+    """
+    if sys.platform != "linux":
+        raise CannotBuild(f"{PRELOAD_VARIABLE} needs Linux, and this is {sys.platform}")
+    try:
+        library = str(built_library("redirect", _LIBRARY))
+    except (CompilerMissing, OSError) as error:
+        raise CannotBuild(str(error)) from error
+    return {**environ, PRELOAD_VARIABLE: " ".join(filter(None, (library, environ.get(PRELOAD_VARIABLE))))}
 
 
 def with_java(environ: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,10 @@ class Finding:
     found: str
     remedy: str = ""
 
+    def shown(self) -> dict[str, str]:
+        """Return the finding in JSON's terms."""
+        return {"subject": self.subject, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
+
 
 def ok(subject: str, found: str) -> Finding:
     """Return that all is well."""

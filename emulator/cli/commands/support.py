@@ -1,4 +1,4 @@
-"""The archive that `support` packs: logs, settings, versions and findings, each without secrets.
+"""``support``: an archive of logs, settings, versions and findings, each without secrets, for a helper.
 
 Secrets are collected where they are known to be (the key file, the database, the running emulator's record, the
 environment), and what looks like one is taken out as well, so that a secret of an earlier state folder in an old log
@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import sys
 import zipfile
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from importlib import metadata
@@ -20,7 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from emulator import __version__
-from emulator.config import FILE_NAME, OPTIONS, Config
+from emulator.cli.commands.doctor import answering, examine
+from emulator.cli.commands.server import shown_settings
+from emulator.cli.output import DONE, CommandFailed, _, note, say, say_json, wants_json
+from emulator.config import FILE_NAME, OPTIONS, Config, Settings
+from emulator.kernel.clock import SystemClock
+from emulator.wire.dates import iso_seconds
 
 MASK = "********"
 
@@ -56,6 +62,33 @@ _SHAPES = (
     re.compile(r"\b[0-9a-f]{40,}\b"),
 )
 """What secrets look like: private keys, key ids, users of addresses, signatures, assignments, generated secrets."""
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Pack logs, settings, versions and findings without secrets, and name the archive.
+
+    Raises: CommandFailed when it cannot be written.
+    """
+    config = settings.config
+    moment = iso_seconds(SystemClock().now()).replace(":", "").replace("-", "")
+    target = Path(arguments.output or f"localyun-support-{moment}.zip")
+    client = answering(settings)
+    documents = {
+        "doctor": [each.shown() for each in examine(settings)],
+        "settings": {name: {"value": value, "source": source} for name, value, source in shown_settings(settings)},
+        "status": client.admin("GET", "status") if client else None,
+    }
+    try:
+        names = write(target, config, collect(config), documents)
+    except OSError as error:
+        raise CommandFailed(_("{path} cannot be written: {problem}", path=target, problem=error)) from error
+    if wants_json(arguments):
+        say_json({"file": str(target.absolute()), "content": names})
+    else:
+        say(str(target))
+        note(_("Keys, tokens, secrets and variables of functions are masked."))
+        note(_("Logs hold what your functions printed: look through the archive before you pass it on."))
+    return DONE
 
 
 class Secrets:
