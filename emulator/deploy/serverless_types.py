@@ -172,7 +172,7 @@ def _event(build: Build, function: Resource, part: Part) -> None:
         config=place.with_value(config),
         role=own.get("InvocationRole"),
         qualifier=own.get("Qualifier"),
-        source=_source(build, _EVENTS[kind], own),
+        source=_source(build, _EVENTS[kind], own, place),
     )
     add_trigger(build, part, function, event, logical=f"{function.logical}/{part.name}", type_name=kind)
 
@@ -185,14 +185,15 @@ _SOURCE = (
 _NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
 
 
-def _source(build: Build, kind: str, own: Mapping[str, Any]) -> str | None:
+def _source(build: Build, kind: str, own: Mapping[str, Any], place: Part) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
         case "oss":
             return f"acs:oss:{build.region}:{build.account}:{own.get('BucketName', '')}"
         case "log":
-            return f"acs:log:{build.region}:{build.account}:project/fun"
+            project = place.member("LogConfig").member("Project").value or "fun"
+            return f"acs:log:{build.region}:{build.account}:project/{project}"
         case "cdn_events":
             return f"acs:cdn:*:{build.account}"
         case "rds":
