@@ -164,6 +164,9 @@ def _event(build: Build, function: Resource, part: Part) -> None:
             entry.problem("there is no such part of an event")
     place = part.member("Properties")
     config = dict(place.value) if isinstance(place.value, dict) else {}
+    for name in _NESTED.get(_EVENTS[kind], ()):
+        if isinstance(config.get(name), dict):
+            config[name] = {f"{key[:1].lower()}{key[1:]}": value for key, value in config[name].items()}
     own = {name: text(place.member(name)) for name in _SOURCE if config.pop(name, None) is not None}
     if (needed := _NEEDED.get(_EVENTS[kind])) and place.member(needed).value is None:
         place.problem(f"{needed} is missing")
@@ -183,6 +186,9 @@ _SOURCE = (
 """Properties of an event that are not part of the trigger's configuration."""
 
 _NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
+
+_NESTED = {"log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Filter",)}
+"""Parts of configurations that are passed on as they are but for the capitals of their members."""
 
 
 def _source(build: Build, kind: str, own: Mapping[str, Any], place: Part) -> str | None:

@@ -131,7 +131,7 @@ def test_event_of_a_log_names_the_project_of_its_log(resources):
     trigger = resources(SERVICE + f"      Events: {{e: {event}}}\n")["fc.trigger", "shop/order/e"]
 
     assert trigger.properties["sourceArn"] == "acs:log:cn-hangzhou:123456:project/news"
-    assert trigger.properties["triggerConfig"]["logConfig"] == {"Project": "news", "Logstore": "out"}
+    assert trigger.properties["triggerConfig"]["logConfig"] == {"project": "news", "logstore": "out"}
 
 
 def test_domain_that_the_cloud_makes_up_is_noted(blueprint):
