@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.permissions.conditions import Facts
+from emulator.auth.policy import Facts
 from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions

@@ -9,9 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
-from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
+from emulator.adapters.lab import Doubles, FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
@@ -20,9 +19,8 @@ from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.deploy.declared import Declared
-from emulator.deploy.records import Deployments
 from emulator.gateway.admin import Part
-from emulator.gateway.deployments import DeploymentsFront
+from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal

@@ -4,7 +4,7 @@ The guards of flows and functions are asked only where rights are enforced; a de
 service would have answered.
 """
 
-from emulator.auth.permissions.conditions import Facts, facts_at
+from emulator.auth.policy import Facts, facts_at
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Demand, Principal, Tenant
 from emulator.services.fc import rights as function_rights

@@ -19,7 +19,6 @@ from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
-from emulator.program import own_command
 
 CONSOLE = "/_localyun/console/"
 
@@ -170,7 +169,7 @@ def _with_ports(settings: Settings) -> Settings:
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
-    command = own_command("start", *flags(settings))
+    command = system.own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program

@@ -282,6 +282,7 @@ def _add_deploy(commands: Commands) -> None:
         metavar="GROUPS",
         help="only these, with commas: functions,queues,flows ...",
     )
+    export.add_argument("--name", help="name of the project in an s.yaml (default: that of the folder)")
     export.add_argument("--overwrite", action="store_true", help="write over an earlier export in the folder")
     diff = command(commands, "diff", "export:diff", "show what differs between a deployment file and what runs")
     _add_file(diff)

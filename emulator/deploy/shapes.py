@@ -22,6 +22,16 @@ class Findings:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
+        self._wrong: set[Path] = set()
+
+    def is_wrong(self, path: Path) -> bool:
+        """Whether there is a problem at a place or within it."""
+        return any(wrong[: len(path)] == path for wrong in self._wrong)
+
+    def wrong(self, path: Path, problem: Problem) -> None:
+        """Add a problem of the part with that path."""
+        self._wrong.add(path)
+        self.problems.append(problem)
 
     def check(self) -> None:
         """Raises: FileProblems if there are any."""
@@ -49,9 +59,15 @@ class Part:
         ancestry = (self.path[:length] for length in range(len(self.path), -1, -1))
         return Mark(*next((self.marks[path] for path in ancestry if path in self.marks), (1, 1)))
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a variable or function that failed should have given the value."""
+        return self.value is None and self.findings.is_wrong(self.path)
+
     def problem(self, text: str) -> None:
-        """Say that something is wrong here."""
-        self.findings.problems.append(self._finding(text))
+        """Say that something is wrong here, unless a variable or function left no value, which is reported already."""
+        if not self.is_unknown:
+            self.findings.wrong(self.path, self._finding(text))
 
     def note(self, text: str) -> None:
         """Say that something here has no effect."""
@@ -346,6 +362,8 @@ def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str,
             present.add(field.name)
             if (value := field.read(entry, capital)) is not None:
                 values[field.name] = value
+        elif entry.is_unknown:
+            present.add(field.name)
     if part.value is None or isinstance(part.value, dict):
         for field in table:
             if field.required and field.name not in present:

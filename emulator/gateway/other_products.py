@@ -54,7 +54,6 @@ def describe_endpoints(service: None, call: OperationRequest) -> Reply:
     Raises: MissingParameter, InvalidRegionId, Illegal Parameter.
     Source: aliyun-python-sdk-core, endpoint/location_service_endpoint_resolver.py.
     """
-    del service
     parameters = call.parameters
     region, product = parameters.get("Id", "").lower(), parameters.get("ServiceCode", "").lower()
     if not region:
@@ -86,7 +85,6 @@ class LocationFront(RpcFront):
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Every key may ask."""
-        del operation, call
         return ()
 
 

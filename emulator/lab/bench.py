@@ -11,7 +11,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.lab.calls import CallLog
-from emulator.lab.interference import Faults, Stage
+from emulator.lab.faults import Faults, Stage
 from emulator.lab.mocks import Mocks
 from emulator.lab.sinks import Sinks
 

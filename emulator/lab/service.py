@@ -14,8 +14,8 @@ from emulator.lab.bench import Bench
 from emulator.lab.checkpoints.service import Checkpoints
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
-from emulator.lab.effects import EffectLog
 from emulator.lab.standstill import Standstill, World, remove_rows
+from emulator.lab.traces import EffectLog
 from emulator.storage.database import Database, Schema
 
 

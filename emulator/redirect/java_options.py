@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.kernel.java import JavaMissing, built_jar, java_program
+from emulator.kernel.compiled import CompilerMissing, built_jar, java_program
 
 JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"
 STORE_PASSWORD = "changeit"  # noqa: S105 - a trust store holds no secrets, and Java wants one
@@ -33,7 +33,7 @@ def with_java(environ: Mapping[str, str]) -> dict[str, str]:
     """
     try:
         java = java_program(environ)
-    except JavaMissing:
+    except CompilerMissing:
         return dict(environ)  # the trust store takes longer than the rest
     options = [_quoted_java(option) for option in (*_java_proxy(environ, java), *_java_trust(environ))]
     return {**environ, JAVA_VARIABLE: " ".join(filter(None, (*options, environ.get(JAVA_VARIABLE))))}
@@ -52,7 +52,7 @@ def _java_proxy(environ: Mapping[str, str], java: str) -> Iterator[str]:
     yield f"-Dhttp.nonProxyHosts={_JAVA_DIRECT}"
     try:
         yield f"-javaagent:{built_jar(java, _JAVA_AGENT, manifest={'Premain-Class': 'redirect.Agent'})}"
-    except (JavaMissing, OSError):
+    except (CompilerMissing, OSError):
         where = urlsplit(proxy)
         parts = {"Host": where.hostname, "Port": where.port, "User": where.username, "Password": where.password}
         yield from (f"-D{scheme}.proxy{name}={part}" for scheme in ("http", "https") for name, part in parts.items())

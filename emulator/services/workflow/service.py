@@ -12,15 +12,13 @@ from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
-from emulator.services.workflow.executions.retention import Retention
-from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.map_runs import MapRuns
+from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
-from emulator.services.workflow.maps.runs import MapRuns
-from emulator.services.workflow.maps.store import MapRunStore
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
 from emulator.services.workflow.ports import (
     DIALECT,
@@ -37,9 +35,8 @@ from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.debugging.alone import LoneSteps
-    from emulator.services.workflow.debugging.debugger import Debugger
-    from emulator.services.workflow.debugging.forks import Forks
+    from emulator.services.workflow.executions.debugger import Debugger, Forks
+    from emulator.services.workflow.flows.lone_steps import LoneSteps
 
 _RESET_PORTION = 100
 """Executions removed between two commits."""
@@ -151,14 +148,14 @@ class Workflow:
     @cached_property
     def debugger(self) -> "Debugger":
         """Executions that stop."""
-        from emulator.services.workflow.debugging.debugger import Debugger
+        from emulator.services.workflow.executions.debugger import Debugger
 
         return Debugger(self.executions, self.flows, self._engine)
 
     @cached_property
     def forks(self) -> "Forks":
         """Executions that begin with the history of another one."""
-        from emulator.services.workflow.debugging.forks import Forks
+        from emulator.services.workflow.executions.debugger import Forks
 
         stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)
@@ -166,7 +163,7 @@ class Workflow:
     @cached_property
     def lone_steps(self) -> "LoneSteps":
         """Steps that run alone."""
-        from emulator.services.workflow.debugging.alone import LoneSteps
+        from emulator.services.workflow.flows.lone_steps import LoneSteps
 
         return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
 

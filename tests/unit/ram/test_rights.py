@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from emulator.auth.permissions.conditions import facts_of
+from emulator.auth.policy import facts_of
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant

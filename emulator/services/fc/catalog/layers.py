@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import SLICED, Code, Slice
 from emulator.storage.database import Database

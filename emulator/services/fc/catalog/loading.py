@@ -7,14 +7,13 @@ stays until the files themselves say something else about the same field: the la
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (
@@ -40,12 +39,12 @@ C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
 class Loader:
-    """Applies snapshots of one functions folder to one tenant."""
+    """Applies snapshots of one functions folder to one tenant; *retire* ends the warm instances of functions."""
 
-    def __init__(self, store: CatalogStore, ids: Ids, effects: Effects, tenant: Tenant) -> None:
+    def __init__(self, store: CatalogStore, ids: Ids, retire: Callable[[Iterable[str]], None], tenant: Tenant) -> None:
         self._store = store
         self._ids = ids
-        self._effects = effects
+        self._retire = retire
         self._tenant = tenant
         self._warned: frozenset[str] = frozenset()
 
@@ -68,7 +67,7 @@ class Loader:
             step.aliases(Scope(service=service.name), service.aliases)
         step.remove_the_rest()
         if step.retired:
-            self._effects.retire(step.retired)
+            self._retire(step.retired)
 
 
 class _Step:

@@ -19,7 +19,7 @@ from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.code.store import CodeSource, code_source
+from emulator.services.fc.catalog.code import CodeSource, code_source, large_body
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -28,7 +28,6 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
-    large_body,
     no_content,
     page_answer,
     qualifier_of,
@@ -265,7 +264,7 @@ async def change_function(
         fc.store.put_function(tenant, changed)
     fc.retire([family(tenant, service, name, 0)])
     if source is not None:
-        fc.code_dropped()
+        fc.unused_packages.remove_later()
     return changed
 
 
@@ -296,12 +295,12 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     check_if_match(if_match(call), function.etag)
     if function.folder:
         raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
-    fc.dependents.functions.check(tenant, service, name)
+    fc.check_function_removable(tenant, service, name)
     numbers = [0] if service else [0, *fc.store.delete_scope(tenant, function.scope)]
     fc.store.delete_function(tenant, service, name)
-    fc.dependents.functions.forget(tenant, service, name)
+    fc.forget_function(tenant, service, name)
     fc.retire(family(tenant, service, name, number) for number in numbers)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 

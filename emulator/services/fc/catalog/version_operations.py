@@ -161,14 +161,14 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     for alias in [] if scope.service else fc.store.aliases(tenant, scope):
         if str(number) in {alias.version_id, *alias.weights}:
             raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
-    fc.dependents.qualifiers.check(tenant, scope, str(number))
+    fc.check_qualifier_removable(tenant, scope, str(number))
     names = [scope.function]
     if scope.service:
         names = [function.name for function in fc.store.functions(tenant, scope.service, number)]
     fc.store.delete_version(tenant, scope, number)
-    fc.dependents.qualifiers.forget(tenant, scope, str(number))
+    fc.forget_qualifier(tenant, scope, str(number))
     fc.retire(family(tenant, scope.service, name, number) for name in names)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 
@@ -260,9 +260,9 @@ def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     alias = _changeable_alias(fc, call)
-    fc.dependents.qualifiers.check(call.tenant, alias.scope, alias.name)
+    fc.check_qualifier_removable(call.tenant, alias.scope, alias.name)
     fc.store.delete_alias(call.tenant, alias.scope, alias.name)
-    fc.dependents.qualifiers.forget(call.tenant, alias.scope, alias.name)
+    fc.forget_qualifier(call.tenant, alias.scope, alias.name)
     return no_content()
 
 

@@ -17,8 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from emulator.http.heads import Unsendable, field_name, join_head
-from emulator.http.message import Headers, Pairs, Request, Response, decode_pairs
+from emulator.http.message import Headers, Pairs, Request, Response, Unsendable, decode_pairs, field_name, join_head
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Principal

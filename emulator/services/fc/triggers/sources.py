@@ -16,7 +16,6 @@ from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function
 from emulator.services.fc.ports import Ports
-from emulator.services.fc.triggers.domains import Domains
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -29,10 +28,10 @@ from emulator.services.fc.triggers.model import (
     topic_of,
     trigger_path,
 )
-from emulator.services.fc.triggers.queue_triggers import QueueTriggers
-from emulator.services.fc.triggers.store import TriggerStore
+from emulator.services.fc.triggers.store import Domains, TriggerStore
 from emulator.services.fc.triggers.triggers import Triggers
 from emulator.services.fc.triggers.watchers import (
+    QueueTriggers,
     TimerTriggers,
     TopicTriggers,
     TriggerNames,

@@ -1,11 +1,25 @@
-"""Operations of the XML API on topics, subscriptions and published messages."""
+"""Operations of the XML API on topics, subscriptions and published messages, and the XML of what they take."""
 
 from emulator.http.message import Response
-from emulator.services.mns.codec import base_url, read_change, read_listing, render_list, render_resource, respond
-from emulator.services.mns.queues.codec import render_receipt
+from emulator.services.mns.codec import (
+    base_url,
+    read_attributes,
+    read_change,
+    read_document,
+    read_listing,
+    render_list,
+    render_resource,
+    respond,
+)
+from emulator.services.mns.errors import SchemaViolation
+from emulator.services.mns.queues.codec import read_properties, render_receipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.codec import read_publish, read_subscription
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
+    PublishDraft,
+    SubscriptionSettings,
+)
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -67,7 +81,7 @@ def publish_message(service: MessageService, call: OperationRequest) -> Response
     """
     tenant, name = call.tenant, call.path["topic"]
     service.topics.view(tenant, name)
-    receipt = service.publishing.publish(tenant, name, read_publish(call.http.body))
+    receipt = service.publishing.publish(tenant, name, _read_publish(call.http.body))
     call.about = {"message_id": receipt.message_id}
     return respond(call, 201, render_receipt(receipt))
 
@@ -81,7 +95,7 @@ def subscribe(service: MessageService, call: OperationRequest) -> Response:
     """
     tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
     service.topics.view(tenant, topic)
-    is_new = service.subscriptions.create(tenant, topic, name, read_subscription(call.http.body))
+    is_new = service.subscriptions.create(tenant, topic, name, _read_subscription(call.http.body))
     return respond(call, 201 if is_new else 204, location=f"/topics/{topic}/subscriptions/{name}")
 
 
@@ -127,3 +141,34 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Respo
     url = f"{base_url(call.http)}/topics/{topic}/subscriptions/"
     entries = [(url + each.name, each.settings if with_meta else None, each) for each in page.items]
     return respond(call, 200, render_list(SUBSCRIPTION, entries, page.next_marker))
+
+
+def _read_subscription(body: bytes) -> SubscriptionSettings:
+    """Read a new subscription.
+
+    Raises: MalformedXML, SchemaViolation, InvalidArgument.
+    """
+    settings = read_attributes(SUBSCRIPTION, body)
+    if not settings.get("endpoint"):
+        raise SchemaViolation(name="Endpoint")
+    return SubscriptionSettings(**settings)
+
+
+def _read_publish(body: bytes) -> PublishDraft:
+    """Read a message to be published; the attributes are elements with JSON text.
+
+    Raises: MalformedXML, SchemaViolation.
+    """
+    root = read_document(body, "Message")
+    text = root.find("MessageBody")
+    if text is None or text.children:
+        raise SchemaViolation(name="MessageBody")
+    attributes = root.find("MessageAttributes")
+    return PublishDraft(
+        body=text.text,
+        tag=root.text_of("MessageTag"),
+        attributes={child.name: child.text for child in attributes.children} if attributes is not None else {},
+        group_id=root.text_of("MessageGroupId"),
+        user_properties=read_properties(root.find("UserProperties"), "PropertyValue"),
+        system_properties=read_properties(root.find("SystemProperties"), "SystemPropertyValue"),
+    )

@@ -6,14 +6,17 @@ there.
 
 from emulator.kernel.frozen import replace
 from emulator.services.workflow import limits
-from emulator.services.workflow.codec import optional, render_page, required, whole
-from emulator.services.workflow.flows.codec import (
+from emulator.services.workflow.codec import (
+    optional,
     parse_changed_settings,
     parse_new_settings,
     parse_routes,
     render_alias,
     render_flow,
+    render_page,
     render_version,
+    required,
+    whole,
 )
 from emulator.services.workflow.model import AliasRecord, FlowSettings
 from emulator.services.workflow.service import Workflow

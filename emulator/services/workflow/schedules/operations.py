@@ -5,10 +5,9 @@ never comes here.
 """
 
 from emulator.services.workflow import limits
-from emulator.services.workflow.codec import flag, optional, render_page, required, whole
-from emulator.services.workflow.model import ScheduleRecord, ScheduleSettings
+from emulator.services.workflow.codec import flag, optional, render_page, render_schedule, required, whole
+from emulator.services.workflow.model import ScheduleSettings
 from emulator.services.workflow.service import Workflow
-from emulator.wire.dates import iso_millis
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
@@ -85,20 +84,6 @@ def list_schedules(service: Workflow, call: OperationRequest) -> Reply:
     limit = whole(call, "Limit", limits.LIST_SCHEDULES)
     page = service.schedules.page(call.tenant, flow, limit, optional(call, "NextToken"))
     return render_page("Schedules", [render_schedule(record) for record in page.items], page.next_marker)
-
-
-def render_schedule(schedule: ScheduleRecord) -> Reply:
-    """Return the members of DescribeSchedule; the flow's name is not among them."""
-    return {
-        "ScheduleId": schedule.uuid,
-        "ScheduleName": schedule.name,
-        "Description": schedule.settings.description,
-        "CronExpression": schedule.settings.expression,
-        "Payload": schedule.settings.payload,
-        "Enable": schedule.settings.enabled,
-        "CreatedTime": iso_millis(schedule.created_at),
-        "LastModifiedTime": iso_millis(schedule.modified_at),
-    }
 
 
 def _names(call: OperationRequest) -> tuple[str, str]:

@@ -21,7 +21,6 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.flows import Flows
@@ -32,6 +31,7 @@ from emulator.services.workflow.model import (
     ScheduleRecord,
     ScheduleSettings,
     Turn,
+    check_name,
     execution_input,
 )
 from emulator.services.workflow.schedules.store import ScheduleStore
