@@ -311,5 +311,5 @@ def _body(call: OperationRequest) -> dict[str, Any]:
     try:
         body = json.loads(call.http.body or b"{}")
     except (ValueError, RecursionError):
-        return {}  # the operation itself tells what is wrong with it
+        return {}  # the operation itself refuses it
     return body if isinstance(body, dict) else {}

@@ -45,7 +45,7 @@ class Destinations:
         self._hand_over = hand_over
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
-        """Tell the resource *arn* how *call* ended; return whether it took the message.
+        """Send the result of *call* to the resource *arn*; return whether it took the message.
 
         A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
         """
@@ -55,7 +55,7 @@ class Destinations:
             _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
             return False
         except Exception:
-            # whatever ails a receiver, the call has ended and must be written down as such
+            # the call has ended and is recorded as ended, however its receiver failed
             _log.exception("%s: the destination %s failed", call.request_id, arn)
             return False
         return True
@@ -75,7 +75,7 @@ class Destinations:
         self._messages.send(lane.tenant, target, body)
 
     def _check(self, lane: FunctionRef, target: FunctionName | MessageTarget) -> None:
-        """Check that the role of the function whose call has ended may tell *target* of it.
+        """Check that the role of the function whose call has ended may send its result to *target*.
 
         Raises: DestinationRefused; FcError when the function is gone.
         """

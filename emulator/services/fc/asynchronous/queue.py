@@ -387,7 +387,7 @@ class AsyncQueue:
             self._store.add_events(call, now, [(status, event_detail(attempt.error))])
 
     def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
-        """End a call: tell its destination, keep or remove its row, release its waiters."""
+        """End a call: send its result to its destination, keep or remove its row, release its waiters."""
         call = replace(call, status=status, due_at=None, ended_at=now)
         arn = destination_of(self._config(call.lane), status)
         if arn:

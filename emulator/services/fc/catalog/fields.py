@@ -108,7 +108,7 @@ def _layers(value: Any, field: str) -> tuple[str, ...]:
     return tuple(Items(Text(shortest=1), limits.LAYERS)(value, field))
 
 
-_SURROUNDINGS = (
+_SHARED = (
     Field("role", "role", Text(limits.ROLE_LENGTH)),
     Field("internetAccess", "internet_access", FLAG),
     Field("logConfig", "log_config", _LOG),
@@ -117,7 +117,7 @@ _SURROUNDINGS = (
     Field("ossMountConfig", "oss_mount_config", _OSS_MOUNT),
     Field("tracingConfig", "tracing_config", _TRACING),
 )
-"""What is said once per service in 2.0 and per function in 3.0."""
+"""The fields of a service of 2.0, for all its functions, and of a function of 3.0."""
 
 _ALWAYS_SHOWN: Mapping[str, dict[str, Any]] = {
     "logConfig": {
@@ -140,7 +140,7 @@ SERVICE = (
     DESCRIPTION,
     *(
         field._replace(unset={}, members=_ALWAYS_SHOWN[field.wire]) if field.wire in _ALWAYS_SHOWN else field
-        for field in _SURROUNDINGS
+        for field in _SHARED
     ),
 )
 
@@ -188,7 +188,7 @@ Source of what is shown of unset fields: the defaults of the parameter tables.
 
 FUNCTION_3 = (
     *_FUNCTION,
-    *_SURROUNDINGS,
+    *_SHARED,
     Field("environmentVariables", "environment", environment),
     Field("gpuConfig", "gpu_config", Shape(gpuType=TEXT, gpuMemorySize=GPU_MEMORY)),
     Field("customContainerConfig", "custom_container", _CONTAINER_3),

@@ -116,7 +116,7 @@ class HttpInvoker:
 
 
 async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tuple[Request, HttpTarget]:
-    """Verify the tokens that *target* asks for, and return request and target with what they tell the function.
+    """Verify the tokens that *target* asks for, and return request and target with the claims for the function.
 
     Raises: AccessDenied, InvalidArgument.
     """
@@ -124,7 +124,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
         if not rules.concern(request.decoded_path):
             continue
         added = fields_of_claims(await claims_of(request, rules, now), rules)
-        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # nobody else may set these
+        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # only a token may set these
         pairs = [pair for pair in request.headers.pairs if pair[0].lower() not in names]
         body = request.body
         if added.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():

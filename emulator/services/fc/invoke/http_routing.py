@@ -214,7 +214,7 @@ class HttpRouting:
         self._domains: dict[str, Domain] = {}
 
     def concerns(self, request: Request, host: str) -> bool:
-        """Whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
         if request.path.startswith(PROXIES):
             return True
         if not host:

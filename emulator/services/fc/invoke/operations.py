@@ -250,7 +250,7 @@ def command_line(parts: Sequence[str]) -> list[str]:
 
 
 def _size(data: bytes) -> tuple[int, int] | None:
-    """Return columns and rows, None when the message tells none."""
+    """Return columns and rows, None when the message has none."""
     try:
         size = json.loads(data)
     except (ValueError, RecursionError):

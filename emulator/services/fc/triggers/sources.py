@@ -200,7 +200,7 @@ def call_of(trigger: Trigger, event: bytes, request_id: str, now: Millis) -> Fun
 
 @frozen
 class Fired:
-    """What came of it. ``status`` is that of the HTTP answer for an HTTP trigger, else 200."""
+    """The result of a trigger that was fired. ``status`` is that of the HTTP answer for an HTTP trigger, else 200."""
 
     request_id: str
     status: int

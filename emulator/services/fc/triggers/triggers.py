@@ -33,10 +33,10 @@ class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
     def start(self) -> None:
-        """Take up the triggers of an earlier run."""
+        """Act on the triggers of an earlier run."""
 
     async def close(self) -> None:
-        """Let them rest."""
+        """Stop acting on triggers."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
