@@ -83,7 +83,7 @@ class Courier:
         clock: Clock,
         ids: Ids,
         *,
-        scale: float = 1.0,
+        scale: float,
     ) -> None:
         self._database = database
         self._store = store

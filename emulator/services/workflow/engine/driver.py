@@ -29,7 +29,7 @@ from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.limits import DOCUMENTED, Bounds
+from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
 from emulator.storage.database import CommitFailed, Database
 
@@ -81,7 +81,7 @@ class Driver:
         mint: Mint,
         programs: Programs,
         outside: Outside,
-        bounds: Bounds = DOCUMENTED,
+        bounds: Bounds,
     ) -> None:
         self._database = database
         self._store = store
