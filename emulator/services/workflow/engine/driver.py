@@ -202,8 +202,9 @@ class Driver:
     def tokens(self, execution: ExecutionId) -> list[tuple[str, str]]:
         """Return the steps of an open execution that wait for a report, each with its task token."""
         run = self._run_now(execution)
-        entries = run.state.submitted() if run is not None else ()
-        return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in entries if run is not None]
+        if run is None:
+            return []
+        return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in run.state.submitted()]
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""
@@ -314,14 +315,11 @@ class Driver:
         """Bring a due wake-up to its execution; False when that has to wait for its definition."""
         if wakeup.execution in self._loading:
             return False
-        arrival: Arrival
-        if wakeup.kind == "deadline":
+        arrivals = self._queue.pop(wakeup.execution, [])
+        if wakeup.kind == "deadline":  # every turn looks at the deadline itself
             part.wakeups[wakeup.execution, 0, "deadline"] = None
-            arrivals: list[Arrival | Resumed] = []  # every turn looks at the deadline itself
         else:
-            arrival = TimerFired(wakeup.entry, wakeup.kind, now)  # type: ignore[arg-type]  # the kinds the driver wrote
-            arrivals = [arrival]
-        arrivals = [*self._queue.pop(wakeup.execution, ()), *arrivals]
+            arrivals.append(TimerFired(wakeup.entry, wakeup.kind, now))  # type: ignore[arg-type]  # the kinds the driver wrote
         self._turn(wakeup.execution, arrivals, now, part)
         return wakeup.execution not in self._loading
 
