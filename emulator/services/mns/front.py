@@ -31,7 +31,7 @@ _PATHS["PeekMessage"] = _PATHS["ReceiveMessage"]
 """Operation -> resource: what its URL names; operations of an account are on all of it."""
 
 
-def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "") -> Demand:
+def demand(tenant: Tenant, operation: str, name: str, subscription: str = "") -> Demand:
     """Return the right that an operation on the queue or topic *name* needs; batches need that of the single one.
 
     Source: MNS, "Permission policies and examples"; the resource of the operations on the account, and of those that

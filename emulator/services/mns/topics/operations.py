@@ -61,7 +61,10 @@ def get_topic_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("DeleteTopic", "DELETE /topics/{topic}")
 def delete_topic(service: MessageService, call: OperationRequest) -> Response:
-    """Delete a topic with its subscriptions: 204, also when it does not exist. Source: DeleteTopic."""
+    """Delete a topic with its subscriptions: 204, also when it does not exist.
+
+    Source: DeleteTopic.
+    """
     service.topics.delete(call.tenant, call.path["topic"])
     return respond(call, 204)
 
@@ -132,7 +135,10 @@ def get_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
 def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
-    """End a subscription: 204, also when it does not exist. Source: Unsubscribe."""
+    """End a subscription: 204, also when it does not exist.
+
+    Source: Unsubscribe.
+    """
     service.subscriptions.delete(call.tenant, call.path["topic"], call.path["subscription"])
     return respond(call, 204)
 

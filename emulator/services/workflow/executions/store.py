@@ -1,6 +1,7 @@
 """The tables of executions and map runs as the operations see them; `engine.store` has what the driver sees."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -329,12 +330,12 @@ class MapRunStore:
         rows = self._database.read(f"{_RUNS} WHERE r.stopped_at IS NULL")
         return [self._run(row) for row in rows.fetchall()]
 
-    def counts(self, run: MapRun) -> dict[Status, int]:
+    def counts(self, run: MapRun) -> Counter[Status]:
         """Return how many executions of a run stand where."""
         rows = self._database.read(
             "SELECT status, count(*) FROM workflow_executions WHERE map_run = ? GROUP BY status", (run.id,)
         )
-        return {Status(status): count for status, count in rows.fetchall()}
+        return Counter({Status(status): count for status, count in rows.fetchall()})
 
     def open_children(self, run: MapRun) -> list[tuple[str, str]]:
         """Return flow and name of the executions of a run that have not ended."""

@@ -32,7 +32,7 @@ class ExpressionError(Exception):
     ``position`` is the offset in the text, in characters from 0, where the trouble starts.
     """
 
-    def __init__(self, message: str, position: int = 0) -> None:
+    def __init__(self, message: str, position: int) -> None:
         self.message = message
         self.position = position
         super().__init__(f"{message} (at character {position + 1})")

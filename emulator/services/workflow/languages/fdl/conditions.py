@@ -280,15 +280,15 @@ class _Parser:
         self._depth = 0
 
     def alternatives(self) -> Term:
-        operands = self._operands("||", lambda: self._chain("&&"))
+        operands = self._operands("||", self._conjunction)
         return operands[0] if len(operands) == 1 else Or(operands)
 
     def expect_end(self) -> None:
         if self._token.kind != "end":
             raise self._unexpected("an operator or the end")
 
-    def _chain(self, sign: str) -> Term:
-        operands = self._operands(sign, self._comparison)
+    def _conjunction(self) -> Term:
+        operands = self._operands("&&", self._comparison)
         return operands[0] if len(operands) == 1 else And(operands)
 
     def _operands(self, sign: str, operand: Callable[[], Term]) -> tuple[Term, ...]:
