@@ -182,7 +182,7 @@ class ManagementFront(RpcFront):
     """The management API, version 2022-01-19, spoken RPC."""
 
     def __init__(self, service: MessageService, ids: Ids) -> None:
-        super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids, upper_case_ids=True)
+        super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids)
 
     def named(self, operation: str, call: OperationRequest) -> Subject:
         """Return the operation with the queue, topic or subscription that the parameters name."""

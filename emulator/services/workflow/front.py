@@ -51,13 +51,13 @@ class WorkflowFront(RpcFront):
         """Return the error for a caller without the right."""
         return WorkflowError("AccessDenied", action=demand.action, resource=demand.resource)
 
-    def chosen_request_id(self, call: OperationRequest) -> str | None:
-        """Return the parameter ``RequestId``; the answer then carries it.
+    def new_request_id(self, call: OperationRequest) -> str:
+        """Return the parameter ``RequestId``, else a UUID.
 
         Source: API reference of Serverless Workflow, pages of 2021 to 2023.
         """
         chosen = call.parameters.get("RequestId", "")
-        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else None
+        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else self._ids.uuid()
 
     def check_version(self, version: str) -> None:
         """Refuse calls of another version, once it is known that the call names an operation.
