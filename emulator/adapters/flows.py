@@ -41,16 +41,11 @@ class FunctionCalls:
 
     async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
+        request_id = self._ids.uuid()
         try:
-            call = await self._functions.invoke(
-                tenant,
-                _name(resource),
-                event,
-                request_id=(request_id := self._ids.uuid()),
-                origin="flow",
-            )
+            call = await self._functions.invoke(tenant, _name(resource), event, request_id=request_id, origin="flow")
         except FcError as error:
-            return FunctionReply(refusal=_refusal(error))
+            return FunctionReply(refusal=_refusal(error), request_id=request_id)
         return FunctionReply(body=call.result.body, error_type=call.result.error_type, request_id=request_id)
 
     async def submit(

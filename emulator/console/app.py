@@ -29,6 +29,7 @@ from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.observing import EVENTS, parted
 from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
@@ -105,15 +106,7 @@ STATES = {
 """States as people read them; those of executions already begin with a capital letter."""
 
 COMING = (
-    *(
-        "end of a wait",
-        "time-out of a step",
-        "time-out of the flow",
-        "a message becomes visible",
-        "answer of a mock",
-        "deadline",
-    ),
-    *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
+    *EVENTS,
     *("before", "after", "failure", "next", "continue", "change", "skip"),
     *(
         "flow",
@@ -199,9 +192,8 @@ def _common() -> dict[str, Any]:
 
 def _coming(what: str) -> str:
     """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
-    known = _catalogue(g.language).gettext
-    kind = next((each for each in COMING if what.startswith(f"{each} ")), what)
-    return known(kind) + what[len(kind) :]
+    kind, rest = parted(what, COMING)
+    return _catalogue(g.language).gettext(kind) + rest
 
 
 def _iso(at: int | str) -> str:

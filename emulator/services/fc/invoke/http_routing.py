@@ -49,7 +49,6 @@ def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARC
     searching = True
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        del number, frame
         if searching:  # else the alarm and the end of the search have crossed
             raise SearchTooLong
 

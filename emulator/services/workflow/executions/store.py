@@ -43,6 +43,8 @@ _RUNS = (
     " JOIN workflow_flows f ON f.id = e.flow"
 )
 
+_RESTARTS_KEPT = 1_000
+
 
 class ExecutionStore:
     """Executions, and their histories as the API shows them."""
@@ -149,6 +151,23 @@ class ExecutionStore:
             "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
         ).fetchall()
         return {self._tenants.by_id(tenant): count for tenant, count in rows}
+
+    def add_restart(self, at: Millis) -> None:
+        """Keep the time of a start when executions are open, and forget the oldest of too many."""
+        self._database.write(
+            "INSERT OR IGNORE INTO workflow_restarts (at)"
+            " SELECT ? WHERE EXISTS (SELECT 1 FROM workflow_executions WHERE stopped_at IS NULL)",
+            (at,),
+        )
+        self._database.write(
+            "DELETE FROM workflow_restarts WHERE at NOT IN (SELECT at FROM workflow_restarts ORDER BY at DESC LIMIT ?)",
+            (_RESTARTS_KEPT,),
+        )
+
+    def restarts(self, begin: Millis, end: Millis) -> list[Millis]:
+        """Return the times of the starts from *begin* to *end*, oldest first."""
+        sql = "SELECT at FROM workflow_restarts WHERE at BETWEEN ? AND ? ORDER BY at"
+        return [Millis(row[0]) for row in self._database.read(sql, (begin, end))]
 
     def pending_callbacks(self) -> list[ExecutionId]:
         """Return the ended executions whose end has not been reported to their task token."""

@@ -4,19 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.paths import EVERY, EvaluationError, ExpressionError, Path
-from emulator.services.workflow.expression.terms import (
+from emulator.services.workflow.engine.language import EvaluationError
+from emulator.services.workflow.languages.fdl.conditions import (
     And,
     Array,
     Comparison,
-    Constant,
+    Condition,
     Lookup,
     Minus,
     Not,
     Or,
     Term,
 )
+from emulator.services.workflow.languages.fdl.paths import EVERY, Path
+from emulator.services.workflow.languages.values import Constant, ExpressionError
 
 DATA = {
     "status": "success",

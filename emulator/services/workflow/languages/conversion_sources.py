@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from emulator.services.workflow.expression import terms
-from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl import conditions
 from emulator.services.workflow.languages.fdl.mappings import Mapping
+from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.statemachine.constructors import SUFFIX
+from emulator.services.workflow.languages.values import Constant
 
 _CONTEXT: Final = {
     "execution.name": "$Context.Execution.Name",
@@ -74,37 +75,37 @@ class Source:
             return f"{self._local}{member}" if member else self._without(path, "the error has Code and Detail")
         return self._local + _members(path.segments) if self._local else "null"
 
-    def condition(self, tree: terms.Term) -> str:
+    def condition(self, tree: conditions.Term) -> str:
         """Return a condition on the step's input; what is no comparison must be true, and no more than that."""
         match tree:
-            case terms.Or():
+            case conditions.Or():
                 return " || ".join(self.condition(each) for each in tree.operands)
-            case terms.And():
+            case conditions.And():
                 inner = (self.condition(each) for each in tree.operands)
                 return " && ".join(
-                    f"({text})" if isinstance(each, terms.Or) else text
+                    f"({text})" if isinstance(each, conditions.Or) else text
                     for each, text in zip(tree.operands, inner, strict=True)
                 )
-            case terms.Not():
+            case conditions.Not():
                 return f"!({self.condition(tree.operand)})"
-            case terms.Comparison(sign="in"):
+            case conditions.Comparison(sign="in"):
                 return f"arrayContains({self._term(tree.right)}, {self._term(tree.left)})"
-            case terms.Comparison():
+            case conditions.Comparison():
                 return f"{self._term(tree.left)} {tree.sign} {self._term(tree.right)}"
-            case terms.Constant():
+            case Constant():
                 return "true" if tree.value is True else "false"
             case _:
                 return f"{self._term(tree)} == true"
 
-    def _term(self, tree: terms.Term) -> str:
+    def _term(self, tree: conditions.Term) -> str:
         match tree:
-            case terms.Constant():
+            case Constant():
                 return json.dumps(tree.value, ensure_ascii=False)
-            case terms.Lookup():
+            case conditions.Lookup():
                 return self.path(tree.path)
-            case terms.Array():
+            case conditions.Array():
                 return f"[{', '.join(self._term(item) for item in tree.items)}]"
-            case terms.Minus():
+            case conditions.Minus():
                 return f"-{self._term(tree.operand)}"
             case _:
                 return f"({self.condition(tree)})"

@@ -1,13 +1,17 @@
-"""Which route a path takes, and what it is rewritten to."""
+"""Which route a path takes, what it is rewritten to, and that searches with foreign expressions end."""
 
+import re
 import signal
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.fc.catalog.fields import wildcard
-from emulator.services.fc.invoke.http_routing import best_route, rewritten
+from emulator.services.fc.invoke.http_routing import SearchTooLong, best_route, rewritten, search
+
+needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 
 
 def routes(*paths):
@@ -91,7 +95,7 @@ def test_any_wildcard_rule_is_a_pattern(rule, text):
     assert found is None or found.group() in text
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+@needs_alarm
 @pytest.mark.parametrize(("kind", "rule"), [("regexRules", "(/?a+)+$"), ("wildcardRules", "*a" * 12)])
 def test_a_rule_that_never_ends_is_passed_over(caplog, kind, rule):
     """The rules after it still count, and the log names it."""
@@ -101,3 +105,35 @@ def test_a_rule_that_never_ends_is_passed_over(caplog, kind, rule):
 
     assert rewritten(config, "/" + "a" * 60 + "!", None) == "/good"
     assert "takes too long" in caplog.text
+
+
+@pytest.mark.parametrize(("pattern", "found"), [("^/a/(.*)$", "b"), ("^/x/(.*)$", None)])
+def test_an_ordinary_search_is_the_libraries(pattern, found):
+    """A match or None."""
+    match = search(re.compile(pattern), "/a/b")
+
+    assert (match and match[1]) == found
+
+
+@needs_alarm
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(.*)a" * 12 + "$", "(?:a?){60}a{60}$"])
+def test_a_search_that_would_not_end_is_given_up(pattern):
+    """The alarm is gone afterwards, and the handler is the one from before."""
+    before = signal.getsignal(signal.SIGALRM)
+
+    with pytest.raises(SearchTooLong):
+        search(re.compile(pattern), "a" * 59 + "!", longest_s=0.01)
+
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_another_thread_searches_without_an_alarm():
+    """Signals are the main thread's."""
+    found = []
+
+    thread = threading.Thread(target=lambda: found.append(search(re.compile("b"), "abc")))
+    thread.start()
+    thread.join()
+
+    assert found[0][0] == "b"

@@ -10,45 +10,12 @@ out parts of the given data uncopied: JSON values are never changed in place.
 """
 
 import re
-from collections.abc import Collection, Iterable
-from collections.abc import Mapping as AbcMapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import field, frozen
-
-
-class ExpressionError(Exception):
-    """A path or condition that does not parse.
-
-    ``position`` is the offset in the text, in characters from 0, where the trouble starts.
-    """
-
-    def __init__(self, message: str, position: int = 0) -> None:
-        self.message = message
-        self.position = position
-        super().__init__(f"{message} (at character {position + 1})")
-
-
-class EvaluationError(Exception):
-    """An expression that cannot be evaluated on the data of this run; the engine reports ``FnF.RuntimeError``."""
-
-    def __init__(self, message: str) -> None:
-        self.message = message
-        super().__init__(message)
-
-
-class Missing(Enum):
-    """The type of `MISSING`."""
-
-    MISSING = "missing"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-MISSING: Final = Missing.MISSING
-"""What a path yields where the data has nothing; not the same as ``None``, which is JSON's null."""
+from emulator.services.workflow.languages.values import MISSING, ExpressionError
 
 
 class Wildcard(Enum):
@@ -99,7 +66,7 @@ class Path:
         """Whether the path has a wildcard and so always yields an array."""
         return EVERY in self.segments
 
-    def find(self, scope: AbcMapping[str, Any]) -> Any:
+    def find(self, scope: Mapping[str, Any]) -> Any:
         """Return the value in *scope* (keys ``input``, ``local``, ``context``; ``$`` reads ``input``), or `MISSING`."""
         return self.find_in(scope.get(self.root[1:] or "input", MISSING))
 

@@ -1,4 +1,4 @@
-"""Users, groups of users, and roles with their trust policies.
+"""Users, their groups and their access keys.
 
 Source: RAM API reference, one page for each operation.
 """
@@ -14,9 +14,10 @@ from emulator.services.ram.errors import (
     RamError,
     check_new,
     delete_conflict,
+    existing,
     limit_exceeded,
 )
-from emulator.services.ram.model import Group, Holder, HolderKind, Role, User
+from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, User, UserKey
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import Entity
 from emulator.wire.dates import iso_seconds
@@ -24,14 +25,16 @@ from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
 
+_USER = ":user/"
+
 
 def _named(access: AccessManagement, call: OperationRequest, kind: type[Entity]) -> Entity:
-    """Return the user, group or role of the request's ``UserName``, ``GroupName`` or ``RoleName``."""
+    """Return the user or group of the request's ``UserName`` or ``GroupName``."""
     return access.entity(kind, call.tenant.account, codec.entity_name(call.parameters, f"{kind.__name__}Name"))
 
 
-def _create(access: AccessManagement, account: AccountId, entity: User | Group | Role, most: int) -> None:
-    """Store a user, group or role that is new; an account may have *most* of its kind.
+def _create(access: AccessManagement, account: AccountId, entity: User | Group, most: int) -> None:
+    """Store a user or group that is new; an account may have *most* of its kind.
 
     Raises: RamError: EntityAlreadyExists.*, LimitExceeded.*.
     """
@@ -126,7 +129,11 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListUsers")
 def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the users by name. Raises: a parameter's. Source: RAM API reference, ListUsers."""
+    """Return a page of the users by name.
+
+    Raises: RamError: a parameter's.
+    Source: RAM API reference, ListUsers.
+    """
     return _page(access, call, User, codec.render_user)
 
 
@@ -214,7 +221,11 @@ def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the groups by name. Raises: a parameter's. Source: RAM API reference, ListGroups."""
+    """Return a page of the groups by name.
+
+    Raises: RamError: a parameter's.
+    Source: RAM API reference, ListGroups.
+    """
     return _page(access, call, Group, codec.render_group)
 
 
@@ -310,85 +321,83 @@ def _member_and_group(access: AccessManagement, call: OperationRequest) -> tuple
     return account, access.entity(User, account, user).name, access.entity(Group, account, group).name
 
 
-@operation("CreateRole")
-def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Create a role and return it.
+@operation("CreateAccessKey")
+def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create an access key for a user; no other operation returns its secret.
 
-    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
-    Source: RAM API reference, CreateRole.
+    Raises: RamError: EntityNotExist.User, LimitExceeded.User.AccessKey.
+    Source: RAM API reference, CreateAccessKey.
     """
-    account = call.tenant.account
-    role = Role(
-        name=codec.entity_name(call.parameters, "RoleName"),
-        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
-        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
-        max_session_s=codec.number(call.parameters, "MaxSessionDuration", limits.MAX_SESSION_S)
-        or limits.MAX_SESSION_S.default,
+    account, name = call.tenant.account, _owner_of_keys(call)
+    access.entity(User, account, name)
+    if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
+        raise limit_exceeded("User.AccessKey", "access keys of the user")
+    key = UserKey(
+        key_id=KEY_PREFIX + access.ids.hex(20).upper(),
+        user=name,
+        secret=access.ids.hex(40),
+        active=True,
         created_at=call.now,
-        updated_at=call.now,
     )
-    tags = codec.tags(call.parameters)
-    codec.check_trust(role.trust, "AssumeRolePolicyDocument")
-    _create(access, account, role, limits.ROLES)
-    access.store.put_tags(account, "role", role.name, tags)
-    return {"Role": codec.render_role(account, role)}
+    access.store.put_key(account, key)
+    return {"AccessKey": {**codec.render_key(key), "AccessKeySecret": key.secret}}
 
 
-@operation("GetRole")
-def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a role.
+@operation("ListAccessKeys")
+def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user's keys, oldest first.
 
-    Raises: RamError: EntityNotExist.Role.
-    Source: RAM API reference, GetRole.
+    Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, ListAccessKeys.
     """
-    return {"Role": codec.render_role(call.tenant.account, _named(access, call, Role))}
+    account, name = call.tenant.account, _owner_of_keys(call)
+    access.entity(User, account, name)
+    return {"AccessKeys": {"AccessKey": [codec.render_key(key) for key in access.store.keys(account, name)]}}
 
 
-@operation("UpdateRole")
-def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
+@operation("UpdateAccessKey")
+def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Switch a key on or off.
 
-    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
-    Source: RAM API reference, UpdateRole.
+    Raises: RamError: a parameter's, EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, UpdateAccessKey.
     """
-    account, parameters = call.tenant.account, call.parameters
-    name = codec.entity_name(parameters, "RoleName")
-    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
-    trust = parameters.get("NewAssumeRolePolicyDocument")
-    max_session_s = codec.number(parameters, "NewMaxSessionDuration", limits.MAX_SESSION_S)
-    if trust:
-        codec.check_trust(trust, "NewAssumeRolePolicyDocument")
-    role = access.entity(Role, account, name)
-    role = replace(
-        role,
-        description=description if "NewDescription" in parameters else role.description,
-        trust=trust or role.trust,
-        max_session_s=max_session_s or role.max_session_s,
-        updated_at=call.now,
-    )
-    access.store.put(account, role)
-    return {"Role": codec.render_role(account, role)}
-
-
-@operation("ListRoles")
-def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the roles by name, without their trust policies.
-
-    Raises: RamError: a parameter's.
-    Source: RAM API reference, ListRoles.
-    """
-    return _page(access, call, Role, partial(codec.render_listed_role, call.tenant.account))
-
-
-@operation("DeleteRole")
-def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Delete a role that has no policy attached.
-
-    Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
-    Source: RAM API reference, DeleteRole.
-    """
-    account, name = call.tenant.account, _named(access, call, Role).name
-    if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
-        raise delete_conflict("Role", "Policy", "attached policy")
-    access.store.delete(Role, account, name)
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    status = codec.required(call.parameters, "Status")
+    if status not in {"Active", "Inactive"}:
+        raise RamError("InvalidParameter", name="Status")
+    key = _existing_key(access, call, key_id)
+    access.store.put_key(call.tenant.account, replace(key, active=status == "Active"))
     return {}
+
+
+@operation("DeleteAccessKey")
+def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a key.
+
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, DeleteAccessKey.
+    """
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    access.store.delete_key(_existing_key(access, call, key_id).key_id)
+    return {}
+
+
+def _existing_key(access: AccessManagement, call: OperationRequest, key_id: str) -> UserKey:
+    account, name = call.tenant.account, _owner_of_keys(call)
+    access.entity(User, account, name)
+    keys = {key.key_id: key for key in access.store.keys(account, name)}
+    return existing(keys.get(key_id), "User.AccessKey", key_id)
+
+
+def _owner_of_keys(call: OperationRequest) -> str:
+    """Return whose keys the request is about: the user it names, else its caller.
+
+    Raises: RamError: MissingUserName for the account itself, whose keys are those of the installation.
+    """
+    if call.parameters.get("UserName"):
+        return codec.entity_name(call.parameters, "UserName")
+    arn = call.principal.arn if call.principal else ""
+    if _USER not in arn:
+        raise RamError("Missing", name="UserName")
+    return arn.partition(_USER)[2]

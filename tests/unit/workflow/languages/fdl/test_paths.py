@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.paths import EVERY, MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
+from emulator.services.workflow.languages.fdl.paths import EVERY, MAPPING_ROOTS, STEP_ROOTS, Path
+from emulator.services.workflow.languages.values import MISSING, ExpressionError
 
 DATA = {
     "events": [{"oss": {"object": {"key": "k"}}}, {"oss": None}],

@@ -1,26 +1,30 @@
-"""The conditions of a choice: cut into tokens, parsed by precedence, compiled once and asked for each input."""
+"""The conditions of a choice: cut into tokens, parsed by precedence, compiled once and asked for each input.
+
+Printing a condition gives the shortest usual form that parses back to an equal tree; parentheses appear where
+precedence asks for them. From the tightest: unary, comparison, ``&&``, ``||``.
+
+Evaluation is total: whatever the input holds, the answer is a value, `MISSING`, or an `EvaluationError`. Nothing there
+counts as false when it stands alone; ``&&``, ``||`` and ``!`` take anything but the boolean ``true`` for false and stop
+at the first operand that decides; `values.compare` has the rules of comparisons.
+
+Source: choice step, Serverless Workflow guide and published flows.
+"""
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
-from collections.abc import Mapping as AbcMapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal, cast
 
 from emulator.kernel.frozen import field, frozen
-from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, scan_path
-from emulator.services.workflow.expression.terms import (
-    And,
-    Array,
-    Comparison,
+from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path, scan_path
+from emulator.services.workflow.languages.values import (
+    MISSING,
     ComparisonSign,
     Constant,
-    Lookup,
-    Minus,
-    Not,
-    Or,
-    Term,
-    evaluate,
+    ExpressionError,
+    compare,
+    is_number,
 )
 
 Kind = Literal["sign", "value", "path", "end"]
@@ -42,6 +46,126 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+@frozen(kw_only=False)
+class Lookup:
+    """A value of the input."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@frozen(kw_only=False)
+class Array:
+    """``[a, b, ...]``."""
+
+    items: tuple["Term", ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(str(item) for item in self.items)}]"
+
+
+@frozen(kw_only=False)
+class Not:
+    """``!a``."""
+
+    operand: "Term"
+
+    def __str__(self) -> str:
+        return f"!{_inside(self.operand, UNARY)}"
+
+
+@frozen(kw_only=False)
+class Minus:
+    """``-a``."""
+
+    operand: "Term"
+
+    def __str__(self) -> str:
+        return f"-{_inside(self.operand, UNARY)}"
+
+
+@frozen(kw_only=False)
+class Comparison:
+    """``a == b`` and its like."""
+
+    sign: ComparisonSign
+    left: "Term"
+    right: "Term"
+
+    def __str__(self) -> str:
+        return f"{_inside(self.left, UNARY)} {self.sign} {_inside(self.right, UNARY)}"
+
+
+@frozen(kw_only=False)
+class And:
+    """``a && b && ...``, at least two."""
+
+    operands: tuple["Term", ...]
+
+    def __str__(self) -> str:
+        return " && ".join(_inside(operand, COMPARISON) for operand in self.operands)
+
+
+@frozen(kw_only=False)
+class Or:
+    """``a || b || ...``, at least two."""
+
+    operands: tuple["Term", ...]
+
+    def __str__(self) -> str:
+        return " || ".join(_inside(operand, AND) for operand in self.operands)
+
+
+Term = Constant | Lookup | Array | Not | Minus | Comparison | And | Or
+
+OR, AND, COMPARISON, UNARY = range(4)
+
+
+def precedence(term: Term) -> int:
+    """Return how tightly *term* holds together; primaries count as unary."""
+    match term:
+        case Or():
+            return OR
+        case And():
+            return AND
+        case Comparison():
+            return COMPARISON
+        case _:
+            return UNARY
+
+
+def _inside(term: Term, least: int) -> str:
+    return str(term) if precedence(term) >= least else f"({term})"
+
+
+def evaluate(term: Term, document: Any) -> Any:
+    """Return the value of *term*, paths being looked up in *document*; `MISSING` where there is none.
+
+    Raises: EvaluationError.
+    """
+    match term:
+        case Constant():
+            return term.value
+        case Lookup():
+            return term.path.find_in(document)
+        case Array():
+            items = (evaluate(item, document) for item in term.items)
+            return [item for item in items if item is not MISSING]
+        case Not():
+            return evaluate(term.operand, document) is not True
+        case Minus():
+            value = evaluate(term.operand, document)
+            return -value if is_number(value) else MISSING
+        case Comparison():
+            return compare(term.sign, evaluate(term.left, document), evaluate(term.right, document))
+        case And():
+            return all(evaluate(operand, document) is True for operand in term.operands)
+        case Or():
+            return any(evaluate(operand, document) is True for operand in term.operands)
 
 
 @frozen(kw_only=False)
@@ -250,7 +374,7 @@ class Condition:
         """
         return cls(text=text, tree=parse_condition(text))
 
-    def holds(self, document: AbcMapping[str, Any]) -> bool:
+    def holds(self, document: Mapping[str, Any]) -> bool:
         """Whether the condition is true for *document*, the input of the choice; a non-boolean counts as false.
 
         Raises: EvaluationError.

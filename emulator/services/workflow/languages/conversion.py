@@ -12,8 +12,7 @@ not there is left out by the old language and null in the new one.
 from typing import Any, Final
 
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
-from emulator.services.workflow.expression.paths import Path
-from emulator.services.workflow.languages.conversion.sources import Expression, Source, member, quoted
+from emulator.services.workflow.languages.conversion_sources import Expression, Source, member, quoted
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
@@ -28,6 +27,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     TaskStep,
     WaitStep,
 )
+from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.statemachine.constructors import SUFFIX
 from emulator.services.workflow.languages.statemachine.nodes import MODES
 from emulator.services.workflow.ports import (
