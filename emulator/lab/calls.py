@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.wire.dates import iso_millis
 
 MOST_CALLS = 10_000

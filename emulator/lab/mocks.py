@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.interfering import Origin
-from emulator.kernel.observing import Upcoming
+from emulator.kernel.instrumentation import Origin, Upcoming
 from emulator.kernel.timers import Timers
 from emulator.lab.calls import CallLog
 from emulator.lab.errors import LabError, invalid

@@ -10,7 +10,7 @@ from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.observing import Observed
+from emulator.kernel.instrumentation import Observed
 from emulator.kernel.timers import LoopTimers, Timers
 from emulator.lab.calls import CallLog
 from emulator.lab.checkpoints.service import Checkpoints, Standstill, World

@@ -17,7 +17,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Subject
+from emulator.kernel.instrumentation import Dialect, Subject
 from emulator.wire.operation import Actions, Operation
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape

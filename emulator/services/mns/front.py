@@ -7,7 +7,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError

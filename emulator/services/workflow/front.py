@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.services.workflow import limits
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions import operations as executions
