@@ -173,7 +173,8 @@ OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_setti
 """Tables that `emulator.oss.store.ObjectStore.remove_account` clears."""
 
 OF_INSTALLATION = {
-    "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions", "workflow_secret",
+    "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
+    "workflow_restarts", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""
 
