@@ -11,9 +11,8 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import trace
-from emulator.lab.calls import Recorded
 from emulator.lab.errors import LabError
-from emulator.lab.mocks import Mock, Mocks
+from emulator.lab.mocks import Mock, Mocks, Recorded
 from emulator.lab.service import Bench
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import Called, Ended

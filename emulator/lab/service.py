@@ -12,12 +12,11 @@ from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.timers import LoopTimers, Timers
-from emulator.lab.calls import CallLog
 from emulator.lab.checkpoints.service import Checkpoints, Standstill, World
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
 from emulator.lab.faults import Faults, Stage
-from emulator.lab.mocks import Mocks
+from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.sinks import Sinks
 from emulator.lab.traces import EffectLog
 from emulator.storage.database import Database, Schema
