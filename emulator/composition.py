@@ -28,8 +28,8 @@ from emulator.gateway.other_products import LocationFront, OrchestrationFront, U
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.instrumentation import Observed
 from emulator.kernel.metrics import Family
-from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule

@@ -29,7 +29,7 @@ from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.observing import EVENTS, parted
+from emulator.kernel.instrumentation import EVENTS, parted
 from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"

@@ -81,7 +81,7 @@ class LocationFront(RpcFront):
 
     def __init__(self, ids: Ids) -> None:
         actions = Actions(operations_of(sys.modules[__name__]))
-        super().__init__("location", VERSION, actions, None, ids, upper_case_ids=True)
+        super().__init__("location", VERSION, actions, None, ids)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Every key may ask."""
@@ -92,7 +92,7 @@ class OrchestrationFront(RpcFront):
     """Resource Orchestration: SDKs know it, and none of its operations is served."""
 
     def __init__(self, ids: Ids) -> None:
-        super().__init__("ros", "", Actions(()), None, ids, upper_case_ids=True)
+        super().__init__("ros", "", Actions(()), None, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return an error that names the service."""
@@ -104,7 +104,7 @@ class UnknownVersionFront(RpcFront):
     """The end of RPC calls without an API version or of an unknown one: refused after authentication."""
 
     def __init__(self, ids: Ids) -> None:
-        super().__init__("rpc", "-", Actions(()), None, ids, upper_case_ids=True)
+        super().__init__("rpc", "-", Actions(()), None, ids)
 
     def handle(self, call: OperationRequest) -> Answer:
         """Refuse the call.

@@ -10,14 +10,13 @@ from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.observing import Observed
+from emulator.kernel.instrumentation import Observed
 from emulator.kernel.timers import LoopTimers, Timers
-from emulator.lab.calls import CallLog
 from emulator.lab.checkpoints.service import Checkpoints, Standstill, World
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
 from emulator.lab.faults import Faults, Stage
-from emulator.lab.mocks import Mocks
+from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.sinks import Sinks
 from emulator.lab.traces import EffectLog
 from emulator.storage.database import Database, Schema
@@ -173,7 +172,8 @@ OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_setti
 """Tables that `emulator.oss.store.ObjectStore.remove_account` clears."""
 
 OF_INSTALLATION = {
-    "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions", "workflow_secret",
+    "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
+    "workflow_restarts", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""
 

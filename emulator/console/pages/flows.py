@@ -12,7 +12,7 @@ from emulator.console.view import PAGE, Row, done, field, marker, nonempty, numb
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key
-from emulator.lab.calls import Recorded
+from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent

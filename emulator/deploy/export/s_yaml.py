@@ -9,8 +9,7 @@ from typing import Any
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
-from emulator.deploy.export.layout import Job, Writer, Written, owned, plain, yaml_text
-from emulator.deploy.export.portable import changed, document, parts
+from emulator.deploy.export.resources import Job, Writer, Written, changed, document, owned, parts, plain, yaml_text
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.files import write_package
 from emulator.deploy.model import Resource, key_of

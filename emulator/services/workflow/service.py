@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore

@@ -8,8 +8,7 @@ import yaml
 
 from emulator.deploy import fc_fields, ros_services
 from emulator.deploy.export import s_yaml, template, terraform
-from emulator.deploy.export.layout import GROUPS, Job, Names, chosen, needs
-from emulator.deploy.export.portable import has_place, looks_secret, parts, portable
+from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
 from emulator.deploy.files import same_code, write_package
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.planner import PROVIDERS, read

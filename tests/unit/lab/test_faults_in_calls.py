@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.kernel.interfering import Dialect, Subject
+from emulator.kernel.instrumentation import Dialect, Subject
 from emulator.lab.faults import Faults, made_error, read_rule
 from emulator.oss.errors import OssError
 from emulator.services.fc.errors import FcError
