@@ -24,8 +24,7 @@ from benchmarks.server import (
     python_pass_cpu_s,
     python_pass_s,
 )
-from emulator.services.workflow.tenants import SCHEMA
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
 
 FLOWS_AT_ONCE = 1000
 STEPS = 10
@@ -36,6 +35,10 @@ FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
     for number in range(STEPS)
 )
 
+_EVENTS = (
+    "CREATE TABLE events (execution INTEGER, id INTEGER, world INTEGER, at INTEGER, type TEXT, strand INTEGER,"
+    " cause INTEGER, step TEXT, detail TEXT, mark INTEGER, PRIMARY KEY (execution, id)) WITHOUT ROWID"
+)
 FUNCTION = "def handler(event, context):\n    return event\n"
 
 
@@ -128,7 +131,7 @@ class Foundation:
                 unit="flows/s",
                 measure=self._flows_per_s,
                 reference=storage_floor_per_s,
-                reference_name="storage floor: the same event rows alone",
+                reference_name="storage floor: the same events alone, a row each",
                 goal=0.35,
                 at_least=True,
             ),
@@ -242,18 +245,19 @@ def program_mb() -> float:
 
 
 def storage_floor_per_s() -> float:
-    """Return how many such flows' events can be appended per second with nothing else done."""
+    """Return how many such flows' events can be appended per second, a row each, with nothing else done."""
     events = [
         (number, 1, 1_700_000_000_000, kind, 0, cause, step, detail, None)
         for number, (kind, step, cause, detail) in enumerate(_events_of_one_flow(), 1)
     ]
     with tempfile.TemporaryDirectory(prefix="localyun-bench-") as folder:
         database = Database(Path(folder) / "state.db")
-        migrate(database, [SCHEMA])
+        database.write(_EVENTS)
+        database.commit()
         began = time.perf_counter()
         for first in range(0, FLOWS_AT_ONCE, 16):
             rows = [(execution, *event) for execution in range(first, first + 16) for event in events]
-            database.write_many("INSERT INTO workflow_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            database.write_many("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             database.commit()
         spent = time.perf_counter() - began
         database.close()
