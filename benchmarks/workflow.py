@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.foundation import FLOW, FLOWS_AT_ONCE, STEPS, storage_floor_per_s
+from benchmarks.flows import FLOW, FLOWS_AT_ONCE, STEPS, storage_floor_per_s
 from benchmarks.harness import Row
 from benchmarks.server import Connection, Server, ordinary_environment
 from emulator.kernel.clock import SECOND, Millis, SystemClock

@@ -53,7 +53,7 @@ def _add_server_commands(commands: Commands) -> None:
 
 def _add_diagnosis(commands: Commands) -> None:
     command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
-    support = command(commands, "support", "doctor:support", "pack logs, settings and versions, without secrets")
+    support = command(commands, "support", "support:run", "pack logs, settings and versions, without secrets")
     support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
 
 
@@ -282,6 +282,7 @@ def _add_deploy(commands: Commands) -> None:
         metavar="GROUPS",
         help="only these, with commas: functions,queues,flows ...",
     )
+    export.add_argument("--name", help="name of the project in an s.yaml (default: that of the folder)")
     export.add_argument("--overwrite", action="store_true", help="write over an earlier export in the folder")
     diff = command(commands, "diff", "export:diff", "show what differs between a deployment file and what runs")
     _add_file(diff)

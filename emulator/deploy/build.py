@@ -11,7 +11,7 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Resource, Target, token
+from emulator.deploy.model import Resource, Target, token, type_of
 from emulator.deploy.shapes import Findings, Part, kept, suggestion
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
@@ -52,19 +52,23 @@ class Build:
         identity: tuple[str, ...],
         properties: Mapping[str, Any],
         *,
-        type_name: str,
+        type_name: str = "",
         logical: str = "",
         package: bytes | None = None,
         also_known_as: tuple[str, ...] = (),
     ) -> Resource:
-        """Add a resource; a second one of the same identity is a problem."""
+        """Add a resource; a second one of the same identity is a problem.
+
+        *type_name* is its type where the file writes one.
+        """
         resource = Resource(
             logical=logical or part.name,
-            type=type_name,
+            type=type_name or type_of(kind),
             kind=kind,
             identity=identity,
             properties=kept(properties),
             line=part.mark.line,
+            column=part.mark.column,
             package=package,
         )
         if resource.key in self._keys:
@@ -226,7 +230,7 @@ def add_role(
     name: str,
     trust_document: Any,
     *,
-    type_name: str,
+    type_name: str = "",
     logical: str = "",
     description: Any = None,
 ) -> Resource:
@@ -236,7 +240,7 @@ def add_role(
 
 
 def add_policy(
-    build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str, description: Any = None
+    build: Build, part: Part, name: str, document: Any, *, type_name: str = "", logical: str, description: Any = None
 ) -> Resource:
     """Add a policy of the account's own."""
     properties = {"PolicyDocument": _document(document)}
@@ -263,7 +267,9 @@ def _as_texts(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (bool, int, float)) else value
 
 
-def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str, logical: str = "") -> None:
+def attach(
+    build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str = "", logical: str = ""
+) -> None:
     """Add that a role has a policy."""
     if kind == SYSTEM and system_policy(policy) is None:
         part.problem(f"there is no system policy {policy}{suggestion(policy, system_policy_names())}")
@@ -327,7 +333,7 @@ def trigger_type(part: Part) -> str:
 
 
 def add_trigger(
-    build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str
+    build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str = ""
 ) -> Resource:
     """Add a trigger of *function*.
 

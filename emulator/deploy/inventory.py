@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.deploy.fc_providers import path_of
-from emulator.deploy.model import Refused, Resource
+from emulator.deploy.model import Refused, Resource, type_of
 from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ApiClient, Attributes, Identity, Reply
 from emulator.deploy.service_providers import FNF, MNS, RAM
@@ -69,8 +69,10 @@ def _is_nothing(value: Any) -> bool:
 
 def _named(place: Place) -> Resource:
     properties = {"description": place.shown.get("description")} if place.kind in VERSIONS else {}
-    logical = "/".join((place.kind, *place.identity))
-    return Resource(logical=logical, type=place.kind, kind=place.kind, identity=place.identity, properties=properties)
+    logical = "/".join(place.identity)
+    return Resource(
+        logical=logical, type=type_of(place.kind), kind=place.kind, identity=place.identity, properties=properties
+    )
 
 
 VERSIONS = frozenset({"fc.version", "fc3.version"})

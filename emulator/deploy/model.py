@@ -29,8 +29,9 @@ Properties = Mapping[str, Any]
 class Named:
     """What a resource and its record have in common.
 
-    ``logical`` is its name in the file and ``type`` its type as written there; ``kind`` is how it is handled, and
-    ``identity`` what it is called in the emulator (service and function, topic and subscription ...).
+    ``logical`` is its name in the file and ``type`` its type as written there, else `type_of` its kind: by these two
+    it is called in every output. ``kind`` is how it is handled, and ``identity`` what it is called in the emulator
+    (service and function, topic and subscription ...).
     """
 
     logical: str
@@ -55,8 +56,24 @@ class Resource(Named):
 
     properties: Properties
     line: int = 0
+    column: int = 0
     package: bytes | None = None
     """The zip of its code; None for code that is in a bucket, and for what has none."""
+
+
+_SPELLED_OUT = {
+    "async": "asyncInvokeConfig",
+    "concurrency": "concurrencyConfig",
+    "domain": "customDomain",
+    "provision": "provisionConfig",
+    "scaling": "scalingConfig",
+}
+
+
+def type_of(kind: str) -> str:
+    """Return what people call a kind of resource where no file gives its type: ``fc3 asyncInvokeConfig``."""
+    owner, _, what = kind.partition(".")
+    return f"{owner} {_SPELLED_OUT.get(what, what)}"
 
 
 def key_of(kind: str, identity: tuple[str, ...]) -> str:

@@ -96,7 +96,9 @@ def function_2(build: Build, part: Part, kind: str) -> None:
     build.add(part, "fc.function", identity, {**fields.DEFAULTS_2, **values}, type_name=kind, package=package)
     if calls:
         logical = f"{part.name}/async"
-        build.add(part, "fc.async", (*identity, "LATEST"), calls, type_name=kind, logical=logical)
+        build.add(
+            part, "fc.async", (*identity, "LATEST"), calls, type_name="ALIYUN::FC::AsyncConfiguration", logical=logical
+        )
 
 
 def function_3(build: Build, part: Part, kind: str) -> None:
@@ -119,12 +121,14 @@ def function_3(build: Build, part: Part, kind: str) -> None:
     build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, type_name=kind, package=package)
     if calls := belongings["asyncInvokeConfig"]:
         qualifier = calls.pop("qualifier", None) or "LATEST"
-        build.add(part, "fc3.async", (name, qualifier), calls, type_name=kind, logical=f"{part.name}/async")
+        type_name = "ALIYUN::FC3::AsyncInvokeConfig"
+        build.add(part, "fc3.async", (name, qualifier), calls, type_name=type_name, logical=f"{part.name}/async")
     limit = belongings["concurrencyConfig"] or (
         {"reservedConcurrency": belongings["reservedConcurrency"]} if belongings["reservedConcurrency"] else None
     )
     if limit:
-        build.add(part, "fc3.concurrency", (name,), limit, type_name=kind, logical=f"{part.name}/concurrency")
+        type_name = "ALIYUN::FC3::ConcurrencyConfig"
+        build.add(part, "fc3.concurrency", (name,), limit, type_name=type_name, logical=f"{part.name}/concurrency")
 
 
 TRIGGER = (

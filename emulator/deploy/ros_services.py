@@ -185,7 +185,7 @@ _BUCKET_SETTINGS = (
 )  # fmt: skip
 
 
-def bucket(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+def bucket(build: Build, part: Part, kind: str = "", props: Part | None = None) -> None:
     """Add a bucket; *props* are its properties in an ``s.yaml``, whose names begin with a small letter."""
     table = (
         *([Field("region", text)] if props is not None else []),
@@ -204,10 +204,11 @@ def bucket(build: Build, part: Part, kind: str, props: Part | None = None) -> No
     build.add(part, "oss.bucket", (values.get("bucketName", ""),), properties, type_name=kind)
 
 
+_POLICY_TYPE, _ATTACHMENT_TYPE = "ALIYUN::RAM::ManagedPolicy", "ALIYUN::RAM::AttachPolicyToRole"
 _POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
 
 
-def role(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+def role(build: Build, part: Part, kind: str = "", props: Part | None = None) -> None:
     """Add a role, the policies written into it and those it only names; *props* as for `bucket`."""
     table = (
         Field("roleName", text, required=True),
@@ -224,7 +225,8 @@ def role(build: Build, part: Part, kind: str, props: Part | None = None) -> None
     name = values.get("roleName", "")
     document = values.get("assumeRolePolicyDocument", {})
     add_role(build, part, name, document, type_name=kind, description=values.get("description"))
-    policy_type, attachment = "ALIYUN::RAM::ManagedPolicy", "ALIYUN::RAM::AttachPolicyToRole"
+    policy_type = _POLICY_TYPE if props is None else ""
+    attachment = _ATTACHMENT_TYPE if props is None else ""
     for policy in values.get("policies") or []:
         own = str(policy.get("policyName"))
         logical = f"{part.name}/{own}-policy"
@@ -236,7 +238,7 @@ def role(build: Build, part: Part, kind: str, props: Part | None = None) -> None
             attach(build, part, name, policy_kind, policy_name, type_name=attachment)
 
 
-def policy(build: Build, part: Part, kind: str, props: Part | None = None) -> None:
+def policy(build: Build, part: Part, kind: str = "", props: Part | None = None) -> None:
     """Add a policy and the roles that have it; *props* as for `bucket`."""
     table = (
         Field("policyName", text, required=True),
@@ -253,8 +255,8 @@ def policy(build: Build, part: Part, kind: str, props: Part | None = None) -> No
     document = values.get("policyDocument", {})
     description = values.get("description")
     add_policy(build, part, name, document, type_name=kind, logical=part.name, description=description)
+    attachment = _ATTACHMENT_TYPE if props is None else ""
     for each in values.get("roles") or []:
-        attachment = "ALIYUN::RAM::AttachPolicyToRole"
         build.add(part, "ram.attachment", (CUSTOM, name, each), {}, type_name=attachment,
                   logical=f"{part.name}/{each}")  # fmt: skip
 
@@ -279,7 +281,7 @@ SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::MNS::Subscription": subscription,
     "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,
-    "ALIYUN::RAM::ManagedPolicy": policy,
-    "ALIYUN::RAM::AttachPolicyToRole": attachment,
+    _POLICY_TYPE: policy,
+    _ATTACHMENT_TYPE: attachment,
 }
 """Types of flows, messages and access."""

@@ -77,7 +77,7 @@ def fc(build: Build, part: Part, props: Part) -> None:
     if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
         place = props.member("service")
         properties = {"description": "", **service}
-        build.add(place, *key, properties, type_name="fc service", logical=f"{part.name}/service")
+        build.add(place, *key, properties, logical=f"{part.name}/service")
     if props.member("function").value is None:
         return
     place = props.member("function")
@@ -86,12 +86,12 @@ def fc(build: Build, part: Part, props: Part) -> None:
     function_name = values.pop("name", "")
     package = _code(build, place, "codeUri", values)
     function = build.add(
-        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **values}, type_name="fc function",
+        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **values},
         logical=part.name, package=package,
     )  # fmt: skip
     if calls:
-        build.add(place.member("asyncConfiguration"), "fc.async", (*function.identity, "LATEST"), calls,
-                  type_name="fc asyncConfiguration", logical=f"{part.name}/async")  # fmt: skip
+        identity = (*function.identity, "LATEST")
+        build.add(place.member("asyncConfiguration"), "fc.async", identity, calls, logical=f"{part.name}/async")
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "", "role", "config")
     for domain in props.member("customDomains").items():
@@ -127,7 +127,7 @@ def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: st
     )
     logical = f"{function.logical}/{values[name_key]}"
     named = Part(part.value, (*part.path, values[name_key]), part.marks, part.findings)
-    add_trigger(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
+    add_trigger(build, named, function, event, logical=logical)
 
 
 def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
@@ -163,7 +163,7 @@ def _domain_2(build: Build, function: Resource, part: Part) -> None:
         route.setdefault("serviceName", function.identity[0])
         route.setdefault("functionName", function.identity[1])
     properties = {"protocol": "HTTP", **values, "routeConfig": {"routes": routes}}
-    build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
+    build.add(part, "fc.domain", (name,), properties, logical=f"{function.logical}/{name}")
 
 
 _TARGETS = Field("qualifier", text)
@@ -200,17 +200,14 @@ def fc3(build: Build, part: Part, props: Part) -> None:
     domain = values.pop("customDomain", None)
     settings = {key: values.pop(key, None) for key in _SETTINGS}
     package = _code(build, props, "code", values)
-    function = build.add(
-        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, type_name="fc3", package=package
-    )
+    function = build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, package=package)
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
     for key, kind in _SETTINGS.items():
         if value := settings[key]:
             qualifier = value.pop("qualifier", None) or "LATEST"
             identity = (name,) if kind == "concurrency" else (name, qualifier)
-            build.add(props.member(key), f"fc3.{kind}", identity, value, type_name=f"fc3 {key}",
-                      logical=f"{part.name}/{kind}")  # fmt: skip
+            build.add(props.member(key), f"fc3.{kind}", identity, value, logical=f"{part.name}/{kind}")
     if domain is not None:
         _domain_3(build, props.member("customDomain"), logical=f"{part.name}/domain", function=name)
     known = dict(build.scope.attributes[part.name])
@@ -241,7 +238,7 @@ def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") ->
     route = values.pop("route", None)
     if route is not None:
         values["routeConfig"] = {"routes": [{"functionName": function, **route}]}
-    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **values}, type_name="fc3-domain", logical=logical)
+    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **values}, logical=logical)
 
 
 def fc3_domain(build: Build, part: Part, props: Part) -> None:
@@ -257,7 +254,7 @@ def fc3_layer(build: Build, part: Part, props: Part) -> None:
     values.pop("acl", None)
     package = _code(build, props, "code", values)
     name = values.pop("layerName", "")
-    build.add(part, "fc3.layer", (name,), values, type_name="fc3-layer", package=package)
+    build.add(part, "fc3.layer", (name,), values, package=package)
     known = build.scope.attributes[part.name]
     build.scope.attributes[part.name] = {**known, "layerVersionArn": known["Arn"]}
 
@@ -287,12 +284,12 @@ def flow(build: Build, part: Part, props: Part) -> None:
     name = values.get("name", "")
     role = values.get("roleArn")
     values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
-    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values), type_name="flow")
+    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values))
     for place in props.member("schedules").items():
         rows = members(place, SCHEDULE, capital=False)
         schedule = ros_services.schedule_properties(rows)
         own = rows.get("name", "")
-        build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
+        build.add(place, "fnf.schedule", (name, own), schedule, logical=f"{part.name}/{own}")
 
 
 _QUEUE = (
@@ -318,7 +315,7 @@ def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
     values = members(props, _QUEUE, capital=False)
     name = values.get("queueName", "")
     properties = ros_services.api_properties(QUEUE, values)
-    build.add(part, "mns.queue", (name,), properties, type_name="queue", logical=logical and f"{logical}/{name}")
+    build.add(part, "mns.queue", (name,), properties, logical=logical and f"{logical}/{name}")
 
 
 def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
@@ -326,15 +323,13 @@ def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
     values = members(props, _TOPIC, capital=False)
     name = values.get("topicName", "")
     properties = ros_services.api_properties(TOPIC, values)
-    made = build.add(part, "mns.topic", (name,), properties, type_name="topic", logical=logical and f"{logical}/{name}")
+    made = build.add(part, "mns.topic", (name,), properties, logical=logical and f"{logical}/{name}")
     for place in props.member("subscriptions").items():
         own = members(place, _SUBSCRIPTION, capital=False)
         own_name = own.get("subscriptionName", "")
         properties = ros_services.subscription_properties(build, own)
         logical_name = f"{made.logical}/{own_name}"
-        build.add(
-            place, "mns.subscription", (name, own_name), properties, type_name="subscription", logical=logical_name
-        )
+        build.add(place, "mns.subscription", (name, own_name), properties, logical=logical_name)
 
 
 def messages(build: Build, part: Part, props: Part) -> None:
@@ -348,14 +343,14 @@ def messages(build: Build, part: Part, props: Part) -> None:
 
 def bucket(build: Build, part: Part, props: Part) -> None:
     """Add a bucket."""
-    ros_services.bucket(build, part, "oss-bucket", props)
+    ros_services.bucket(build, part, props=props)
 
 
 def role(build: Build, part: Part, props: Part) -> None:
     """Add a role with what is attached to it."""
-    ros_services.role(build, part, "ram-role", props)
+    ros_services.role(build, part, props=props)
 
 
 def policy(build: Build, part: Part, props: Part) -> None:
     """Add a policy."""
-    ros_services.policy(build, part, "ram-policy", props)
+    ros_services.policy(build, part, props=props)

@@ -22,6 +22,16 @@ class Findings:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
+        self._wrong: set[Path] = set()
+
+    def is_wrong(self, path: Path) -> bool:
+        """Whether there is a problem at a place or within it."""
+        return any(wrong[: len(path)] == path for wrong in self._wrong)
+
+    def wrong(self, path: Path, problem: Problem) -> None:
+        """Add a problem of the part with that path."""
+        self._wrong.add(path)
+        self.problems.append(problem)
 
     def check(self) -> None:
         """Raises: FileProblems if there are any."""
@@ -49,9 +59,15 @@ class Part:
         ancestry = (self.path[:length] for length in range(len(self.path), -1, -1))
         return Mark(*next((self.marks[path] for path in ancestry if path in self.marks), (1, 1)))
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a variable or function that failed should have given the value."""
+        return self.value is None and self.findings.is_wrong(self.path)
+
     def problem(self, text: str) -> None:
-        """Say that something is wrong here."""
-        self.findings.problems.append(self._finding(text))
+        """Say that something is wrong here, unless a variable or function left no value, which is reported already."""
+        if not self.is_unknown:
+            self.findings.wrong(self.path, self._finding(text))
 
     def note(self, text: str) -> None:
         """Say that something here has no effect."""
@@ -161,7 +177,6 @@ def uncapitalised(name: str) -> str:
 
 def text(part: Part, capital: bool = False) -> str | None:
     """Read a text; a number or switch counts as what it is written as."""
-    del capital
     value = part.value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -174,7 +189,6 @@ def text(part: Part, capital: bool = False) -> str | None:
 
 def number(part: Part, capital: bool = False) -> int | float | str | None:
     """Read a number, also one written as text, as parameters are."""
-    del capital
     value = part.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
@@ -202,7 +216,6 @@ _SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True,
 
 def switch(part: Part, capital: bool = False) -> bool | str | None:
     """Read true or false, also written as text or number."""
-    del capital
     value = part.value
     if isinstance(value, str) and has_token(value):
         return value
@@ -215,7 +228,6 @@ def switch(part: Part, capital: bool = False) -> bool | str | None:
 
 def anything(part: Part, capital: bool = False) -> Any:
     """Take a value as it is."""
-    del capital
     return part.value
 
 
@@ -346,6 +358,8 @@ def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str,
             present.add(field.name)
             if (value := field.read(entry, capital)) is not None:
                 values[field.name] = value
+        elif entry.is_unknown:
+            present.add(field.name)
     if part.value is None or isinstance(part.value, dict):
         for field in table:
             if field.required and field.name not in present:
@@ -357,7 +371,6 @@ def noted(why: str) -> Reader:
     """Make a reader of what is accepted and has no effect; *why* becomes a note."""
 
     def read_noted(part: Part, capital: bool) -> None:
-        del capital
         part.note(why)
 
     return read_noted

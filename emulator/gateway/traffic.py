@@ -84,7 +84,6 @@ class OpenRequests:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
-        del now
         resting = self._resting()
         for call, front in self._in_work.items():
             if call.request_id in resting:
@@ -95,7 +94,6 @@ class OpenRequests:
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""
-        del now, limit
         yield from ()
 
     def waiting(self) -> Iterator[Waiting]:

@@ -37,6 +37,20 @@ class Upcoming:
     recurring: bool = False
 
 
+EVENTS = (
+    *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
+    *("deadline", "push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
+    "retry",
+)
+"""Kinds of what comes: how `Upcoming.what` begins; a name or number may follow."""
+
+
+def parted(what: str, kinds: Iterable[str] = EVENTS) -> tuple[str, str]:
+    """Return which of some kinds *what* is, and the name or number behind it."""
+    kind = next((each for each in kinds if what.startswith(f"{each} ")), what)
+    return kind, what[len(kind) :]
+
+
 @frozen
 class Waiting:
     """Something that only the outside can bring on: a task token to be reported, an endpoint that does not answer."""

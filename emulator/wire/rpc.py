@@ -164,7 +164,6 @@ class RpcFront:
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
-        del call
         return no_permission(demand)
 
     def named(self, operation: str, call: OperationRequest) -> Subject:
@@ -174,7 +173,6 @@ class RpcFront:
 
     def chosen_request_id(self, call: OperationRequest) -> str | None:
         """Return the request id the caller asked for, where the service allows that."""
-        del call
         return None
 
     def new_request_id(self, call: OperationRequest) -> str:
@@ -187,12 +185,10 @@ class RpcFront:
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
-        del call
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into the gateway's code."""
-        del call
         return pop_auth_error(failure)
 
     def demands(self, call: OperationRequest) -> Iterable[Demand]:

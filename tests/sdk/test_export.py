@@ -145,6 +145,18 @@ def test_export_takes_only_what_is_asked_for_and_does_not_write_over_a_file(emul
     assert wrong.returncode == 2
 
 
+@pytest.mark.parametrize("words", [(), ("--name", "shop")], ids=["folder", "given"])
+def test_project_of_an_export_is_named_by_the_folder_one_works_in(emulators, words):
+    """The output's own folder is only a place in it; `--name` says another name."""
+    full, _ = emulators
+
+    done = localyun(full, "export", "--output", "out", "--only", "queues", "--overwrite", *words)
+
+    assert done.returncode == 0, done.stderr
+    name = words[-1] if words else full.state.name.strip(".")
+    assert f"name: {name}\n" in (full.state / "out" / "s.yaml").read_text()
+
+
 def test_export_and_diff_work_without_the_extra_for_object_storage(tmp_path):
     """There are no buckets then, and everything else is written."""
     from tests.conftest import RunningEmulator

@@ -32,6 +32,7 @@ from emulator.deploy.model import (
     FileProblems,
     Problem,
     Record,
+    Refused,
     StepFailed,
     Target,
     filled,
@@ -50,6 +51,7 @@ from emulator.deploy.planner import (
     read,
     removal,
 )
+from emulator.deploy.receivers import Missing, missing_receivers
 from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse
@@ -94,7 +96,8 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
         steps = plan(api, PROVIDERS, blueprint, record)
-    except StepFailed as error:
+        findings.notes.extend(map(_note_of, missing_receivers(api, PROVIDERS, steps)))
+    except (Refused, StepFailed) as error:
         raise CommandFailed(str(error)) from error
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
@@ -107,6 +110,11 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def _note_of(missing: Missing) -> Problem:
+    text = _("there is no {type} {name}: nothing is delivered to it until it exists")
+    return Problem(missing.resource.line, missing.resource.column, text.format(type=missing.type, name=missing.name))
 
 
 def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
@@ -363,13 +371,19 @@ def _result(
     return {
         "name": record.name,
         "plan": [
-            {"action": step.action.value, "logicalName": step.subject.logical, "type": step.subject.type}
+            {
+                "action": step.action.value,
+                "logicalName": step.subject.logical,
+                "type": step.subject.type,
+                "kind": step.subject.kind,
+            }
             for step in steps.steps
         ],
         "resources": [
             {
                 "logicalName": each.logical,
                 "type": each.type,
+                "kind": each.kind,
                 "status": each.status,
                 "physicalName": each.physical,
                 "attributes": dict(each.attributes),

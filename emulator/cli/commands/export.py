@@ -55,8 +55,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     content = portable(resources, client.keys.account_id, client.keys.region)
-    name = re.sub("[^0-9A-Za-z-]+", "-", folder.name).strip("-") or "exported"
-    job = Job(content, folder, name, client.keys.region)
+    job = Job(content, folder, arguments.name or _project_name(folder), client.keys.region)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         done = FORMATS[arguments.format](job)
@@ -72,6 +71,13 @@ def run(arguments: Namespace, settings: Settings) -> int:
         note(_("only {region} is exported; LOCALYUN_REGION names one of the others: {others}",
                region=client.keys.region, others=", ".join(others)))  # fmt: skip
     return DONE
+
+
+def _project_name(folder: Path) -> str:
+    """Return the name of the folder one works in when the output goes into it, else that of the output's own."""
+    here, folder = Path.cwd().resolve(), folder.resolve()
+    project = here if folder.is_relative_to(here) else folder
+    return re.sub("[^0-9A-Za-z-]+", "-", project.name).strip("-") or "exported"
 
 
 def _groups(texts: Sequence[str]) -> list[str]:
@@ -119,7 +125,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         say_json(
             {
                 "file": str(path),
-                "resources": [{"kind": each.kind, "name": each.physical} for each in done.resources],
+                "resources": [{"kind": each.kind, "name": each.physical, "type": each.type} for each in done.resources],
                 "variables": [{"name": each.name, "of": each.owner} for each in content.variables],
                 "notes": notes,
             }
@@ -155,16 +161,25 @@ def diff(arguments: Namespace, settings: Settings) -> int:
     elif not rows:
         say(_("nothing differs"))
     else:
-        say_table(("kind", "name", "property", "file", "running"), [_cells(each) for each in rows])
+        say_table(("type", "logical name", "property", "file", "running"), [_cells(each) for each in rows])
     return DIFFERENT if rows else DONE
 
 
 def _row(each: Difference) -> dict[str, Any]:
-    return {"kind": each.kind, "name": each.name, "property": each.path, "file": each.file, "running": each.running}
+    resource = each.resource
+    return {
+        "kind": resource.kind,
+        "name": resource.physical,
+        "type": resource.type,
+        "logicalName": resource.logical,
+        "property": each.path,
+        "file": each.file,
+        "running": each.running,
+    }
 
 
 def _cells(each: Difference) -> tuple[str, ...]:
-    return (each.kind, each.name, each.path or "-", _short(each.file), _short(each.running))
+    return (each.resource.type, each.resource.logical, each.path or "-", _short(each.file), _short(each.running))
 
 
 def _short(value: Any) -> str:

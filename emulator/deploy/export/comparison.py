@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from emulator.deploy.export.packages import same_code
 from emulator.deploy.export.portable import document, looks_secret, portable
+from emulator.deploy.files import same_code
 from emulator.deploy.inventory import VERSIONS, inventory
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token
 from emulator.deploy.planner import PROVIDERS, with_attributes
@@ -19,8 +19,8 @@ HIDDEN = "(hidden)"
 class Difference:
     """One difference: of a whole resource when ``path`` is empty, else of one of its properties."""
 
-    kind: str
-    name: str
+    resource: Resource
+    """As the file has it; one that only runs goes by its name in the emulator."""
     path: str = ""
     file: Any = None
     """What the file says; None where it says nothing."""
@@ -48,7 +48,7 @@ def differences(
         attributes = entry.attributes if entry is not None else _newest(api, resource)
         actual = None if has_token(resource.identity) else provider.find(api, resource.identity, attributes)
         if actual is None:
-            differences.append(Difference(kind=resource.kind, name=resource.physical, file="there"))
+            differences.append(Difference(resource=resource, file="there"))
             continue
         known[resource.logical] = provider.attributes(actual)
         if resource.kind in _NOT_COMPARED:
@@ -56,13 +56,11 @@ def differences(
         saved = provider.saved(api, resource, actual)
         differences.extend(_of_properties(resource, saved))
         if resource.package is not None and not same_code(resource.package, saved.package):
-            differences.append(
-                Difference(kind=resource.kind, name=resource.physical, path="code", file="this", running="other")
-            )
+            differences.append(Difference(resource=resource, path="code", file="this", running="other"))
     if others:
         mentioned = {each.key for each in blueprint.resources}
         differences.extend(
-            Difference(kind=each.kind, name=each.physical, running="there")
+            Difference(resource=each, running="there")
             for each in portable(inventory(api), account, region).resources
             if each.key not in mentioned and each.kind not in VERSIONS
         )
@@ -96,8 +94,7 @@ def _of_properties(resource: Resource, saved: Resource) -> Iterator[Difference]:
             secret = any(looks_secret(path[-1], value) for value in (mine, theirs) if isinstance(value, str))
             secret = secret or path[-1] in {"privateKey", "authInfo"}
             yield Difference(
-                kind=resource.kind,
-                name=resource.physical,
+                resource=resource,
                 path=".".join(path),
                 file=_hidden(mine) if secret else mine,
                 running=_hidden(theirs) if secret else theirs,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from emulator.deploy.files import unpacked
 from emulator.deploy.inventory import VERSIONS
 from emulator.deploy.model import Resource
 from emulator.kernel.frozen import frozen, replace
@@ -217,9 +218,7 @@ _KEY_FILES = re.compile(r"(?:^|/)(?:\.env(?:\.[^/]*)?|[^/]*\.pem|id_[a-z0-9]+|cr
 
 def _suspicious(resource: Resource) -> Iterable[str]:
     """Yield a note for each file of the code whose name is that of files with keys."""
-    from emulator.deploy.export.packages import content
-
-    for name in content(resource.package or b""):
+    for name in unpacked(resource.package or b""):
         if _KEY_FILES.search(name):
             yield f"{resource.physical}: its code holds {name}, which may be secret; code is written as it is"
 

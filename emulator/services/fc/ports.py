@@ -141,6 +141,10 @@ class FunctionDoubles(Protocol):
         ...
 
 
+FC = "fc.aliyuncs.com"
+"""How trust policies and ``acs:Service`` name Function Compute."""
+
+
 class RoleGuard(Protocol):
     """Knows what the roles of functions and triggers may do; there is one only where rights are enforced."""
 

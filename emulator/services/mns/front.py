@@ -11,8 +11,8 @@ from emulator.kernel.interfering import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.management import event_rules, tags
 from emulator.services.mns.management import operations as management_operations
+from emulator.services.mns.management import settings
 from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
@@ -175,7 +175,7 @@ def _operation_of(operation: Operation, call: OperationRequest) -> str:
 
 MANAGEMENT_VERSION = "2022-01-19"
 
-ACTIONS = Actions(operations_of(management_operations, event_rules, tags))
+ACTIONS = Actions(operations_of(management_operations, settings))
 
 
 class ManagementFront(RpcFront):

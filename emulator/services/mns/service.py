@@ -22,8 +22,8 @@ from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.services.mns.topics.carrier import Carrier
-from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
-from emulator.services.mns.topics.deliveries import Courier, Purge
+from emulator.services.mns.topics.catalog import Purge, Subscriptions, TopicRegistry, Topics
+from emulator.services.mns.topics.deliveries import Courier
 from emulator.services.mns.topics.model import Attributes, DeliveryReport, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from emulator.auth.permissions.conditions import Facts, facts_of
-from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
+from emulator.auth.policy import Facts, MalformedPolicy, facts_of, parse_policy
 from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
 from emulator.kernel.ids import Ids
 from emulator.services.sts.service import (

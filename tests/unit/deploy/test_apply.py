@@ -7,6 +7,7 @@ import pytest
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, StepFailed, from_object, to_object, token
 from emulator.deploy.planner import Action, apply, entry_under_way, plan, removal
 from emulator.deploy.provider import ActualState
+from emulator.deploy.receivers import missing_receivers
 
 
 class Shelf:
@@ -226,3 +227,43 @@ def test_record_is_the_same_after_its_journey():
     _, record = deploy(Shelf(), a_file(a={"size": 1}))
 
     assert from_object(to_object(record)) == record
+
+
+def test_receivers_that_nobody_has_are_found():
+    """A queue that neither the file nor the emulator has is one, and so is one that the deployment takes away."""
+    arn = "acs:mns:cn-hangzhou:123456:/queues/"
+    there = Shelf(old={}, kept={})
+    _, record = deploy_kind(there, "mns.queue", old={})
+    calls = {
+        "onSuccess": {"destination": f"{arn}made/messages"},
+        "onFailure": {"destination": "acs:fc:cn-hangzhou:123456:services/s.LATEST/functions/f"},
+    }
+    blueprint = Blueprint(
+        resources=(
+            a_kind("fc3.async", "worker", destinationConfig=calls),
+            a_kind("mns.queue", "made"),
+            *(a_kind("mns.subscription", name, Endpoint=f"{arn}{name}") for name in ("old", "kept")),
+            a_kind("mns.subscription", "web", Endpoint="http://127.0.0.1/"),
+        ),
+        outputs={},
+    )
+    providers = {"mns.queue": there, "mns.subscription": Shelf(), "fc3.async": Shelf(), "fc.function": Shelf()}
+
+    missing = list(missing_receivers(None, providers, plan(None, providers, blueprint, record)))
+
+    assert [(each.resource.logical, each.type, each.name) for each in missing] == [
+        ("worker", "fc function", "s/f"),
+        ("old", "mns queue", "old"),
+    ]
+
+
+def a_kind(kind, name, **properties):
+    return Resource(logical=name, type=kind, kind=kind, identity=(name,), properties=properties)
+
+
+def deploy_kind(shelf, kind, **names):
+    """Deploy resources of a kind to a shelf that is empty first; returns the steps and the record."""
+    shelf.content = {name: value for name, value in shelf.content.items() if name not in names}
+    blueprint = Blueprint(resources=tuple(a_kind(kind, name) for name in names), outputs={})
+    steps = plan(None, {kind: shelf}, blueprint, Record(name="d"))
+    return steps, Record(name="d", entries=apply(None, {kind: shelf}, steps, lambda step: None))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.deploy.model import FileProblems, Target, has_token
+from emulator.deploy.model import FileProblems, Target, has_token, type_of
 from emulator.deploy.planner import actions
 from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
@@ -69,6 +69,36 @@ services:
         codeUri: ./code
         description: '${one.props.function.name}'
 """
+
+
+def test_resources_are_called_by_their_kind_in_every_output(blueprint):
+    """What an s.yaml gives no type has the one that `diff` and `export` name for what only runs."""
+    found, _ = blueprint(EDITION_3)
+
+    assert {(each.type, each.logical) for each in found.resources} == {
+        ("fc3 function", "api"), ("fc3 trigger", "api/http"), ("fc3 provisionConfig", "api/provision"),
+        ("fnf flow", "flow"), ("fnf schedule", "flow/nightly"), ("mns queue", "jobs/jobs"), ("mns topic", "jobs/news"),
+        ("mns subscription", "jobs/news/s"),
+    }  # fmt: skip
+    assert all(each.type == type_of(each.kind) for each in found.resources)
+
+
+def test_variable_without_a_value_is_one_problem(blueprint):
+    """What the reader would say of the missing value is left out; other problems are reported with it."""
+    text = EDITION_3.replace("${env('STAGE', 'test')}", "${env('STAGE')}-${env('TIER')}")
+    text = text.replace("'${this.props.functionName}'", "\"${env('HERE')}\", EMPTY: null")
+    text = text.replace("${vars.prefix}-api", "${env('NAME')}")
+
+    with pytest.raises(FileProblems) as refused:
+        blueprint(text)
+
+    assert sorted(each.text.removeprefix("resources.api.props.") for each in refused.value.problems) == [
+        "environmentVariables.EMPTY: must be a text",
+        "environmentVariables.HERE: the environment variable HERE is not set",
+        "environmentVariables.STAGE: the environment variable STAGE is not set",
+        "environmentVariables.STAGE: the environment variable TIER is not set",
+        "functionName: the environment variable NAME is not set",
+    ]
 
 
 def test_edition_three_is_resolved_in_the_order_of_its_references(resources):

@@ -3,8 +3,7 @@
 import pytest
 
 from emulator.kernel.interfering import Dialect, Subject
-from emulator.lab.faults import read_rule
-from emulator.lab.interference import Faults, made_error
+from emulator.lab.faults import Faults, made_error, read_rule
 from emulator.oss.errors import OssError
 from emulator.services.fc.errors import FcError
 from emulator.services.mns.errors import MnsError

@@ -13,9 +13,9 @@ from zlib import crc32
 
 from emulator.http.message import Request
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.catalog.layers import Layers
 from emulator.services.fc.catalog.store import CatalogStore
-from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.codec import value_at
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.model import (

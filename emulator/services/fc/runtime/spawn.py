@@ -123,7 +123,6 @@ class ProgramSpawner:
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
     ) -> tuple[ProcessControl, LogSource]:
         """Start *program*; see `Forker`."""
-        del image, instance_id
         assert not keep_channel
         spawned = SpawnedProgram(process, self._running.discard)
         try:

@@ -95,7 +95,11 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetQueueAttributes", "GET /queues/{queue}")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes and counters of a queue: 200. Raises: QueueNotExist. Source: GetQueueAttributes."""
+    """Answer the attributes and counters of a queue: 200.
+
+    Raises: QueueNotExist.
+    Source: GetQueueAttributes.
+    """
     view = service.queues.view(call.tenant, call.path["queue"])
     return respond(call, 200, render_resource(QUEUE, view.queue.settings, view))
 
@@ -109,7 +113,11 @@ def delete_queue(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ListQueue", "GET /queues")
 def list_queues(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of queue URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListQueue."""
+    """Answer a page of queue URLs, on demand with attributes: 200.
+
+    Raises: InvalidArgument.
+    Source: ListQueue.
+    """
     prefix, start, limit, with_meta = read_listing(call)
     url = base_url(call.http) + "/queues/"
     page: Page[Any]

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 from emulator.auth.push import SigningFailed, string_to_sign
 from emulator.http.client import HttpClient
 from emulator.http.client_connection import ClientError
-from emulator.http.heads import Origin, Unsendable, split_url
+from emulator.http.message import Origin, Unsendable, split_url
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.services.mns.codec import VERSION

@@ -7,16 +7,15 @@ from typing import Any
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tracing import because, begin, step_key
+from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Result, Submitted
 from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
-from emulator.services.workflow.executions.codec import render_child
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
-from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.ports import (
     DIALECT,

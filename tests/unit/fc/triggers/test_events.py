@@ -15,7 +15,7 @@ from emulator.services.fc.triggers.model import (
     timer_event,
     topic_event,
 )
-from emulator.services.fc.triggers.queue_triggers import event_matches, message_event, message_events
+from emulator.services.fc.triggers.watchers import event_matches, message_event, message_events
 
 WORLD = Tenant("123456789012", "cn-hangzhou")
 

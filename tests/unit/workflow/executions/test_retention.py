@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.kernel.clock import DAY
-from emulator.services.workflow.executions.retention import FIRST_LOOK_MS, Retention
+from emulator.services.workflow.executions.executions import FIRST_LOOK_MS, Retention
 
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100000}\n"
