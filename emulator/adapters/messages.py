@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference
+from emulator.kernel.instrumentation import Interference
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import MessageTarget, parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing

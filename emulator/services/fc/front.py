@@ -16,7 +16,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import instance_operations

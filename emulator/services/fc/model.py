@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import ABSENT, field, fields_of, frozen, replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Origin, Subject
+from emulator.kernel.instrumentation import Origin, Subject
 from emulator.services.fc.errors import FcError
 
 LATEST = "LATEST"

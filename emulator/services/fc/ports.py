@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.kernel.interfering import Interference, NoInterference, Origin
+from emulator.kernel.instrumentation import Interference, NoInterference, Origin
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession

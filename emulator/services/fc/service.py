@@ -10,7 +10,7 @@ from pathlib import Path
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome

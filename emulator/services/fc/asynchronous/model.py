@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.errors import GONE, FcError, InvalidArgument
