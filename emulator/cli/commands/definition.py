@@ -91,7 +91,6 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.fields import NAME
     from emulator.services.workflow.languages.programs import read_program
 
-    del settings
     source = read_definition(arguments.file)
     text, tags = _without_tags(source, _ANY_RESOURCE)
     if tags:

@@ -23,7 +23,7 @@ class RamFront(RpcFront):
 
     def __init__(self, service: AccessManagement, ids: Ids) -> None:
         actions = Actions(operations_of(users, roles, policies))
-        super().__init__("ram", VERSION, actions, service, ids, upper_case_ids=True)
+        super().__init__("ram", VERSION, actions, service, ids)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""

@@ -141,15 +141,19 @@ class Driver:
     def deliver(self, execution: ExecutionId, arrival: Arrival, reported: ExecutionId | None = None) -> Events:
         """Record at once, in this tick's transaction, what *arrival* causes, and return the events.
 
-        The execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
+        What was posted before is recorded before: the reply to a submission ahead of the report of its end. The
+        execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
         """
         part = Slice()
         recorded: Events = ()
         run = self._run_now(execution)
         if run is not None:
             now = self._clock.now()
+            posted = self._queue.get(execution, [])
+            earlier = [self._turns.receive(run, each, now, part) for each in posted]
+            posted.clear()
             recorded = self._turns.receive(run, arrival, now, part)
-            if recorded:
+            if recorded or any(earlier):
                 self._settle(run, parked=False, part=part)
         if reported is not None:
             part.reported.append(reported)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference
+from emulator.kernel.instrumentation import Interference
 from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver

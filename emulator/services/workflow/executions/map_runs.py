@@ -84,7 +84,7 @@ class MapRuns:
         """Stop the run that an attempt has begun: the map has been given up."""
         run = self._store.get(execution, hashlib.sha256(key.encode()).hexdigest()[:32])
         if run is not None and run.stopped_at is None:
-            self._end(run, "Stopped")
+            self._end(run, "Aborted")
 
     def describe(self, execution: ExecutionId, name: str) -> tuple[MapRun, dict[str, int]] | None:
         """Return a run and how many of its elements stand where."""

@@ -61,10 +61,10 @@ def describe_flow(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateFlow")
 async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
-    """Change the named attributes of a flow; returns it without its execution mode and resource group.
+    """Change the named attributes of a flow; returns it without its execution mode.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
-    Source: UpdateFlow, Serverless Workflow API reference.
+    Source: UpdateFlow, Serverless Workflow API reference; alibabacloud_fnf20190315 for the members.
     """
     name = required(call, "Name")
     parse_changed_settings(call, FlowSettings())  # values are judged before the flow is looked for
@@ -72,8 +72,7 @@ async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
         call.tenant, name, call.parameters.get("Definition"), lambda present: parse_changed_settings(call, present)
     )
     flow = render_flow(record)
-    for member in ("ExecutionMode", "ResourceGroupId"):
-        del flow[member]
+    del flow["ExecutionMode"]
     return flow
 
 
