@@ -11,7 +11,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Interference, Subject
+from emulator.kernel.instrumentation import Dialect, Interference, Subject
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName

@@ -8,6 +8,7 @@ services and the server's log stay English.
 
 from __future__ import annotations
 
+import argparse
 import gettext
 import os
 import sys
@@ -92,12 +93,20 @@ def _is_english() -> bool:
 
 
 def is_translated() -> bool:
-    """Whether the user's language is another than English; argparse speaks it too from then on."""
-    if not isinstance(catalogue(), gettext.GNUTranslations):
-        return False
-    gettext.bindtextdomain(DOMAIN, FOLDER)
-    gettext.textdomain(DOMAIN)
-    return True
+    """Whether the user's language is another than English; argparse speaks it too from then on.
+
+    For English argparse looks nothing up: it would search for a catalogue with each text, and load ``locale`` for that.
+    """
+    translated = isinstance(catalogue(), gettext.GNUTranslations)
+    if translated:
+        gettext.bindtextdomain(DOMAIN, FOLDER)
+        gettext.textdomain(DOMAIN)
+    argparse._ = gettext.gettext if translated else _itself  # type: ignore[attr-defined]  # as it imports it
+    return translated
+
+
+def _itself(text: str) -> str:
+    return text
 
 
 def _can_be_shown() -> bool:
@@ -205,6 +214,13 @@ _NEXT_LINE = 4
 """What such a cell is indented by."""
 
 
+def padded(text: str, width: int) -> str:
+    """Return *text* with blanks behind it up to *width* cells."""
+    from emulator.drawing.text_width import cells  # as below
+
+    return text + " " * (width - cells(text))
+
+
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns under headings; the last column is as wide as it needs, and folded at a terminal's edge."""
     from emulator.drawing.text_width import cells  # only tables are measured
@@ -214,7 +230,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
     for row in [titles, *texts]:
         *others, last = row
-        begin = "".join(cell + " " * (width - cells(cell) + 2) for cell, width in zip(others, widths, strict=False))
+        begin = "".join(padded(cell, width + 2) for cell, width in zip(others, widths, strict=False))
         _say_folded(begin, last, widths[-1])
 
 
@@ -224,7 +240,7 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        _say_folded(f"{name}{' ' * (width - cells(name))}  ", str(value), 0)
+        _say_folded(padded(name, width + 2), str(value), 0)
 
 
 def _say_folded(begin: str, last: str, widest: int) -> None:
@@ -276,6 +292,7 @@ def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[
     else:
         rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
         say_table(list(columns), rows)
+        _note_none(rows)
     return DONE
 
 
@@ -285,7 +302,13 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
         say_json(value)
     else:
         say_table(headings, rows)
+        _note_none(rows)
     return DONE
+
+
+def _note_none(rows: Sequence[object]) -> None:
+    if not rows:
+        note(_("There is none."))
 
 
 def _cell(value: object) -> object:
