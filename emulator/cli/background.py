@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded, progress, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded, progress_beside, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
@@ -140,7 +140,7 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress(_("starting an emulator, its log is {path}", path=path))
+        progress_beside(_("starting an emulator, its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
