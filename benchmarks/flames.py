@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from itertools import takewhile
 from pathlib import Path
@@ -175,8 +175,10 @@ def _starts(spy: Path, functions: Path, programs: list[Path | None]) -> list[Pro
             under = [*_record(spy, raw), "--"]
             with Server(functions, ask=SERVICE, program=programs[number], under=under) as server:
                 (emulator,) = children_of(server.process.pid)
-                os.kill(emulator, signal.SIGKILL)  # its end is not looked at
+                server.process.send_signal(signal.SIGINT)  # upon which py-spy writes what it has seen
                 server.process.wait(30)
+                with suppress(ProcessLookupError):  # py-spy ends it, too
+                    os.kill(emulator, signal.SIGKILL)
             found[number] += _parsed(raw.read_text(encoding="utf-8").splitlines())
             with Server(functions, ask=SERVICE, program=programs[number]) as server:
                 spent_us[number].append(server.cpu_s() * 1e6)

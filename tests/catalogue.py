@@ -20,7 +20,7 @@ from emulator.cli.tree_view import STATES as ENDS
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
-from emulator.kernel.observing import EVENTS
+from emulator.kernel.instrumentation import EVENTS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"

@@ -8,6 +8,7 @@ services and the server's log stay English.
 
 from __future__ import annotations
 
+import argparse
 import gettext
 import os
 import sys
@@ -92,12 +93,20 @@ def _is_english() -> bool:
 
 
 def is_translated() -> bool:
-    """Whether the user's language is another than English; argparse speaks it too from then on."""
-    if not isinstance(catalogue(), gettext.GNUTranslations):
-        return False
-    gettext.bindtextdomain(DOMAIN, FOLDER)
-    gettext.textdomain(DOMAIN)
-    return True
+    """Whether the user's language is another than English; argparse speaks it too from then on.
+
+    For English argparse looks nothing up: it would search for a catalogue with each text, and load ``locale`` for that.
+    """
+    translated = isinstance(catalogue(), gettext.GNUTranslations)
+    if translated:
+        gettext.bindtextdomain(DOMAIN, FOLDER)
+        gettext.textdomain(DOMAIN)
+    argparse._ = gettext.gettext if translated else _itself  # type: ignore[attr-defined]  # as it imports it
+    return translated
+
+
+def _itself(text: str) -> str:
+    return text
 
 
 def _can_be_shown() -> bool:

@@ -8,11 +8,10 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.lab.calls import shown_call
 from emulator.lab.clock import Moved, SkipEnded, shown_event, shown_waiting, shown_work
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
-from emulator.lab.mocks import read_target
+from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
 from emulator.lab.sinks import Sink, shown_request
 from emulator.wire.dates import iso_millis, parse_duration, parse_iso

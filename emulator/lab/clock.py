@@ -16,7 +16,7 @@ from typing import Any
 
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database

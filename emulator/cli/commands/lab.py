@@ -27,7 +27,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
-from emulator.kernel.observing import parted
+from emulator.kernel.instrumentation import parted
 
 _JUMPS_SHOWN = 20
 

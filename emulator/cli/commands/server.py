@@ -159,7 +159,6 @@ def remove_account(arguments: Namespace, settings: Settings) -> int:
 
 def version(arguments: Namespace, settings: Settings) -> int:
     """Print the version."""
-    del settings
     if wants_json(arguments):
         say_json({"version": __version__})
     else:

@@ -58,7 +58,6 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the tutorials."""
-    del settings
     value = [{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS]
     rows = [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
     return show_rows(arguments, ("name", "short name", "what it does"), rows, value)

@@ -8,12 +8,11 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
-from emulator.console.pages.shared import done, field, marker, nonempty, number, view, whole
-from emulator.console.view import PAGE, Row
+from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key
-from emulator.lab.calls import Recorded
+from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
@@ -16,7 +16,8 @@ from emulator.services.workflow.executions.executions import EndWaiters, Executi
 from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
-from emulator.services.workflow.flows.store import FlowStore
+from emulator.services.workflow.flows.schedules import Firing, Schedules
+from emulator.services.workflow.flows.store import FlowStore, ScheduleStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
@@ -29,8 +30,6 @@ from emulator.services.workflow.ports import (
     TaskGuard,
     subject,
 )
-from emulator.services.workflow.schedules.schedules import Firing, Schedules
-from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from emulator.kernel.clock import AdjustableClock, Millis
-from emulator.kernel.observing import Busy, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import SkipEnded, TimeControl, load_clock
 from emulator.lab.errors import LabError
