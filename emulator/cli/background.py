@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded, progress_beside, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, folded, padded, progress_beside, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
@@ -54,7 +54,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     if config.ephemeral:
         rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
-    return [title, *(f"  {padded(name, _LABEL)} {text}" for name, text in rows.items())]
+    return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in rows.items())]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:

@@ -237,7 +237,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     for row in [titles, *texts]:
         *others, last = row
         begin = "".join(padded(cell, width + 2) for cell, width in zip(others, widths, strict=False))
-        _say_folded(begin, last, widths[-1])
+        say(folded(begin, last, widths[-1]))
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
@@ -246,23 +246,21 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        _say_folded(padded(name, width + 2), str(value), 0)
+        say(folded(padded(name, width + 2), str(value)))
 
 
-def _say_folded(begin: str, last: str, widest: int) -> None:
-    """Print *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+def folded(begin: str, last: str, widest: int = 0) -> str:
+    """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
     from emulator.drawing.text_width import cells, fold  # as above
 
     limit, start = _line_limit(sys.stdout), cells(begin)
     if not last or limit is None or start + max(widest, cells(last)) <= limit:
-        say((begin + last).rstrip())
-        return
+        return (begin + last).rstrip()
     lines = fold(last, limit - start)
     if limit - start < _LEAST_COLUMN or max(map(cells, lines)) > limit - start:
-        say(begin.rstrip())
-        begin, start = " " * _NEXT_LINE, _NEXT_LINE
-        lines = fold(last, limit - start)
-    say(begin + f"\n{' ' * start}".join(lines))
+        start = _NEXT_LINE
+        begin, lines = begin.rstrip() + "\n" + " " * start, fold(last, limit - start)
+    return begin + f"\n{' ' * start}".join(lines)
 
 
 def short(text: str, limit: int) -> str:
