@@ -3,7 +3,8 @@
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
 state is put back to the session's baseline before each test. A failing test's report shows what the emulator did.
 
-Nothing but this file is imported before a test uses a fixture.
+Nothing but this file is imported before a test uses a fixture, not even the package around it: the package `localyun`
+loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
     """The emulator of this worker, started when it is first needed."""
+    _claim_name()
     from emulator.testing.process import Emulator
 
     config = request.config
@@ -102,6 +104,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
 
         report.sections.append(("localyun", story(kit)))
     return report
+
+
+def _claim_name() -> None:
+    """Raises: UsageError when the project's own ``emulator`` has the place of this package."""
+    try:
+        from localyun import claim_name  # a project that uses no fixture is left alone
+    except ImportError:
+        return  # a checkout on the search path, without an installation
+    try:
+        claim_name()
+    except ImportError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _functions_folder(config: pytest.Config) -> Path | None:
