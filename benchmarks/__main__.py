@@ -11,7 +11,7 @@ from benchmarks.command import Commands
 from benchmarks.commits import Commits
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
-from benchmarks.harness import machine, run, table, write_json
+from benchmarks.harness import run, summary, write_json, write_markdown
 from benchmarks.lab import Lab
 from benchmarks.mixed import Mixed
 from benchmarks.mns import Queues
@@ -32,14 +32,24 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table into this page")
     parser.add_argument("--big", action="store_true", help="measure a large state instead; it takes 1.5 GB for a while")
     parser.add_argument("--growth", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
+    parser.add_argument("--flames", type=Path, metavar="FOLDER", help="draw flame graphs into this folder instead")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="the earlier program of the flame graphs (default: 3dbb66f)"
+    )
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     arguments = parser.parse_args()
     if arguments.growth:
         from benchmarks.growth import draw  # its own programs
 
         print(draw(arguments.growth))
+        return
+    if arguments.flames:
+        from benchmarks import flames  # installs a program on first use
+
+        print(flames.draw(arguments.flames, arguments.against or flames.BEFORE))
         return
     if unknown := sorted(set(arguments.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)}")
@@ -49,11 +59,11 @@ def main() -> None:
         parts = [stack.enter_context(closing(part())) for part in measured]
         rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
-    told = machine()
-    print(f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}\n")
-    print(table(rows))
+    print(summary(rows))
     if arguments.json:
         write_json(arguments.json, rows)
+    if arguments.markdown:
+        write_markdown(arguments.markdown, rows)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks.harness import Row
+from benchmarks import floors
+from benchmarks.harness import Measure, Row
 from benchmarks.server import Connection, Server, child_cpu_s, ordinary_environment, python_pass_cpu_s
 
 TIMES = 5
+LOCALYUN = str(Path(sys.executable).with_name("localyun"))
 
 
 class Commands:
@@ -28,24 +30,29 @@ class Commands:
     def rows(self) -> list[Row]:
         """Return the rows in the order they are taken."""
         return [
-            self._row("localyun --help", 2, "--help"),
-            self._row("localyun queue send, with its call", 4, "queue", "send", "orders", "hello"),
+            self._row("localyun --help", 2, ["--help"], lambda: floors.help_ms([LOCALYUN, "--help"])),
+            self._row(
+                "localyun queue send, with its call",
+                4,
+                ["queue", "send", "orders", "hello"],
+                lambda: floors.queue_send_ms(self._server),
+            ),
         ]
 
-    def _row(self, name: str, goal: float, *words: str) -> Row:
+    def _row(self, name: str, goal: float, words: list[str], floor: Measure) -> Row:
         return Row(
             name=f"{name}: processor time",
             unit="ms",
-            measure=lambda: self._run_ms(*words),
+            measure=lambda: self._run_ms(words),
             reference=lambda: python_pass_cpu_s() * 1000,
             reference_name="python -c pass",
             goal=goal,
+            floor=floor,
         )
 
-    def _run_ms(self, *words: str) -> float:
+    def _run_ms(self, words: list[str]) -> float:
         environment = ordinary_environment() | {
             "LOCALYUN_ENDPOINT": f"http://127.0.0.1:{self._server.port}",
             "LOCALYUN_STATE": os.fspath(self._server.state),
         }
-        command = [str(Path(sys.executable).with_name("localyun")), *words]
-        return statistics.median(child_cpu_s(command, environment) for _ in range(TIMES)) * 1000
+        return statistics.median(child_cpu_s([LOCALYUN, *words], environment) for _ in range(TIMES)) * 1000

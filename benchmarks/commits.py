@@ -6,10 +6,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.floors import commit_us
 from benchmarks.harness import Row
 from emulator.storage.database import Database
 
 COMMITS = 1000
+
+_TABLE = "CREATE TABLE kept (id INTEGER PRIMARY KEY, content TEXT NOT NULL)"
+_INSERT = "INSERT INTO kept (content) VALUES (?)"
+_ROW = ("x" * 300,)
 
 
 class Commits:
@@ -19,7 +24,7 @@ class Commits:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-commits-")
         self._path = Path(self._folder.name) / "state.db"
         self._database = Database(self._path)
-        self._database.write("CREATE TABLE kept (id INTEGER PRIMARY KEY, content TEXT NOT NULL)")
+        self._database.write(_TABLE)
         self._database.commit()
         self._database.checkpoint_elsewhere(lambda: None)  # as in a running emulator: a commit only appends
         self._bytes = 0
@@ -39,6 +44,7 @@ class Commits:
                 reference=lambda: asyncio.run(self._write_us()),
                 reference_name="one write of the same bytes, and the loop's turn",
                 goal=2,
+                floor=lambda: commit_us(Path(self._folder.name), _TABLE, _INSERT, _ROW, COMMITS),
             )
         ]
 
@@ -46,7 +52,7 @@ class Commits:
         self._database.checkpoint()
         started = time.process_time()
         for _ in range(COMMITS):
-            self._database.write("INSERT INTO kept (content) VALUES (?)", ("x" * 300,))
+            self._database.write(_INSERT, _ROW)
             await self._database.committed()
         return (time.process_time() - started) / COMMITS * 1e6
 
@@ -64,7 +70,7 @@ class Commits:
         if not self._bytes:
             before = self._database.sizes().log_bytes
             for _ in range(COMMITS):
-                self._database.write("INSERT INTO kept (content) VALUES (?)", ("x" * 300,))
+                self._database.write(_INSERT, _ROW)
                 self._database.commit()
             self._bytes = (self._database.sizes().log_bytes - before) // COMMITS
         return self._bytes

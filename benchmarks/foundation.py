@@ -1,22 +1,22 @@
 """Starting, memory, function calls and flows: figures of the finished product beside their references."""
 
-import json
 import shutil
 import statistics
 import tempfile
 import time
 from pathlib import Path
-from uuid import uuid4
 
 import emulator
+from benchmarks import floors
+from benchmarks.flows import FLOWS_AT_ONCE, create_flow, run_flows, storage_floor_per_s, ten_steps_ms
 from benchmarks.harness import Row
 from benchmarks.load import requests_per_s
 from benchmarks.server import (
     HEALTH,
     SERVICE,
     Connection,
+    Program,
     Server,
-    checked,
     children_of,
     echo_p50_ms,
     p50_ms,
@@ -24,17 +24,8 @@ from benchmarks.server import (
     python_pass_cpu_s,
     python_pass_s,
 )
-from emulator.services.workflow.tenants import SCHEMA
-from emulator.storage.database import Database, migrate
 
-FLOWS_AT_ONCE = 1000
-STEPS = 10
 WARM_CALLS = 500
-
-FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
-    f"  - type: pass\n    name: step{number}\n    outputMappings:\n      - {{target: n{number}, source: {number}}}\n"
-    for number in range(STEPS)
-)
 
 FUNCTION = "def handler(event, context):\n    return event\n"
 
@@ -48,8 +39,8 @@ class Foundation:
             folder = self._folder / "bench" / f"f{number}"
             folder.mkdir(parents=True)
             (folder / "index.py").write_text(FUNCTION, encoding="ascii")
+        self._function = self._folder / "bench" / "f0" / "index.py"
         self._server = Server(self._folder)
-        self._batch = 0
         with Connection(self._server.port) as connection:
             create_flow(self._server, connection)
 
@@ -68,6 +59,7 @@ class Foundation:
                 reference=lambda: python_pass_s() * 1000,
                 reference_name="python -c pass",
                 goal=12,
+                floor=lambda: floors.start(lambda bare: bare.start_s * 1000),
             ),
             Row(
                 name="start to first answered service call",
@@ -76,6 +68,7 @@ class Foundation:
                 reference=lambda: python_pass_s() * 1000,
                 reference_name="python -c pass",
                 goal=9,
+                floor=lambda: floors.start(lambda bare: bare.start_s * 1000),
             ),
             Row(
                 name="the same: the server's processor time",
@@ -83,8 +76,15 @@ class Foundation:
                 measure=self._start_cpu_ms,
                 reference=lambda: python_pass_cpu_s() * 1000,
                 reference_name="python -c pass",
+                floor=lambda: floors.start(lambda bare: bare.cpu_s() * 1000),
             ),
-            Row(name="idle memory, all services ready", unit="MB", measure=self._idle_memory_mb, goal=35),
+            Row(
+                name="idle memory, all services ready",
+                unit="MB",
+                measure=self._idle_memory_mb,
+                goal=35,
+                floor=lambda: floors.start(Program.memory_mb),
+            ),
             Row(
                 name="private memory of a warm Python instance",
                 unit="MB",
@@ -99,6 +99,7 @@ class Foundation:
                 reference=lambda: self._empty_ms() + echo_p50_ms(),
                 reference_name="an empty answer of the server, and one echo through a socket pair",
                 goal=1.6,
+                floor=lambda: floors.warm_ms(self._function, WARM_CALLS),
             ),
             Row(
                 name="warm Python function, 16 clients",
@@ -116,6 +117,7 @@ class Foundation:
                 reference=lambda: python_pass_s() * 1000,
                 reference_name="python -c pass",
                 goal=0.2,
+                floor=lambda: floors.cold_ms(self._function),
             ),
             Row(
                 name="flow of ten pass steps, start to Succeeded (long poll)",
@@ -126,11 +128,12 @@ class Foundation:
             Row(
                 name=f"{FLOWS_AT_ONCE} flows of ten steps at once, over HTTP",
                 unit="flows/s",
-                measure=self._flows_per_s,
+                measure=lambda: run_flows(self._server, FLOWS_AT_ONCE),
                 reference=storage_floor_per_s,
-                reference_name="storage floor: the same event rows alone",
+                reference_name="storage floor: the same events alone, a row each",
                 goal=0.35,
                 at_least=True,
+                floor=floors.flows_per_s,
             ),
         ]
 
@@ -185,92 +188,9 @@ class Foundation:
                 spent.append(time.perf_counter() - began)
         return statistics.median(spent) * 1000
 
-    def _flows_per_s(self) -> float:
-        """Start many flows through the API, all requests sent ahead, and wait for the last to end."""
-        self._batch += 1
-        names = [f"batch{self._batch}-{number}" for number in range(FLOWS_AT_ONCE)]
-        starts = [self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}") for name in names]
-        watches = [
-            self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
-            for name in names[-16:]
-        ]
-        connections = [Connection(self._server.port) for _ in range(16)]
-        began = time.perf_counter()
-        for offset in range(0, FLOWS_AT_ONCE, 16):
-            for connection, request in zip(connections, starts[offset : offset + 16], strict=False):
-                connection.send(request)
-            for connection, _ in zip(connections, starts[offset : offset + 16], strict=False):
-                connection.receive()
-        for connection, request in zip(connections, watches, strict=True):
-            connection.send(request)
-        last = [json.loads(connection.receive()[1])["Status"] for connection in connections]
-        spent = time.perf_counter() - began
-        for connection in connections:
-            connection.close()
-        if set(last) != {"Succeeded"}:
-            raise RuntimeError(last)
-        return FLOWS_AT_ONCE / spent
-
-
-def create_flow(server: Server, connection: Connection) -> None:
-    """Create the flow of ten pass steps."""
-    checked(connection.ask(server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")), 200)
-
-
-def ten_steps_ms(server: Server, runs: int) -> float:
-    """Return the median time of executions of that flow, one after the other, from start to end."""
-    spent = []
-    with Connection(server.port) as connection:
-        for _ in range(runs):
-            name = f"single-{uuid4()}"
-            start = server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
-            watch = server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
-            began = time.perf_counter()
-            checked(connection.ask(start), 200)
-            reply = json.loads(checked(connection.ask(watch), 200))
-            spent.append(time.perf_counter() - began)
-            if reply["Status"] != "Succeeded":
-                raise RuntimeError(reply)
-    return statistics.median(spent) * 1000
-
 
 def program_mb() -> float:
     """Return the size of the files that an installed wheel has."""
     root = Path(emulator.__file__).parent
     files = [path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     return sum(path.stat().st_size for path in files) / 1024 / 1024
-
-
-def storage_floor_per_s() -> float:
-    """Return how many such flows' events can be appended per second with nothing else done."""
-    events = [
-        (number, 1, 1_700_000_000_000, kind, 0, cause, step, detail, None)
-        for number, (kind, step, cause, detail) in enumerate(_events_of_one_flow(), 1)
-    ]
-    with tempfile.TemporaryDirectory(prefix="localyun-bench-") as folder:
-        database = Database(Path(folder) / "state.db")
-        migrate(database, [SCHEMA])
-        began = time.perf_counter()
-        for first in range(0, FLOWS_AT_ONCE, 16):
-            rows = [(execution, *event) for execution in range(first, first + 16) for event in events]
-            database.write_many("INSERT INTO workflow_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            database.commit()
-        spent = time.perf_counter() - began
-        database.close()
-    return FLOWS_AT_ONCE / spent
-
-
-def _events_of_one_flow() -> list[tuple[str, str, int, str]]:
-    """Return (type, step, cause, detail) of every event one run of `FLOW` writes."""
-    events = [("ExecutionStarted", "", 0, '{"input":{}}')]
-    for number in range(STEPS):
-        local = json.dumps({f"n{done}": done for done in range(number)}, separators=(",", ":"))
-        for kind, detail in (
-            ("StepEntered", f'{{"input":{local},"local":{local}}}'),
-            ("StepStarted", f'{{"input":{local}}}'),
-            ("StepSucceeded", f'{{"output":{{"n{number}":{number}}}}}'),
-            ("StepExited", f'{{"local":{local}}}'),
-        ):
-            events.append((kind, f"step{number}", len(events), detail))
-    events.append(("ExecutionSucceeded", "", len(events), '{"output":{}}'))
-    return events

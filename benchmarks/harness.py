@@ -12,13 +12,18 @@ from typing import Any
 
 Measure = Callable[[], float]
 
+FIGURES, END = "<!-- figures -->\n", "<!-- end -->\n"
+"""What the table of a page stands between."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Row:
     """One figure.
 
     ``measure`` and ``reference`` return one sample in ``unit`` each. ``goal`` is the ratio to the reference (or the
-    bare value where there is none) that should not be passed; ``at_least`` turns it round.
+    bare value where there is none) that should not be passed; ``at_least`` turns it round. ``floor`` measures the least
+    that a program with the same guarantees takes, ``floor_reference`` what that is compared with where it is not the
+    figure's own reference.
     """
 
     name: str
@@ -28,13 +33,22 @@ class Row:
     at_least: bool = False
     reference: Measure | None = None
     reference_name: str = "-"
+    floor: Measure | None = None
+    floor_reference: Measure | None = None
     samples: list[float] = field(default_factory=list)
     reference_samples: list[float] = field(default_factory=list)
+    floor_samples: list[float] = field(default_factory=list)
+    floor_reference_samples: list[float] = field(default_factory=list)
 
     def sample(self) -> None:
-        """Take the reference and the figure once, one after the other."""
-        if self.reference is not None:
-            self.reference_samples.append(self.reference())
+        """Take the reference, the floor and the figure once, one after the other."""
+        for measure, samples in (
+            (self.reference, self.reference_samples),
+            (self.floor_reference, self.floor_reference_samples),
+            (self.floor, self.floor_samples),
+        ):
+            if measure is not None:
+                samples.append(measure())
         self.samples.append(self.measure())
 
     @property
@@ -45,9 +59,21 @@ class Row:
     @property
     def compared(self) -> float:
         """The median ratio to the reference, or the value where there is no reference."""
-        if not self.reference_samples:
-            return self.value
-        return statistics.median(own / other for own, other in zip(self.samples, self.reference_samples, strict=True))
+        return _ratio(self.samples, self.reference_samples) if self.reference_samples else self.value
+
+    @property
+    def above_floor(self) -> float:
+        """The median ratio of the figure to its floor."""
+        return _ratio(self.samples, self.floor_samples)
+
+    @property
+    def least(self) -> str:
+        """The floor, and in brackets what `compared` would be at the floor."""
+        if not self.floor_samples:
+            return "-"
+        reference = self.floor_reference_samples or self.reference_samples
+        ratio = f" ({_ratio(self.floor_samples, reference):.2f}x)" if reference else ""
+        return f"{statistics.median(self.floor_samples):.3g} {self.unit}{ratio}"
 
     @property
     def met(self) -> bool | None:
@@ -55,6 +81,10 @@ class Row:
         if self.goal is None:
             return None
         return self.compared >= self.goal if self.at_least else self.compared <= self.goal
+
+
+def _ratio(samples: list[float], others: list[float]) -> float:
+    return statistics.median(own / other for own, other in zip(samples, others, strict=True))
 
 
 def run(rows: list[Row], rounds: int) -> None:
@@ -71,8 +101,8 @@ def run(rows: list[Row], rounds: int) -> None:
 def table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
     lines = [
-        "| figure | median | spread | reference | median | ratio | goal | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| figure | median | spread | reference | median | ratio | goal | | floor | above it |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         spread = f"{min(row.samples):.3g} - {max(row.samples):.3g}"
@@ -81,9 +111,10 @@ def table(rows: list[Row]) -> str:
         bound = "-" if row.goal is None else f"{'>=' if row.at_least else '<='} {row.goal:g}"
         bound += "x" if row.goal is not None and row.reference_samples else ""
         verdict = {None: "", True: "met", False: "**missed**"}[row.met]
+        above = f"{row.above_floor:.2f}x" if row.floor_samples else "-"
         lines.append(
             f"| {row.name} | {row.value:.3g} {row.unit} | {spread} | {row.reference_name} | {reference} | {ratio} "
-            f"| {bound} | {verdict} |"
+            f"| {bound} | {verdict} | {row.least} | {above} |"
         )
     return "\n".join(lines)
 
@@ -106,6 +137,22 @@ def machine() -> dict[str, Any]:
     }
 
 
+def summary(rows: list[Row]) -> str:
+    """Return the machine, the number of rounds and the table, as Markdown."""
+    told = machine()
+    rounds = max(len(row.samples) for row in rows)
+    head = f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}; rounds: {rounds}"
+    return f"{head}\n\n{table(rows)}\n"
+
+
+def write_markdown(path: Path, rows: list[Row]) -> None:
+    """Write the `summary`: between the marks of a page that has them, else as the whole file."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    head, mark, rest = text.partition(FIGURES)
+    _, end, tail = rest.partition(END)
+    path.write_text(f"{head}{mark}{summary(rows)}{end}{tail}" if end else summary(rows), encoding="utf-8")
+
+
 def write_json(path: Path, rows: list[Row]) -> None:
     """Write every sample, for comparing runs."""
     content = {
@@ -117,6 +164,8 @@ def write_json(path: Path, rows: list[Row]) -> None:
                 "samples": row.samples,
                 "reference": row.reference_name,
                 "reference_samples": row.reference_samples,
+                "floor_samples": row.floor_samples,
+                "floor_reference_samples": row.floor_reference_samples,
                 "goal": row.goal,
                 "met": row.met,
             }

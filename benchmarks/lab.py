@@ -6,23 +6,22 @@ commit these rows are left out.
 """
 
 import asyncio
-import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from benchmarks.earlier import ROOT, checked_out
 from benchmarks.functions import ECHO
 from benchmarks.harness import Row
 from benchmarks.mns import BODY
 from benchmarks.server import Connection, Server
 from benchmarks.workflow import WAITING, WORLD, Engine, engine, in_loop
-from emulator.adapters.activity import FlowActivity
+from emulator.adapters.lab import FlowActivity
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.lab.clock import TimeControl
 from emulator.lab.mocks import Mocks
@@ -31,7 +30,6 @@ from emulator.storage.database import Schema, migrate
 from emulator.testing import Emulator, Execution, Localyun
 from emulator.wire.dates import iso_millis
 
-ROOT = Path(__file__).resolve().parent.parent
 BEFORE = "409cb8e"
 """The commit before the lab."""
 
@@ -134,7 +132,7 @@ class Lab:
         )
 
     def _unused(self) -> Iterator[Row]:
-        program = self._closing.enter_context(_earlier())
+        program = self._closing.enter_context(checked_out(BEFORE))
         if program is None:
             return
         functions = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="localyun-bench-lab-")))
@@ -194,25 +192,6 @@ def _take_turns(asked: list[tuple[Connection, bytes]], turns: int) -> None:
                 status, body = connection.ask(request)
                 if status not in {200, 201}:
                     raise RuntimeError(f"{status}: {body[:200]!r}")
-
-
-@contextmanager
-def _earlier() -> Iterator[Path | None]:
-    """Check out the commit before the lab for a while; None where that cannot be done."""
-    folder = Path(tempfile.mkdtemp(prefix="localyun-bench-before-")) / "localyun"
-    git = shutil.which("git") or "git"
-    try:
-        subprocess.run(
-            [git, "worktree", "add", "--detach", str(folder), BEFORE], cwd=ROOT, check=True, capture_output=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        yield None
-        return
-    try:
-        yield folder
-    finally:
-        subprocess.run([git, "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True, capture_output=True)
-        folder.parent.rmdir()
 
 
 def _fill(kit: Localyun) -> None:

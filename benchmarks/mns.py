@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks.bare import QUEUE
+from benchmarks.floors import BareQueue
 from benchmarks.harness import Row
 from benchmarks.server import mns_headers
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
@@ -166,11 +168,14 @@ class Queues:
             service.reopen()
         for service, queue in ((self._small, "q"), (self._large, "visible"), (self._large, "hidden")):
             service.look(queue)
+        self._bare_small, self._bare_large = _bare_queue(small, 100), _bare_queue(large, MILLION)
 
     def close(self) -> None:
         """Remove the files."""
         self._small.close()
         self._large.close()
+        self._bare_small.close()
+        self._bare_large.close()
         self._folder.cleanup()
 
     def rows(self) -> list[Row]:
@@ -181,9 +186,9 @@ class Queues:
 
         reference = "receive from a queue of 100"
         return [
-            Row(name="SendMessage in the service", unit="us", measure=lambda: self._each_us("send"), goal=80),
-            Row(name="ReceiveMessage in the service", unit="us", measure=lambda: self._each_us("receive"), goal=80),
-            Row(name="DeleteMessage in the service", unit="us", measure=lambda: self._each_us("delete"), goal=80),
+            self._service_row("SendMessage", "send"),
+            self._service_row("ReceiveMessage", "receive"),
+            self._service_row("DeleteMessage", "delete"),
             Row(
                 name="receive from a queue of 1,000,000 messages",
                 unit="us",
@@ -191,6 +196,8 @@ class Queues:
                 reference=small,
                 reference_name=reference,
                 goal=1.5,
+                floor=lambda: bare_receive_us(self._bare_large),
+                floor_reference=lambda: bare_receive_us(self._bare_small),
             ),
             Row(
                 name="receive from 100 visible messages beside 1,000,000 hidden ones",
@@ -211,13 +218,30 @@ class Queues:
             Row(name=f"memory of one of {POLLS} parked polls", unit="kB", measure=_parked_kb, goal=20),
         ]
 
+    def _service_row(self, name: str, operation: str) -> Row:
+        return Row(
+            name=f"{name} in the service",
+            unit="us",
+            measure=lambda: self._each_us(operation),
+            goal=80,
+            floor=lambda: self._bare_each_us(operation),
+        )
+
+    def _bare_each_us(self, operation: str) -> float:
+        """Do the same without a service."""
+        queue = self._bare_small
+        handles: list[str] = []
+        spent = {"send": _cpu_us(lambda: queue.send(BODY))}
+        spent["receive"] = _cpu_us(lambda: handles.append(queue.receive()))
+        spent["delete"] = _cpu_us(lambda: queue.delete(handles.pop()))
+        return spent[operation]
+
     def _each_us(self, operation: str) -> float:
         """Send, receive and delete many; return the processor time of one *operation*."""
         service = self._small
         service.ask("PUT", "/queues/each")
-        spent = {"send": 0.0, "receive": 0.0, "delete": 0.0}
         received: list[Response] = []
-        spent["send"] = _cpu_us(lambda: service.send("each"))
+        spent = {"send": _cpu_us(lambda: service.send("each"))}
         spent["receive"] = _cpu_us(lambda: received.append(service.receive("each")))
         handles = [_handle_of(each) for each in received]
         spent["delete"] = _cpu_us(lambda: service.delete("each", handles.pop()))
@@ -237,6 +261,25 @@ def receive_us(service: Service, queue: str) -> float:
         service.delete(queue, _handle_of(received))
         service.send(queue)
     return spent / CALLS * 1e6
+
+
+def bare_receive_us(queue: BareQueue) -> float:
+    """Do the same without a service."""
+    spent = 0.0
+    for _ in range(CALLS):
+        started = time.process_time()
+        handle = queue.receive()
+        spent += time.process_time() - started
+        queue.delete(handle)
+        queue.send(BODY)
+    return spent / CALLS * 1e6
+
+
+def _bare_queue(folder: Path, messages: int) -> BareQueue:
+    queue = BareQueue(folder)
+    sent = SystemClock().now() - 100_000
+    queue.fill(_FILL, {"number": messages, "queue": QUEUE, "visible": sent, "sent": sent})
+    return queue
 
 
 def _handle_of(received: Response) -> str | None:

@@ -5,10 +5,12 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from benchmarks.floors import Bare
 from benchmarks.harness import Row
 from benchmarks.load import answered, requests_per_s
 from benchmarks.mns import BODY, BareOperation
@@ -24,7 +26,7 @@ FAST_CLIENTS = 4
 
 
 class _Canned(NamedTuple):
-    """A server of canned answers."""
+    """A server of canned answers, or of the least that keeps messages."""
 
     port: int
     pid: int
@@ -40,13 +42,17 @@ class QueuesOverHttp:
         self._canned = self._canned_server()
         self._stack = self._canned_server("stack")
         self._queues = 0
-        self._bare = BareOperation()
+        self._operation = BareOperation()
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
+        self._bare = Bare("messages", f"{self._folder.name}/state.db", self._server.secret)
         answered(self._moto_port, lambda: self._moto("CreateQueue", QueueName="q"))
 
     def close(self) -> None:
         """End the children, each by its own id."""
         self._server.stop()
-        self._bare.close()
+        self._operation.close()
+        self._bare.stop()
+        self._folder.cleanup()
         for child in self._children:
             child.send_signal(signal.SIGTERM)
         for child in self._children:
@@ -68,9 +74,10 @@ class QueuesOverHttp:
                 name="SendMessage, server's processor time per request",
                 unit="us",
                 measure=lambda: self._cpu_us(16),
-                reference=self._bare.cpu_us,
+                reference=self._operation.cpu_us,
                 reference_name="the operation without HTTP: verify, parse, insert, render",
                 goal=2,
+                floor=lambda: self._cpu_us(16, self._floor),
             ),
             self._cpu_row("1 connection", 1, self._stack, "canned answers on the same HTTP stack", 3.5),
             self._cpu_row("16 connections", 16, self._stack, "canned answers on the same HTTP stack", 8),
@@ -84,6 +91,7 @@ class QueuesOverHttp:
                 reference_name="the same client on canned answers",
                 goal=0.65,
                 at_least=True,
+                floor=lambda: self._round_trips_per_s(self._bare.port),
             ),
             Row(
                 name=f"{FAST_CLIENTS} fast clients beside {POLLS} idle long polls",
@@ -107,6 +115,7 @@ class QueuesOverHttp:
             reference=lambda: self._cpu_us(connections, canned),
             reference_name=name,
             goal=goal,
+            floor=lambda: self._cpu_us(connections, self._floor),
         )
 
     def _sends_per_s(self, connections: int) -> float:
@@ -132,6 +141,10 @@ class QueuesOverHttp:
         self._children.append(child)
         answered(port, lambda: None)
         return _Canned(port, child.pid)
+
+    @property
+    def _floor(self) -> "_Canned":
+        return _Canned(self._bare.port, self._bare.process.pid)
 
     @property
     def _moto_queue_url(self) -> str:

@@ -23,7 +23,7 @@ from io import BytesIO
 from pathlib import Path
 
 from benchmarks.engines import DurableSteps, ElasticMq, installed_dbos, installed_elasticmq
-from benchmarks.foundation import STEPS, create_flow, ten_steps_ms
+from benchmarks.flows import STEPS, create_flow, ten_steps_ms
 from benchmarks.functions import ECHO
 from benchmarks.harness import Row
 from benchmarks.load import answered, requests_per_s

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 from urllib.parse import urlencode
 
 from emulator.auth import fc as fc_scheme
@@ -73,42 +75,29 @@ class Signer:
         return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
 
 
-class Server(Signer):
-    """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
+class Program(Signer):
+    """A process that serves HTTP on `port`; ended with the ``with`` block.
 
-    `start_s` is how long it took from starting the process until *ask* was answered. *program* is the folder of another
-    version of the emulator.
+    `start_s` is how long it took from starting it until *ask* was answered.
     """
 
     def __init__(
-        self,
-        functions: Path | None = None,
-        *options: str,
-        ask: bytes = HEALTH,
-        state: Path | None = None,
-        program: Path | None = None,
+        self, command: Sequence[str], port: int, ask: bytes, folder: Path | None = None, **environment: str
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
-        self.state = state or Path(self._folder.name) / "state"
-        self.port = free_port()
-        command = [sys.executable, "-m", "emulator", "start", "--port", str(self.port), "--https-port", "0"]
-        command += ["--state", str(self.state), "--log-level", "warning", *options]
-        if functions is not None:
-            command += ["--functions", str(functions)]
-        environment = ordinary_environment()
-        if program is not None:
-            environment["PYTHONPATH"] = str(program)
+        self.port = port
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=ordinary_environment() | environment,
+            cwd=folder,
         )
         while not self._answers(ask):
             if self.process.poll() is not None or time.perf_counter() - began > 30:
-                raise RuntimeError("the emulator did not start")
+                raise RuntimeError(f"it did not start: {command}")
             time.sleep(0.001)
         self.start_s = time.perf_counter() - began
-        keys = json.loads((self.state / "keys.json").read_text(encoding="utf-8"))
-        self.key_id, self.secret = keys["accessKeyId"], keys["accessKeySecret"]
 
     def _answers(self, ask: bytes) -> bool:
         try:
@@ -118,23 +107,23 @@ class Server(Signer):
             return False
 
     def memory_mb(self) -> float:
-        """Return the server's resident memory in MB (its function instances are processes of their own)."""
+        """Return its resident memory in MB (function instances are processes of their own)."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
         raise RuntimeError("no VmRSS")
 
     def cpu_s(self) -> float:
-        """Return the processor time the server has used, in seconds."""
+        """Return the processor time it has used, in seconds."""
         return cpu_s(self.process.pid)
 
     def cpu_ns(self) -> int:
-        """Return the processor time of the server's threads in nanoseconds; for short spans."""
+        """Return the processor time of its threads in nanoseconds; for short spans."""
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks)
 
     def threads(self) -> int:
-        """Return how many threads the server has."""
+        """Return how many threads it has."""
         return len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
 
     def stop(self) -> None:
@@ -143,13 +132,46 @@ class Server(Signer):
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
 
-    def __enter__(self) -> "Server":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class Server(Program):
+    """One emulator process on free ports with its own state folder, or *state*.
+
+    *program* is the folder of another version of the emulator; *under* are the words of a program that runs it as its
+    child.
+    """
+
+    def __init__(
+        self,
+        functions: Path | None = None,
+        *options: str,
+        ask: bytes = HEALTH,
+        state: Path | None = None,
+        program: Path | None = None,
+        under: Sequence[str] = (),
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
+        self.state = state or Path(self._folder.name) / "state"
+        port = free_port()
+        command = [*under, sys.executable, "-m", "emulator", "start", "--port", str(port), "--https-port", "0"]
+        command += ["--state", str(self.state), "--log-level", "warning", *options]
+        if functions is not None:
+            command += ["--functions", str(functions)]
+        super().__init__(command, port, ask, program, **({} if program is None else {"PYTHONPATH": str(program)}))
+        keys = json.loads((self.state / "keys.json").read_text(encoding="utf-8"))
+        self.key_id, self.secret = keys["accessKeyId"], keys["accessKeySecret"]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
         self._folder.cleanup()
 
 

@@ -3,30 +3,16 @@
 Flags win over environment variables, those over ``localyun.yaml`` in the working directory, and that over the
 defaults. `OPTIONS` is the one table behind all of them: an option ``https_port`` is the flag ``--https-port``, the
 variable ``LOCALYUN_HTTPS_PORT`` and the key ``https_port``. Every value remembers where it came from, so that an error
-and ``localyun config`` can say so.
+and ``localyun config`` can say so. A ``read_`` function turns a text, or a value of the file, into the field's value;
+it gets the folder that relative paths start from and raises ValueError with what was expected.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from emulator.config_values import AUTO_PORT as AUTO_PORT
-from emulator.config_values import (
-    one_of,
-    read_account,
-    read_days,
-    read_folder,
-    read_hosts,
-    read_key_id,
-    read_key_secret,
-    read_path,
-    read_port,
-    read_region,
-    read_runtimes,
-    read_scale,
-    read_switch,
-)
 from emulator.kernel.frozen import field, frozen
 
 FILE_NAME = "localyun.yaml"
@@ -34,6 +20,10 @@ DEFAULT_REGION = "cn-hangzhou"
 DEFAULT_PORT = 8868
 DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
+AUTO_PORT = -1
+"""The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
+
+_MOST_DAYS = 36_500
 
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
@@ -91,7 +81,7 @@ class Config:
     allow_push_to: tuple[str, ...] = ()
     push_retry_scale: float = 1.0
     runtimes: Mapping[str, Path] = field(default_factory=dict)
-    resources: "Resources" = field(default_factory=lambda: Resources())
+    resources: Resources = field(default_factory=Resources)
     resource_marks: Marks = field(default_factory=dict)
 
     @property
@@ -104,9 +94,8 @@ class Config:
 class Option:
     """One setting: how it is read and what it is for.
 
-    ``read`` turns a text, or a value of the YAML file, into the field's value; it gets the folder that relative paths
-    start from and raises ValueError with what was expected. ``choices`` is for help texts. ``secret`` values are never
-    printed. Options without ``has_flag`` cannot be given on the command line.
+    ``choices`` is for help texts. ``secret`` values are never printed. Options without ``has_flag`` cannot be given on
+    the command line.
     """
 
     name: str
@@ -205,11 +194,9 @@ def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
             "does not take it, so that it cannot leak from here; leave it out and a key is generated, or choose any "
             "other text."
         )
-    if (config.access_key_id is None) != (config.access_key_secret is None):
-        one, other = ("access_key_id", "access_key_secret")
-        if config.access_key_id is None:
-            one, other = other, one
-        raise raw[one].refused(f"{one} needs {other} with it")
+    for one, other in (("access_key_id", "access_key_secret"), ("access_key_secret", "access_key_id")):
+        if one in raw and other not in raw:
+            raise raw[one].refused(f"{one} needs {other} with it")
     if config.port > 0 and config.port == config.https_port:
         port = raw.get("https_port") or raw["port"]
         raise port.refused(f"http and https cannot share port {config.port}")
@@ -270,6 +257,128 @@ def _suggestion(key: str) -> str:
 
     near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def read_hosts(value: Any, _: Path) -> tuple[str, ...]:
+    """Read addresses or names: a list, or a text with commas between them."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
+        hosts = tuple(part.strip().strip("[]") for part in parts)
+        if hosts and all(hosts):
+            return hosts
+    raise ValueError("an address or a list of addresses")
+
+
+def _whole(value: Any, most: int, expected: str) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(most)):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError(expected)
+    return value
+
+
+def read_port(value: Any, _: Path) -> int:
+    """Read a port, which may be ``auto``."""
+    return AUTO_PORT if value == "auto" else _whole(value, 65535, "a whole number from 0 to 65535")
+
+
+def read_days(value: Any, _: Path) -> int:
+    """Read a number of days."""
+    return _whole(value, _MOST_DAYS, f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
+
+
+def read_scale(value: Any, _: Path) -> float:
+    """Read a factor."""
+    lowest, highest = 0.001, 10
+    try:
+        scale = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        scale = float("nan")
+    if not lowest <= scale <= highest:  # no comparison holds for what is no number
+        raise ValueError(f"a number from {lowest} to {highest}")
+    return scale
+
+
+def read_path(value: Any, folder: Path) -> Path:
+    """Read a path."""
+    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+        raise ValueError("the path of a folder")
+    return folder / Path(value).expanduser()
+
+
+def read_folder(value: Any, folder: Path) -> Path:
+    """Read the path of a folder that is there."""
+    path = read_path(value, folder)
+    if not path.is_dir():
+        raise ValueError("the path of an existing folder")
+    return path
+
+
+def read_switch(value: Any, _: Path) -> bool:
+    """Read true or false, also written as text."""
+    if isinstance(value, bool):
+        return value
+    texts = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if not isinstance(value, str) or value.lower() not in texts:
+        raise ValueError("true or false")
+    return texts[value.lower()]
+
+
+def one_of(*choices: str) -> Callable[[Any, Path], str]:
+    """Make a reader of one of *choices*."""
+
+    def read(value: Any, _: Path) -> str:
+        if value not in choices:
+            raise ValueError(" or ".join(choices))
+        return str(value)
+
+    return read
+
+
+def _matching(form: str, expected: str, *, number: bool = False) -> Callable[[Any, Path], str]:
+    """Make a reader of texts of that form; with *number* a whole number of the file counts as its digits."""
+
+    def read(value: Any, _: Path) -> str:
+        if number and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str) or not re.fullmatch(form, value):
+            raise ValueError(expected)
+        return value
+
+    return read
+
+
+read_key_id = _matching("[A-Za-z0-9._-]{1,128}", "1 to 128 letters, digits, dots, hyphens and underscores")
+read_key_secret = _matching("[ -~]{1,128}", "1 to 128 printable ASCII characters")
+read_account = _matching("[0-9]{1,32}", "1 to 32 digits", number=True)
+read_region = _matching("[a-z][a-z0-9-]{0,63}", "the id of a region such as cn-hangzhou")
+
+
+def read_runtimes(value: Any, folder: Path) -> dict[str, Path]:
+    """Read executables by the names of runtimes; a bare command name is looked up on ``PATH``."""
+    expected = "a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)"
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",")]
+        if not all(mark for _, mark, _ in pairs):
+            raise ValueError(expected)
+        value = {name.strip(): path.strip() for name, _, path in pairs}
+    found = {}
+    for name, path in value.items() if isinstance(value, dict) else [("", value)]:
+        if not isinstance(name, str) or not name or not isinstance(path, str) or not path:
+            raise ValueError(expected)
+        found[name] = _executable(path, folder)
+    return found
+
+
+def _executable(text: str, folder: Path) -> Path:
+    if "/" not in text:
+        import shutil  # looked up on PATH only when a bare command name is given; slow to import for every start
+
+        text = shutil.which(text) or text
+    path = folder / Path(text).expanduser()
+    if not path.is_file():
+        raise ValueError(f"a mapping to existing executables; there is no {text}")
+    return path
 
 
 def _choice(name: str, help_text: str, *choices: str) -> Option:

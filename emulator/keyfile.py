@@ -13,7 +13,7 @@ from emulator.config import DEFAULT_REGION, Config
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.storage.private_file import write_private
+from emulator.kernel.system import write_private
 
 FILE_NAME = "keys.json"
 

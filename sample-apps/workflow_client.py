@@ -13,9 +13,12 @@ The programs do not know whether the service is the cloud or localyun: that is d
     --record FILE                                        keep the executions when their flow is deleted, a line each
     --events json                                        print events as JSON, for programs that show them
     --keep                                               leave everything that was made
+
+What is printed is in the user's language (LANGUAGE, LC_ALL, LC_MESSAGES, LANG) where ``locale`` has a catalogue of it.
 """
 
 import argparse
+import gettext
 import json
 import os
 import shutil
@@ -25,9 +28,12 @@ import time
 from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
+from pathlib import Path
 
 LANGUAGES = {"fdl": "flow.yml", "statemachine": "statemachine.yml"}
 """The file of an application that has its flow, by language."""
+
+CATALOGUE = gettext.translation("samples", Path(__file__).with_name("locale"), fallback=True)
 
 FINAL = {"Succeeded", "Failed", "Stopped", "TimedOut"}
 POLL_INTERVAL_S = 0.3
@@ -144,17 +150,17 @@ class Session:
             self.call("UpdateFlow", **content)
             created = False
         try:  # from here on, as nobody may read what is said
-            say(f"flow {name} {'created' if created else 'updated'}")
+            say(_("flow {name} created", name=name) if created else _("flow {name} updated", name=name))
             yield
         finally:
             if created and not keep and not self.keeps:
                 self.call("DeleteFlow", Name=name)
-                say(f"flow {name} deleted")
+                say(_("flow {name} deleted", name=name))
 
     def start(self, flow, text):
         """Start an execution with the input *text* and return its name."""
         name = self.call("StartExecution", FlowName=flow, Input=text)["Name"]
-        say(f"execution {name} started with {text}")
+        say(_("execution {name} started with {input}", name=name, input=text))
         return name
 
     def execute(self, flow, text, on_event=None):
@@ -170,7 +176,7 @@ class Session:
         started = None
         as_json = self.given.events == "json"
         if not as_json:
-            say(f"{'id':>4}  {'time':>8}  {'step':<17} {'event':<19} detail")
+            say(_("  id      time  step              event               detail"))
         while True:
             # Asked before the history, so that a final status means that the history is complete.
             state = self.call("DescribeExecution", FlowName=flow, ExecutionName=execution)
@@ -184,7 +190,8 @@ class Session:
                 if on_event is not None:
                     on_event(event)
             if state["Status"] in FINAL:
-                say(f"execution {state['Status']}: {state.get('Output') or '{}'}")
+                output = state.get("Output") or "{}"
+                say(_("execution {status}: {output}", status=state["Status"], output=output))
                 finished = {**state, "Events": events}
                 self._record(finished)
                 return finished
@@ -198,7 +205,8 @@ class Session:
             with open(self.given.record, "a", encoding="utf-8") as record:
                 record.write(json.dumps(finished) + "\n")
         except OSError as error:  # no reason to leave the flow and all else behind
-            _complain(f"{self.given.record} cannot be written: {error.strerror}", 1)
+            text = _("{file} cannot be written: {reason}", file=self.given.record, reason=error.strerror)
+            _complain(text, 1)
 
     def _history(self, flow, execution):
         token = {}
@@ -208,6 +216,11 @@ class Session:
             if not page.get("NextToken"):
                 return
             token = {"NextToken": page["NextToken"]}
+
+
+def _(text, **fields):
+    """Return *text* in the user's language, with *fields* in the places of its ``{names}``."""
+    return CATALOGUE.gettext(text).format(**fields)
 
 
 def say(text=""):
@@ -272,17 +285,20 @@ def main(client, parser):
     if not (account and key_id and secret):
         sys.exit(
             _complain(
-                "set ALIBABA_CLOUD_ACCESS_KEY_ID, ALIBABA_CLOUD_ACCESS_KEY_SECRET and ACCOUNT_ID; "
-                'for localyun: eval "$(localyun env)"',
+                _(
+                    "set ALIBABA_CLOUD_ACCESS_KEY_ID, ALIBABA_CLOUD_ACCESS_KEY_SECRET and ACCOUNT_ID; "
+                    'for localyun: eval "$(localyun env)"'
+                ),
                 2,
             )
         )
     try:
         code = 0 if client(Session(given, account, key_id, secret)) else 1
     except ImportError as error:
-        code = _complain(f"an SDK is not installed ({error}); pip install 'localyun[sdk]' brings them all", 1)
+        text = _("an SDK is not installed ({error}); pip install 'localyun[sdk]' brings them all", error=error)
+        code = _complain(text, 1)
     except ServiceRefused as error:
-        code = _complain(f"the service refused: {error}", 1)
+        code = _complain(_("the service refused: {error}", error=error), 1)
     except (TimeoutError, subprocess.SubprocessError) as error:
         code = _complain(str(error), 1)
     except BrokenPipeError:  # nobody reads on; Python would complain once more when it flushes at its end

@@ -1,4 +1,4 @@
-"""The texts of the command line and their translations: found in the source, kept in .po files, compiled to .mo.
+"""The texts of the command line, the console and the samples: found in the source, kept in .po files, compiled to .mo.
 
     python -m tests.catalogue     add new texts to every catalogue, drop those that are gone, compile
 
@@ -12,17 +12,21 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.tree_view import OUTCOMES
+from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
+from emulator.cli.tree_view import STATES as ENDS
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
+from emulator.kernel.instrumentation import EVENTS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
 
 CONSOLE = ROOT / "emulator" / "console"
+SAMPLES = ROOT / "sample-apps"
 PROPER = {"localyun", "localyun console", "FIFO", "ms", "LATEST", "ETag"}
 """Words of pages that are the same in every language."""
 
@@ -70,7 +74,7 @@ def texts():
     found.update(dict.fromkeys(_of_parser(build())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
-    found.update(dict.fromkeys(("the configured port", *OUTCOMES, *ARGPARSE)))
+    found.update(dict.fromkeys(("the configured port", *STATUS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE)))
     found.pop("", None)
     return list(found)
 
@@ -84,6 +88,14 @@ def console_texts():
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
     found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values())))
+    return list(found)
+
+
+def sample_texts():
+    """Return every text that the clients of the sample applications print."""
+    found = {}
+    for path in sorted(SAMPLES.rglob("*.py")):
+        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
     return list(found)
 
 
@@ -103,7 +115,7 @@ def unmarked():
 
 def untranslated():
     """Yield the places where a text is printed that is not looked up: (file, line, text)."""
-    for path in sorted(SOURCE.rglob("*.py")):
+    for path in sorted([*SOURCE.rglob("*.py"), *SAMPLES.rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _name(node.func) in SPEAKING:
                 for argument in node.args:
@@ -219,6 +231,7 @@ def compiled(translations, language):
 def main():
     """Bring every catalogue up to date with the source."""
     paths = [(path, texts()) for path in Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")]
+    paths += [(path, sample_texts()) for path in SAMPLES.glob("locale/*/LC_MESSAGES/samples.po")]
     paths += [(path, console_texts()) for path in CONSOLE.glob("locale/*/LC_MESSAGES/console.po")]
     for path, wanted in paths:
         language = path.parts[-3]

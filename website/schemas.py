@@ -10,12 +10,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
-from emulator import config_values
-from emulator.config import OPTIONS, RESOURCE_KEYS, Option
+from emulator.config import (
+    OPTIONS,
+    RESOURCE_KEYS,
+    Option,
+    read_account,
+    read_days,
+    read_folder,
+    read_hosts,
+    read_key_id,
+    read_key_secret,
+    read_path,
+    read_port,
+    read_region,
+    read_runtimes,
+    read_scale,
+)
 from emulator.deploy import seeds
+from emulator.gateway import admin
 from emulator.kernel.paging import Range
 from emulator.services.fc import attributes
 from emulator.services.fc.attributes import Field
@@ -30,7 +44,6 @@ from emulator.services.workflow.languages.statemachine import reader as machine
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.wire.attributes import Attribute, Resource
 
-FOLDER = Path(__file__).resolve().parent.parent / "emulator" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
@@ -196,17 +209,17 @@ def _open(properties: dict[str, Schema], needed: Iterable[str]) -> Schema:
 
 _LIST_OF_TEXTS: Schema = {"anyOf": [{"type": "string"}, listing({"type": "string"})]}
 _BY_READER: dict[Callable[..., Any], Schema] = {
-    config_values.read_hosts: _LIST_OF_TEXTS,
-    config_values.read_port: {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65_535}, {"const": "auto"}]},
-    config_values.read_days: {"type": "integer", "minimum": 0},
-    config_values.read_scale: {"type": "number", "exclusiveMinimum": 0},
-    config_values.read_path: {"type": "string"},
-    config_values.read_folder: {"type": "string"},
-    config_values.read_key_id: {"type": "string"},
-    config_values.read_key_secret: {"type": "string"},
-    config_values.read_account: {"type": ["string", "integer"]},
-    config_values.read_region: {"type": "string"},
-    config_values.read_runtimes: {"type": "object", "additionalProperties": {"type": "string"}},
+    read_hosts: _LIST_OF_TEXTS,
+    read_port: {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65_535}, {"const": "auto"}]},
+    read_days: {"type": "integer", "minimum": 0},
+    read_scale: {"type": "number", "exclusiveMinimum": 0},
+    read_path: {"type": "string"},
+    read_folder: {"type": "string"},
+    read_key_id: {"type": "string"},
+    read_key_secret: {"type": "string"},
+    read_account: {"type": ["string", "integer"]},
+    read_region: {"type": "string"},
+    read_runtimes: {"type": "object", "additionalProperties": {"type": "string"}},
 }
 _SEED_KINDS: dict[str, Schema] = {
     "text": TEXT, "flag": FLAG, "number": {"type": "integer"}, "data": ANYTHING, "names": listing({"type": "string"}),
@@ -345,4 +358,4 @@ def written(name: str) -> str:
 
 if __name__ == "__main__":
     for each in SCHEMAS:
-        (FOLDER / f"{each}.json").write_text(written(each), encoding="utf-8")
+        (admin.SCHEMAS / f"{each}.json").write_text(written(each), encoding="utf-8")

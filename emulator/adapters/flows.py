@@ -6,12 +6,12 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from emulator.http.client_connection import ClientError
-from emulator.http.heads import split_url
+from emulator.http.message import split_url
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Interference, Subject
+from emulator.kernel.instrumentation import Dialect, Interference, Subject
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName
@@ -41,17 +41,11 @@ class FunctionCalls:
 
     async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
-        del key
+        request_id = self._ids.uuid()
         try:
-            call = await self._functions.invoke(
-                tenant,
-                _name(resource),
-                event,
-                request_id=(request_id := self._ids.uuid()),
-                origin="flow",
-            )
+            call = await self._functions.invoke(tenant, _name(resource), event, request_id=request_id, origin="flow")
         except FcError as error:
-            return FunctionReply(refusal=_refusal(error))
+            return FunctionReply(refusal=_refusal(error), request_id=request_id)
         return FunctionReply(body=call.result.body, error_type=call.result.error_type, request_id=request_id)
 
     async def submit(
@@ -106,7 +100,6 @@ class FlowMessages:
         self, tenant: Tenant, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
     ) -> MessageReply:
         """Send to a queue; the reply has the members of SendMessage."""
-        del key
         try:
             async with self._interference.around(subject("SendMessage", queue=queue, origin="flow"), DIALECT):
                 receipt = self._messages.send(tenant, queue, body, delay_s=delay_s, priority=priority)
@@ -118,7 +111,6 @@ class FlowMessages:
         self, tenant: Tenant, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
     ) -> MessageReply:
         """Publish to a topic; the reply has the members of PublishMessage."""
-        del key
         try:
             async with self._interference.around(subject("PublishMessage", topic=topic, origin="flow"), DIALECT):
                 receipt = self._messages.publish(tenant, topic, body, tag=tag, attributes=attributes)

@@ -35,7 +35,6 @@ class Scheme(NamedTuple):
 
 
 def _needs_body(request: Request) -> bool:
-    del request
     return False
 
 

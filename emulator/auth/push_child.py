@@ -6,7 +6,6 @@ signature. A frame is four bytes of length and that many bytes. It ends with its
 """
 
 import datetime
-import os
 import signal
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
 from emulator.kernel.clock import DAY
+from emulator.kernel.system import write_private
 
 KEY_BITS: Final = 2048
 CERTIFICATE_DAYS: Final = 3650
@@ -48,7 +48,7 @@ def _key(path: Path) -> rsa.RSAPrivateKey:
         return key
     made = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     form = serialization.PrivateFormat.PKCS8
-    _write_file(path, made.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    write_private(path, made.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
     return made
 
 
@@ -76,23 +76,12 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
         .sign(key, hashes.SHA256())
     )
     content = made.public_bytes(serialization.Encoding.PEM)
-    _write_file(path, content)
+    write_private(path, content)
     return content
 
 
 def _datetime(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    """Write *content* so that only the owner can read it, whole or not at all."""
-    draft = path.with_name(path.name + ".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _write_frame(sink: BinaryIO, content: bytes) -> None:

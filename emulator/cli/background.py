@@ -15,13 +15,15 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, progress, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded, progress, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
-from emulator.program import own_command
 
 CONSOLE = "/_localyun/console/"
+
+_LABEL = 10
+"""Cells of the labels' column."""
 
 NAMES_SHOWN = 6
 """More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
@@ -33,24 +35,26 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     rows = {
         "http": status["http"],
         "https": status["https"],
-        "account": _("{account}, region {region}", account=status["account"], region=status["region"]),
-        "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
-        "functions": _functions(config, status),
+        _("account"): _("{account}, region {region}", account=status["account"], region=status["region"]),
+        _("keys"): _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
+        _("functions"): _functions(config, status),
     }
     if waiting := status.get("waiting"):
-        rows["waiting"] = "; ".join(waiting[:NAMES_SHOWN])
+        rows[_("waiting")] = "; ".join(waiting[:NAMES_SHOWN])
     if config.console:
-        rows["console"] = _(
+        rows[_("console")] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
         )
     if config.auth == "lenient":
-        rows["auth"] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
+        rows[_("auth")] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
     if config.isolate:
-        rows["isolate"] = _("functions can change nothing in {home}, unless the log says otherwise", home=Path.home())
+        rows[_("isolate")] = _(
+            "functions can change nothing in {home}, unless the log says otherwise", home=Path.home()
+        )
     if config.ephemeral:
-        rows["ephemeral"] = _("nothing but the keys is kept when it stops")
+        rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
-    return [title, *(f"  {name:<10} {text}" for name, text in rows.items())]
+    return [title, *(f"  {padded(name, _LABEL)} {text}" for name, text in rows.items())]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
@@ -165,7 +169,7 @@ def _with_ports(settings: Settings) -> Settings:
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
-    command = own_command("start", *flags(settings))
+    command = system.own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program

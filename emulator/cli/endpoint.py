@@ -18,7 +18,6 @@ from emulator.config import AUTO_PORT, DEFAULT_HTTPS_PORT, DEFAULT_PORT, Config
 from emulator.kernel import system
 from emulator.kernel.frozen import frozen, replace
 from emulator.keyfile import InstallationKeys
-from emulator.storage.private_file import write_private
 
 FILE_NAME = "endpoint.json"
 VARIABLE = "LOCALYUN_ENDPOINT"
@@ -100,7 +99,7 @@ def write(state: Path, http: str, https: str | None, keys: InstallationKeys | No
     if keys is not None:
         names = ("access_key_id", "access_key_secret", "account_id", "region")
         content["keys"] = {name: getattr(keys, name) for name in names}
-    write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n")
+    system.write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n")
 
 
 def remove(state: Path) -> None:
@@ -118,12 +117,12 @@ def _address(config: Config) -> str:
     return f"[{first}]" if ":" in first else first
 
 
-def registry(environ: Mapping[str, str] = os.environ) -> Path:
+def registry() -> Path:
     """Return the folder of the registry; it need not exist."""
-    runtime = environ.get("XDG_RUNTIME_DIR")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "localyun"
-    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun" / "running"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun" / "running"
 
 
 def register(status: Mapping[str, Any], state: Path) -> None:
@@ -133,7 +132,7 @@ def register(status: Mapping[str, Any], state: Path) -> None:
     with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
         folder = registry()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n")
+        system.write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n")
 
 
 def unregister() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +17,7 @@ from importlib import import_module
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, is_translated
-from emulator.cli.parser import Parser, nearest, parser_among, translate
+from emulator.cli.parser import Parser, PlainHelp, nearest, parser_among, translate
 
 TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def build(words: Sequence[str] | None = None) -> ArgumentParser:
     names and summaries are there.
     """
     translated = is_translated()  # before the first parser, whose own texts come from argparse
-    parser = Parser(
-        prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=PlainHelp)
     parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.

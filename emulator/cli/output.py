@@ -8,6 +8,7 @@ services and the server's log stay English.
 
 from __future__ import annotations
 
+import argparse
 import gettext
 import os
 import sys
@@ -92,12 +93,20 @@ def _is_english() -> bool:
 
 
 def is_translated() -> bool:
-    """Whether the user's language is another than English; argparse speaks it too from then on."""
-    if not isinstance(catalogue(), gettext.GNUTranslations):
-        return False
-    gettext.bindtextdomain(DOMAIN, FOLDER)
-    gettext.textdomain(DOMAIN)
-    return True
+    """Whether the user's language is another than English; argparse speaks it too from then on.
+
+    For English argparse looks nothing up: it would search for a catalogue with each text, and load ``locale`` for that.
+    """
+    translated = isinstance(catalogue(), gettext.GNUTranslations)
+    if translated:
+        gettext.bindtextdomain(DOMAIN, FOLDER)
+        gettext.textdomain(DOMAIN)
+    argparse._ = gettext.gettext if translated else _itself  # type: ignore[attr-defined]  # as it imports it
+    return translated
+
+
+def _itself(text: str) -> str:
+    return text
 
 
 def _can_be_shown() -> bool:
@@ -174,24 +183,79 @@ def _json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
+def say_beside(label: str, value: object) -> None:
+    """Print *label* and a path or an address; that stands on a line of its own where a terminal has no room beside."""
+    line = f"{label} {value}"
+    say(line if _fits(line) else f"{label}\n  {value}")
+
+
+def _fits(line: str) -> bool:
+    limit = _line_limit()
+    if limit is None:
+        return True
+    from emulator.drawing.text_width import cells  # as below
+
+    return cells(line) <= limit
+
+
+def _line_limit() -> int | None:
+    """Return the cells of a line of the terminal; None in a pipe, where lines are as long as they are."""
+    if not sys.stdout.isatty():
+        return None
+    from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
+
+    return terminal_width()
+
+
+_LEAST_COLUMN = 20
+"""A narrower rest of a line is no room for a cell, which goes to the next line then."""
+
+_NEXT_LINE = 4
+"""What such a cell is indented by."""
+
+
+def padded(text: str, width: int) -> str:
+    """Return *text* with blanks behind it up to *width* cells."""
+    from emulator.drawing.text_width import cells  # as below
+
+    return text + " " * (width - cells(text))
+
+
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows in columns under headings; the last column is as wide as it needs."""
+    """Print rows in columns under headings; the last column is as wide as it needs, and folded at a terminal's edge."""
     from emulator.drawing.text_width import cells  # only tables are measured
 
     titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
     for row in [titles, *texts]:
-        say("  ".join(cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)).rstrip())
+        *others, last = row
+        begin = "".join(padded(cell, width + 2) for cell, width in zip(others, widths, strict=False))
+        _say_folded(begin, last, widths[-1])
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
-    """Print one name and value per line, values in a column."""
+    """Print one name and value per line, values in a column, folded at a terminal's edge."""
     from emulator.drawing.text_width import cells  # as above
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        say(f"{name}{' ' * (width - cells(name))}  {value}".rstrip())
+        _say_folded(padded(name, width + 2), str(value), 0)
+
+
+def _say_folded(begin: str, last: str, widest: int) -> None:
+    """Print *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+    from emulator.drawing.text_width import cells, fold  # as above
+
+    limit, start = _line_limit(), cells(begin)
+    if not last or limit is None or start + max(widest, cells(last)) <= limit:
+        say((begin + last).rstrip())
+        return
+    room, indent = limit - start, start
+    if room < _LEAST_COLUMN:
+        say(begin.rstrip())
+        begin, room, indent = " " * _NEXT_LINE, limit - _NEXT_LINE, _NEXT_LINE
+    say(begin + f"\n{' ' * indent}".join(fold(last, room)))
 
 
 def short(text: str, limit: int) -> str:
@@ -228,6 +292,7 @@ def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[
     else:
         rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
         say_table(list(columns), rows)
+        _note_none(rows)
     return DONE
 
 
@@ -237,7 +302,13 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
         say_json(value)
     else:
         say_table(headings, rows)
+        _note_none(rows)
     return DONE
+
+
+def _note_none(rows: Sequence[object]) -> None:
+    if not rows:
+        note(_("There is none."))
 
 
 def _cell(value: object) -> object:

@@ -13,6 +13,7 @@ from argparse import (
     ArgumentParser,
     BooleanOptionalAction,
     HelpFormatter,
+    RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
 from collections.abc import Collection, Iterable
@@ -43,6 +44,25 @@ class Parser(ArgumentParser):
             text = _("there is no {value!r}{suggestion}")
             raise ArgumentError(None, text.format(value=value, suggestion=nearest(str(value), action.choices)))
         super()._check_value(action, value)
+
+
+class PlainHelp(RawDescriptionHelpFormatter):
+    """Leaves the lines of descriptions alone, and wraps what is easy to wrap itself."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Return what ``textwrap`` makes of *text*, loading which is a twentieth of ``--help``.
+
+        Words that it may break are left to it.
+        """
+        lines: list[str] = []
+        for word in text.split():
+            if len(word) > width or "-" in word[1:]:
+                return super()._split_lines(text, width)
+            if lines and len(lines[-1]) + len(word) < width:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(word)
+        return lines
 
 
 def nearest(word: str, names: Iterable[str]) -> str:

@@ -10,15 +10,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from emulator.cli.output import _, short
+from emulator.cli.output import _, padded, short
 from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit, duration
-from emulator.drawing.text_width import cut, terminal_width
+from emulator.drawing.text_width import cells, cut, fold, terminal_width
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.wire.dates import parse_iso
 
+VALUES = ("input", "output", "reply", "error", "cause")
+"""Names of values, for the catalogues."""
+
 _LABEL = 8
 """Cells of ``output``, the longest name of a value, and two blanks."""
+
+_MOST_LINES = 3
+"""More than so many of one text are cut."""
 
 MARGIN = "  "
 """What one level of nesting indents by."""
@@ -40,6 +46,11 @@ _TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timesta
 _WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
 OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *_WAITING.values())
 """Words of how a visit ended or what it waits for, for the catalogues."""
+
+STATES = ("starting", "stopped", "timed out")
+"""Further words of how an execution ended."""
+
+PARTS = ("branch", "iteration")
 
 _OPENS = frozenset({"StepEntered", "BranchEntered", "IterationEntered"})
 
@@ -67,6 +78,17 @@ class Style:
             return f"\x1b[2m{columns}\x1b[0m{_painted(rest, tone)}"
         return _painted(text, tone)
 
+    def fold(self, text: str) -> Iterator[str]:
+        """Yield *text* in lines of the width, those after the first indented; a long one is cut."""
+        if self.width is None or cells(text) <= self.width:
+            yield text
+            return
+        lines = fold(text, self.width - len(MARGIN))
+        lines[_MOST_LINES - 1 :] = filter(None, [" ".join(lines[_MOST_LINES - 1 :])])
+        yield cut(lines[0], self.width)
+        for line in lines[1:]:
+            yield cut(MARGIN + line, self.width)
+
 
 def _painted(text: str, tone: Tone) -> str:
     return f"\x1b[{_COLOURS[tone]}m{text}\x1b[0m" if tone and text else text
@@ -81,8 +103,10 @@ def tone_of(visit: Visit) -> Tone:
 
 def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     """Yield the lines that show *execution*; *title* says which one it is."""
-    took = "" if execution.ended is None else f" after {duration(execution.ended - execution.started)}"
-    yield style.fit(f"{title}  {spoken(execution.status)}{took}")
+    how = _(spoken(execution.status))
+    if execution.ended is not None:
+        how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
+    yield style.fit(f"{title}  {how}")
     for name, value in (
         ("input", execution.input),
         ("output", execution.output),
@@ -90,11 +114,19 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
         ("cause", execution.cause or None),
     ):
         if value is not None:
-            yield style.fit(f"{MARGIN}{name:<{_LABEL}}{value_text(value)}")
+            yield style.fit(f"{MARGIN}{_label(name)}{value_text(value)}")
     if execution.part.visits:
         yield ""
-        yield f"{'start':>9}  {'took':>8}  step"
+        yield f"{_right(_('start'), 9)}  {_right(_('took'), 8)}  {_('step')}"
     yield from _part(execution, execution.part, 0, style)
+
+
+def _label(name: str) -> str:
+    return padded(_(name), _LABEL)
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cells(text)) + text
 
 
 def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterator[str]:
@@ -102,7 +134,7 @@ def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterato
         yield style.fit(_step_line(execution, visit, depth), tone_of(visit))
         indent = _BLANK_COLUMNS + MARGIN * (depth + 1)
         for name, text in _values(visit):
-            yield style.fit(f"{indent}{name:<{_LABEL}}{text}", "bad" if name in {"error", "cause"} else "dim")
+            yield style.fit(f"{indent}{_label(name)}{text}", "bad" if name in {"error", "cause"} else "dim")
         for line in _attempts(execution, visit):
             yield style.fit(indent + line, "dim")
         for inner in visit.parts:
@@ -120,7 +152,7 @@ def _step_line(execution: Execution, visit: Visit, depth: int) -> str:
 
 def _part_line(execution: Execution, part: Part, depth: int) -> str:
     columns = _columns(execution, part.entered, part.ended)
-    return f"{columns}  {MARGIN * depth}[{part.kind} {part.index}]"
+    return f"{columns}  {MARGIN * depth}[{_(part.kind)} {part.index}]"
 
 
 def _columns(execution: Execution, begin: Millis, end: Millis | None) -> str:
@@ -170,20 +202,21 @@ def _attempts(execution: Execution, visit: Visit) -> Iterator[str]:
         following = visit.attempts[number + 1] if number + 1 < len(visit.attempts) else None
         begin = offset(attempt.started - execution.started)
         took = "..." if attempt.ended is None else duration(attempt.ended - attempt.started)
-        yield f"attempt {number + 1}  {begin}  {took}  {_wait_after(attempt, following)}{attempt_result(attempt)}"
+        which = _("attempt {number}", number=number + 1)
+        yield f"{which}  {begin}  {took}  {_wait_after(attempt, following)}{attempt_result(attempt)}"
 
 
 def attempt_result(attempt: Attempt) -> str:
     """Return how an attempt went: its error and cause, or one word."""
     if attempt.failed:
-        return " ".join(part for part in (attempt.error or "failed", value_text(attempt.cause)) if part)
-    return "running" if attempt.ended is None else "succeeded"
+        return " ".join(part for part in (attempt.error or _("failed"), value_text(attempt.cause)) if part)
+    return _("running") if attempt.ended is None else _("succeeded")
 
 
 def _wait_after(attempt: Attempt, following: Attempt | None) -> str:
     if following is None or attempt.ended is None:
         return ""
-    return f"next after {duration(following.started - attempt.ended)}  "
+    return _("next after {time}", time=duration(following.started - attempt.ended)) + "  "
 
 
 def target(arn: str) -> str:

@@ -10,19 +10,20 @@ A browser is let in by a link that works once and for a minute, then by a cookie
 import asyncio
 import hmac
 import logging
+from base64 import b32encode
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from inspect import isawaitable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from emulator.gateway.errors import UnsignedFront
-from emulator.http.message import Request, Response
+from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
-from emulator.wire.operation import operation
+from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape
 
@@ -32,7 +33,12 @@ LINK_S = 60
 SESSION_S = 7 * 24 * 3600
 """How long a cookie is good, at most until the emulator stops."""
 
+_KEY_BYTES = 16
+
 _MOST_SESSIONS = 1_000
+
+_OF_ADDRESSES = "/%?=&"
+"""What an address of a page may have beside names."""
 
 
 class Sessions:
@@ -42,30 +48,31 @@ class Sessions:
         self._clock = clock
         self._ids = ids
         self._secret = ids.secret(32)
-        self._links: dict[str, float] = {}
+        self._links: dict[str, tuple[float, str]] = {}
         self._sessions: dict[str, float] = {}
         self.cookie_name = f"localyun_console_{port}"
         """Cookies do not tell ports apart, so two emulators on one machine need two names."""
 
-    def new_link(self) -> str:
-        """Return the key of a link that opens the console once."""
+    def new_link(self, page: str = "/") -> str:
+        """Return the key of a link that opens the console once, at *page*; short, as people copy the link."""
         now = self._clock.monotonic()
-        self._links = {key: until for key, until in self._links.items() if until > now}
-        key = self._ids.secret(24).hex()
-        self._links[key] = now + LINK_S
+        self._links = {key: link for key, link in self._links.items() if link[0] > now}
+        key = b32encode(self._ids.secret(_KEY_BYTES)).decode().rstrip("=").lower()
+        self._links[key] = (now + LINK_S, page)
         return key
 
-    def enter(self, key: str) -> str | None:
-        """Use a link up and return the value of a new cookie; None when the link is unknown, used or too old."""
+    def enter(self, key: str) -> tuple[str, str] | None:
+        """Use a link up; return the value of a new cookie and the page, None when it is unknown, used or too old."""
         now = self._clock.monotonic()
-        if self._links.pop(key, 0.0) <= now:
+        until, page = self._links.pop(key, (0.0, "/"))
+        if until <= now:
             return None
         self._sessions = {value: until for value, until in self._sessions.items() if until > now}
         if len(self._sessions) >= _MOST_SESSIONS:
             self._sessions.clear()
         value = self._ids.secret(32).hex()
         self._sessions[value] = now + SESSION_S
-        return value
+        return value, page
 
     def is_open(self, cookies: str) -> str | None:
         """Return the session that a Cookie header names, None when it names none that is open."""
@@ -210,16 +217,23 @@ class ConsoleFront(UnsignedFront):
         return self._from_application(request, session)
 
     def _login(self, call: OperationRequest) -> Response:
-        cookie = self.sessions.enter(call.query.get("key", ""))
-        if cookie is None:
+        entered = self.sessions.enter(call.query.get("key", ""))
+        if entered is None:
             text = f"This link was used already or is older than {LINK_S} s. Get another: localyun console"
             return _page(403, "localyun console", text)
-        target = call.query.get("to", "/")
-        response = _redirect(PREFIX + (target if target.startswith("/") and "//" not in target else "/"))
+        cookie, page = entered
+        response = _redirect(PREFIX + _page_of(call.query.get("to", page)))
         secure = "; Secure" if call.http.scheme == "https" else ""
         value = f"{self.sessions.cookie_name}={cookie}; Path={PREFIX}; HttpOnly; SameSite=Strict{secure}"
         response.headers.append(("Set-Cookie", value))
         return response
+
+    async def check(self, page: str) -> None:
+        """Make a page for nobody.
+
+        Raises: ServiceError when there is no such page, or nothing that it could show.
+        """
+        await self._from_application(Request("GET", PREFIX + page, Headers()), "")
 
     async def _from_application(self, request: Request, session: str) -> Response:
         if self._thread is None:
@@ -263,10 +277,23 @@ class ConsoleFront(UnsignedFront):
             yield f"event: log\n{data}data:\n\n".encode()
 
 
-@operation("console-link", "POST /console-link")
-def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
+@operation(
+    "console-link",
+    "POST /console-link",
+    Parameter("page", about="What to open, such as flows/NAME/executions/EXECUTION.", default=""),
+    Parameter("check", bool, about="Refuse a page that shows nothing at present.", default=False),
+)
+async def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
     """A link that opens the console in a browser, once and within a minute."""
-    return {"path": f"{PREFIX}/login?key={front.sessions.new_link()}", "seconds": LINK_S}
+    page = _page_of(quote("/" + call.arguments["page"].lstrip("/"), safe=_OF_ADDRESSES))
+    if call.arguments["check"]:
+        await front.check(page)
+    return {"path": f"{PREFIX}/login?key={front.sessions.new_link(page)}", "seconds": LINK_S}
+
+
+def _page_of(path: str) -> str:
+    """Return *path* when it can only be one of the console, else its first page."""
+    return path if path.startswith("/") and "//" not in path else "/"
 
 
 def _authority(url: str) -> str:
@@ -281,5 +308,9 @@ def _redirect(target: str) -> Response:
 
 
 def _page(status: int, title: str, text: str) -> Response:
-    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><p>{escape(text)}</p>'
+    body = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<link rel="stylesheet" href="{PREFIX}/static/console.css">'
+        f'<main id="main"><h1>{escape(title)}</h1><p>{escape(text)}</p></main>'
+    )
     return Response(status, body.encode("utf-8", "replace"), [("Content-Type", "text/html; charset=utf-8"), *_HEADERS])

@@ -18,10 +18,10 @@ from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
-from emulator.program import own_command
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.workflow.engine.model import Definition, ParameterError, RetryPolicy, StepList
 from emulator.services.workflow.engine.model import Step as AnyStep
-from emulator.services.workflow.expression.paths import Path
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -23,6 +22,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     TaskStep,
     WaitStep,
 )
+from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Members
 from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,

@@ -16,6 +16,8 @@ LINE_HEIGHT = 1.35
 _NARROW = frozenset("ijl.,:;'|!()[] tfI/\\-`")
 _BROAD = frozenset("mwMW@%&—…")
 _BREAK = re.compile(r"(?<=[\s_.,:;/&|=)\]-])|(?<=[a-z0-9])(?=[A-Z])|(?<=[\u2e80-\uffef])")
+_FOLD = re.compile(r"(?<= )(?=\S)|(?<=[\u2e80-\uffef])(?=[^\u3000-\u303f\uff00-\uff60])")
+"""Where a line may end: never in front of Chinese punctuation."""
 
 
 def terminal_width() -> int:
@@ -49,6 +51,20 @@ def cut(text: str, limit: int) -> str:
             break
         kept = position + 1
     return text[:kept] + "..."
+
+
+def fold(text: str, limit: int) -> list[str]:
+    """Break *text* into lines of *limit* cells, at blanks and between Chinese characters.
+
+    What has neither, such as a path or an address, stays whole even where it is longer.
+    """
+    lines = [""]
+    for piece in _FOLD.split(text):
+        if lines[-1] and cells((lines[-1] + piece).rstrip()) > limit:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("")
+        lines[-1] += piece
+    return [*lines[:-1], lines[-1].rstrip()]
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:

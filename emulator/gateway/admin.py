@@ -19,6 +19,7 @@ import sys
 from binascii import a2b_base64
 from collections.abc import Awaitable, Iterable, Mapping
 from inspect import isawaitable
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -32,6 +33,9 @@ from emulator.kernel.metrics import CONTENT_TYPE
 from emulator.wire import large_json
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+"""JSON Schemas of the files that users write, ``NAME.json``; ``python -m website.schemas`` writes them."""
 
 Part = tuple[Any, ModuleType]
 """A service and the module with its admin operations."""
@@ -236,28 +240,24 @@ class RunningEmulator(Protocol):
 @operation("health", "GET /health", right=ANYONE)
 def health(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Status, version, services, account and region."""
-    del call
     return emulator.health()
 
 
 @operation("status", "GET /status")
 def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Health, process, ports, functions and counts."""
-    del call
     return emulator.status()
 
 
 @operation("proxy", "GET /proxy")
 def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The addresses of the proxy, which hold the secret of this run."""
-    del call
     return emulator.proxy()
 
 
 @operation("metrics", "GET /metrics", right=ANYONE_LOCAL)
 def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
     """Metrics in the exposition format of Prometheus; they name queues, not what is in them."""
-    del call
     return Response(200, emulator.metrics(), [("Content-Type", CONTENT_TYPE)])
 
 
@@ -270,25 +270,20 @@ def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 @operation("openapi", "GET /openapi.json", right=ANYONE_LOCAL)
 def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The description of this API in OpenAPI 3.1."""
-    del call
     return emulator.openapi()
 
 
 @operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
 def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
     """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
-    del emulator
-    from emulator.schemas import FOLDER  # few ever ask
-
     name = call.path["name"].removesuffix(".json")
-    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    file = next((each for each in SCHEMAS.glob("*.json") if each.stem == name), None)
     return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
 
 
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
-    del call
     return {"lines": emulator.report()}
 
 
@@ -319,7 +314,6 @@ async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> d
 @operation("stop", "POST /stop")
 def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Stop the emulator after this answer."""
-    del call
     emulator.stop_soon()
     return {"status": "stopping"}
 

@@ -1,4 +1,4 @@
-"""The records of deployments, reached at ``/_localyun/deployments``.
+"""Records of deployments, kept in the emulator's own state and reached at ``/_localyun/deployments``.
 
 Calls are signed with this installation's key instead of the admin token, so that a client elsewhere that may deploy can
 also continue from the last deployment. ``GET`` lists all; below it are ``GET``, ``PUT`` and ``DELETE`` of one name.
@@ -9,12 +9,56 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from emulator.deploy.records import Deployments
 from emulator.gateway.errors import JsonFront, json_response
 from emulator.http.message import Response
+from emulator.kernel.clock import Clock
 from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.storage.database import Database
 from emulator.wire.request import OperationRequest
+
+
+class Deployments:
+    """The records of one account and region, by the name of the deployment; their content is the client's."""
+
+    def __init__(self, database: Database, tenant: Tenant, clock: Clock) -> None:
+        self._database = database
+        self._place = (tenant.account, tenant.region)
+        self._clock = clock
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return every record, by name."""
+        rows = self._database.read(
+            "SELECT content FROM deployments WHERE account = ? AND region = ? ORDER BY name", self._place
+        )
+        return [json.loads(content) for (content,) in rows]
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """Return a record, None when there is none of that name."""
+        row = self._database.read(
+            "SELECT content FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
+        ).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def put(self, name: str, content: dict[str, Any]) -> None:
+        """Keep a record in place of the one of that name."""
+        self._database.write(
+            "INSERT OR REPLACE INTO deployments VALUES (?, ?, ?, ?, ?)",
+            (*self._place, name, json.dumps(content), self._clock.now()),
+        )
+
+    def remove(self, name: str) -> bool:
+        """Forget a record and return whether it existed."""
+        gone = self._database.write(
+            "DELETE FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
+        )
+        return gone.rowcount > 0
+
+    def clear(self) -> None:
+        """Forget all records."""
+        self._database.write("DELETE FROM deployments WHERE account = ? AND region = ?", self._place)
+
 
 PATH = "/_localyun/deployments"
 
@@ -46,12 +90,10 @@ class DeploymentsFront(JsonFront):
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Everything is signed."""
-        del call
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Return the refusal of a call without a valid signature."""
-        del call
         reason = f"this call needs the signature of this installation's access key ({failure})"
         return DeploymentError("Forbidden", reason=reason)
 

@@ -61,9 +61,11 @@ _Kept = tuple[logging.LogRecord, str, str, Millis]
 """A record with the trace, the cause and the emulator's time while it was logged."""
 
 
-def _line(record: logging.LogRecord, present: str, cause: str, at: Millis) -> _Line:
-    """Return the line of a record that was kept."""
-    del cause
+def _line(kept: _Line | _Kept) -> _Line:
+    """Return the line of what was kept."""
+    if isinstance(kept, _Line):
+        return kept
+    record, present, _, at = kept
     fields = fields_of(record)
     return _Line(at, record, fields, trace_of(fields, present))
 
@@ -114,7 +116,7 @@ class Journal(logging.Handler):
         for each in reversed(list(self._lines)):
             if each is self._marked:
                 break
-            later.append(each if isinstance(each, _Line) else _line(*each))
+            later.append(_line(each))
         return [line.rendered() for line in reversed(later)]
 
     def output(self, function: str, request: str, text: bytes) -> None:
@@ -127,7 +129,7 @@ class Journal(logging.Handler):
         """Yield the kept lines of a logger, newest first, in JSON's terms."""
         for each in reversed(list(self._lines)):
             if not isinstance(each, _Line) and each[0].name == logger:
-                yield _line(*each).rendered()
+                yield _line(each).rendered()
 
     def find(self, request: str) -> list[dict[str, Any]]:
         """Return the lines that came of *request*, in their order, in JSON's terms.
@@ -136,7 +138,7 @@ class Journal(logging.Handler):
         """
         if not request:
             return []
-        lines = [each if isinstance(each, _Line) else _line(*each) for each in list(self._lines)]
+        lines = [_line(each) for each in list(self._lines)]
         calls = {line.request for line in lines if request in {line.trace, line.request}} - {""}
         return [
             line.rendered()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from emulator.auth.authenticator import Authenticator, scheme_of
-from emulator.auth.permissions.conditions import Facts, facts_of
+from emulator.auth.policy import Facts, facts_of
 from emulator.gateway.errors import GatewayError, Refusals
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose

@@ -4,8 +4,8 @@ from collections.abc import Callable, Container, Iterator
 from typing import Final
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.instrumentation import Busy, Upcoming, Waiting, Watchers
 from emulator.kernel.metrics import Family, Histogram, Sample
-from emulator.kernel.observing import Busy, Upcoming, Waiting, Watchers
 from emulator.wire.request import Front, OperationRequest
 
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
@@ -57,7 +57,7 @@ class Traffic:
 
 
 class OpenRequests:
-    """The requests that are not answered at once (`emulator.kernel.observing.Observed`).
+    """The requests that are not answered at once (`emulator.kernel.instrumentation.Observed`).
 
     *resting* returns the ids of calls that a mock keeps waiting by the emulator's clock: these are not busy.
     """
@@ -84,7 +84,6 @@ class OpenRequests:
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
-        del now
         resting = self._resting()
         for call, front in self._in_work.items():
             if call.request_id in resting:
@@ -95,7 +94,6 @@ class OpenRequests:
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""
-        del now, limit
         yield from ()
 
     def waiting(self) -> Iterator[Waiting]:

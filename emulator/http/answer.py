@@ -12,8 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from emulator.http.connections import Connections
-from emulator.http.heads import Unsendable, field_name, join_head
-from emulator.http.message import Response
+from emulator.http.message import Response, Unsendable, field_name, join_head
 
 _log = logging.getLogger(__name__)
 

@@ -248,7 +248,6 @@ class CertificateAuthority:
         A host without one gets the context *begun* with, whose certificate the client refuses by its names. An alert
         would not reach the client: asyncio drops what a failed handshake leaves unsent.
         """
-        del begun
         if server_name is None:
             return
         try:

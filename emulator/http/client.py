@@ -24,8 +24,7 @@ from emulator.http.client_connection import (
     ConnectFailed,
     ConnectionLost,
 )
-from emulator.http.heads import Origin, request_head, split_url
-from emulator.http.message import Headers
+from emulator.http.message import Headers, Origin, request_head, split_url
 
 Permit = Callable[[str], bool]
 """Decides whether a call may go to an address, given in its usual text form."""

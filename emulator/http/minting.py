@@ -11,7 +11,6 @@ addresses: whoever gets hold of its key cannot use it to pose as anything else. 
 import argparse
 import datetime
 import ipaddress
-import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -36,6 +35,7 @@ from emulator.http.certificates import (
     leaf_path,
 )
 from emulator.kernel.clock import DAY, Millis
+from emulator.kernel.system import write_private
 
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 _LOOPBACK_NETWORKS: Final = ("127.0.0.0/8", "::1/128")
@@ -72,10 +72,10 @@ def _authority(folder: Path, now: Millis, permit: list[str]) -> tuple[ec.Ellipti
         return key, x509.load_pem_x509_certificate(authority_path(folder).read_bytes())
     if key is None:
         key = ec.generate_private_key(ec.SECP256R1())
-        _write_private(key_path(folder), _key_pem(key))
+        write_private(key_path(folder), _key_pem(key))
     certificate = _self_signed(key, domains, now)
     facts = Facts(not_after=_not_after(certificate), key_id=_key_id(key), names=tuple(domains))
-    _write_private(authority_path(folder), facts.line() + _pem(certificate))
+    write_private(authority_path(folder), facts.line() + _pem(certificate))
     return key, certificate
 
 
@@ -111,7 +111,7 @@ def _mint_leaf(
     facts = Facts(not_after=_not_after(certificate), key_id=_key_id(signer), names=leaf_names(name))
     path = leaf_path(folder, name)
     path.parent.mkdir(exist_ok=True, mode=0o700)
-    _write_private(path, facts.line() + _key_pem(key) + _pem(certificate), lasting=False)
+    write_private(path, facts.line() + _key_pem(key) + _pem(certificate), lasting=False)
 
 
 def _alternatives(leaf: str) -> list[x509.GeneralName]:
@@ -185,18 +185,6 @@ def _load_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
     except (FileNotFoundError, ValueError):  # a broken key is replaced, and everything it signed with it
         return None
     return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
-
-
-def _write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
-    """Write *content* so that only the owner can read it; if *lasting*, whole or not at all even after a power cut."""
-    draft = path.with_name(path.name + ".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        if lasting:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _prune(folder: Path) -> None:

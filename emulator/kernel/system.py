@@ -1,7 +1,8 @@
 """What systems differ in, and what stands in where it is missing; docs/systems.md tells users.
 
 Everything that is not on every system is asked for here, so that what another system gets can be tried on this one:
-``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without.
+``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without. Here is also how a private file is
+written and how this program starts itself as a child.
 """
 
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 if sys.platform == "win32":
@@ -65,11 +67,35 @@ def lock(descriptor: int) -> bool | None:
     return True
 
 
+def write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Write *content* so that only the owner can read it; if *lasting*, whole or not at all even after a power cut."""
+    draft = path.with_name(path.name + ".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        if lasting:
+            file.flush()
+            os.fsync(descriptor)
+    draft.replace(path)
+
+
 def end_session(pid: int) -> None:
     """Kill the session a process leads, where there are `SESSIONS`."""
     if sys.platform != "win32" and SESSIONS:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def own_command(*words: str) -> list[str]:
+    """Return the command line of ``localyun`` with these *words*, run by this interpreter from this installation.
+
+    The working directory is left out of the search path, and its other folders come after this one: each may have an
+    ``emulator`` of its own.
+    """
+    root = str(Path(__file__).parents[2])
+    claim = f"import sys; sys.path.insert(0, {root!r}); import emulator; sys.path.remove({root!r})"
+    program = f"{claim}; from emulator.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", program, *words]
 
 
 def is_running(pid: int) -> bool:

@@ -245,7 +245,11 @@ async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("HeadObject", "HEAD /{bucket}/{key}")
 async def head_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the headers of an object. Raises: as `Objects.get`. Source: OSS API reference, HeadObject."""
+    """Return the headers of an object.
+
+    Raises: as `Objects.get`.
+    Source: OSS API reference, HeadObject.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
     return Response(200, b"", [*described(stored), ("Content-Length", str(stored.size))])
 
@@ -263,7 +267,11 @@ async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Res
 
 @operation("GetObjectACL", "GET /{bucket}/{key}?acl")
 async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return the ACL of an object. Raises: as `Objects.get`. Source: OSS API reference, GetObjectACL."""
+    """Return the ACL of an object.
+
+    Raises: as `Objects.get`.
+    Source: OSS API reference, GetObjectACL.
+    """
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     return codec.document(codec.grant(caller_of(call).account, stored.attributes.acl))
 

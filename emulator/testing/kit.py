@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.program import own_command
+from emulator.kernel.system import own_command
 from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration

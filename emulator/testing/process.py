@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self
 
 from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
-from emulator.program import own_command
 from emulator.testing.api import TestingError
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Emulator:
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log and self._log.exists() else ""
 
     def _spawn(self, state: Path, folder: Path) -> "subprocess.Popen[bytes]":
-        words = own_command("start", "--port", "0", "--https-port", "0", "--state", str(state))
+        words = system.own_command("start", "--port", "0", "--https-port", "0", "--state", str(state))
         if self._kept_state is None:
             words.append("--ephemeral")
         if self._functions is not None:

@@ -60,7 +60,6 @@ class _Builder:
         self._count = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        del attributes
         self._count += 1
         if len(self._open) >= MAX_DEPTH or self._count > MAX_ELEMENTS:
             raise MalformedXml("too many or too deep elements")
@@ -79,11 +78,9 @@ class _Builder:
         self._texts[-1].append(text)
 
     def end(self, name: str) -> None:
-        del name
         self._open.pop().text = "".join(self._texts.pop())
 
     def doctype(self, *parts: object) -> None:
-        del parts
         raise MalformedXml("document types are not accepted")
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from workflow_client import command_line, main, say
+from workflow_client import _, command_line, main, say
 
 
 def report(session):
     """Send the result in --input to the flow that waits for the token."""
     output = json.dumps(json.loads(session.given.input))
     session.call("ReportTaskSucceeded", TaskToken=session.given.token, Output=output)
-    say(f"callback.py: reported {output}")
+    say(_("{program}: reported {output}", program="callback.py", output=output))
     return True
 
 

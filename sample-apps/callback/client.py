@@ -7,9 +7,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from workflow_client import command_line, content_of, main, say
+from workflow_client import _, command_line, content_of, main, say
 
 FLOW = "fnf-demo-callback"
+TOKEN_SHOWN = 12
 
 
 def wait_for_callback(session):
@@ -18,7 +19,7 @@ def wait_for_callback(session):
     def call_back(event):
         if event["Type"] == "TaskSubmitted":
             token = content_of(event)["output"]["taskToken"]
-            say(f"running callback.py {token}")
+            say(_("running {command}", command=f"callback.py {token[:TOKEN_SHOWN]}..."))
             script = [sys.executable, str(Path(__file__).with_name("callback.py"))]
             options = ["--sdk", session.given.sdk, "--endpoint", session.endpoint, "--region", session.region]
             subprocess.run([*script, *options, token], check=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from message_client import message_account
-from workflow_client import command_line, main, say
+from workflow_client import _, command_line, main, say
 
 FLOW = "fnf-demo-mns-queue-callback"
 QUEUE = "fnf-demo"
@@ -42,12 +42,12 @@ def queue(session):
         existed = False
     try:
         if not existed:
-            say(f"queue {QUEUE} created")
+            say(_("queue {name} created", name=QUEUE))
         yield
     finally:
         if not existed and not session.keeps:
             made.delete()
-            say(f"queue {QUEUE} deleted")
+            say(_("queue {name} deleted", name=QUEUE))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from message_client import message_account
-from workflow_client import ServiceRefused, command_line, main, say
+from workflow_client import ServiceRefused, _, command_line, main, say
 
 QUEUE = "fnf-demo"
 WAIT_S = 10
@@ -24,14 +24,14 @@ def work(session):
     reported = 0
     while not session.given.tasks or reported < session.given.tasks:
         try:
-            say("worker: receiving messages")
+            say(_("worker: receiving messages"))
             message = queue.receive_message(WAIT_S)
-            say(f"worker: received {message.message_id}: {message.message_body}")
+            say(_("worker: received {id}: {body}", id=message.message_id, body=message.message_body))
             reported += report(session, json.loads(message.message_body)["task_token"])
             queue.delete_message(message.receipt_handle)
-            say(f"worker: deleted {message.message_id}")
+            say(_("worker: deleted {id}", id=message.message_id))
         except MNSExceptionBase as error:
-            say(f"worker: {error.type}: {error.message}")
+            say(_("worker: {error}: {message}", error=error.type, message=error.message))
             if error.type != "MessageNotExist":  # an empty queue has been waited for; anything else answers at once
                 time.sleep(PAUSE_S)
     return True
@@ -44,9 +44,9 @@ def report(session, token):
     except ServiceRefused as error:
         if error.code != "TaskAlreadyCompleted":
             raise
-        say("worker: the task is completed already")
+        say(_("worker: the task is completed already"))
         return False
-    say("worker: report finished")
+    say(_("worker: report finished"))
     return True
 
 

@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from function_client import function_address, function_client
 from message_client import message_account
-from workflow_client import command_line, main, say
+from workflow_client import _, command_line, main, say
 
 FLOW = "fnf-demo-mns-topic-callback"
 SERVICE = "fnf-demo"
@@ -40,12 +40,12 @@ def http_trigger(functions, keep):
     config = {"authType": "anonymous", "methods": ["POST"]}
     functions.create_trigger(SERVICE, FUNCTION, TRIGGER, "http", config, None, None)
     try:
-        say(f"HTTP trigger of {SERVICE}/{FUNCTION} created")
+        say(_("HTTP trigger of {function} created", function=f"{SERVICE}/{FUNCTION}"))
         yield
     finally:
         if not keep:
             functions.delete_trigger(SERVICE, FUNCTION, TRIGGER)
-            say(f"HTTP trigger of {SERVICE}/{FUNCTION} deleted")
+            say(_("HTTP trigger of {function} deleted", function=f"{SERVICE}/{FUNCTION}"))
 
 
 @contextmanager
@@ -65,12 +65,12 @@ def topic(session):
         existed = False
     try:
         if not existed:
-            say(f"topic {session.given.topic} created")
+            say(_("topic {name} created", name=session.given.topic))
         yield made
     finally:
         if not existed and not session.keeps:
             made.delete()
-            say(f"topic {session.given.topic} deleted")
+            say(_("topic {name} deleted", name=session.given.topic))
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def subscription(topic, endpoint, keep):
     made = topic.get_subscription(SUBSCRIPTION)
     made.subscribe(SubscriptionMeta(endpoint, notify_content_format=SubscriptionNotifyContentFormat.JSON))
     try:
-        say(f"{endpoint} subscribed")
+        say(_("{address} subscribed", address=endpoint))
         yield
     finally:
         if not keep:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from workflow_client import command_line, main, say
+from workflow_client import _, command_line, main, say
 
 FLOW = "fnf-demo-multi-step-transaction"
 DEFAULT_INPUT = {
@@ -35,9 +35,9 @@ def order(session):
     entered = [event["StepName"] for event in finished["Events"] if event["Type"] == "StepEntered"]
     ended = finished["Status"] == ("Succeeded" if failing is None else "Failed")
     if ended and entered[-len(expected) :] == expected:
-        say(f"as expected: {' -> '.join(entered)}")
+        say(_("as expected: {steps}", steps=" -> ".join(entered)))
         return True
-    say(f"not as expected: {' -> '.join(entered)} should end with {' -> '.join(expected)}")
+    say(_("not as expected: {steps} should end with {end}", steps=" -> ".join(entered), end=" -> ".join(expected)))
     return False
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from workflow_client import POLL_INTERVAL_S, ServiceRefused, command_line, main, say
+from workflow_client import POLL_INTERVAL_S, ServiceRefused, _, command_line, main, say
 
 FLOW = "fnf-demo-timed-schedule"
 SCHEDULE = "demo-schedule"
@@ -25,7 +25,7 @@ def keep_time(session):
         finally:
             if not session.keeps:
                 session.call("DeleteSchedule", FlowName=FLOW, ScheduleName=SCHEDULE)
-                say(f"schedule {SCHEDULE} deleted")
+                say(_("schedule {name} deleted", name=SCHEDULE))
     return finished["Status"] == "Succeeded"
 
 
@@ -47,11 +47,11 @@ def create_schedule(session):
 def show_resources(schedule):
     """Print what the application consists of."""
     rows = [
-        ("name", "type", "physical name"),
         ("Function", "ALIYUN::FC::Function", "fnf-demo/hello"),
         ("Flow", "ALIYUN::FNF::Flow", FLOW),
         ("Schedule", "ALIYUN::FNF::Schedule", f"{SCHEDULE} ({schedule['CronExpression']})"),
     ]
+    say(_("name       type                   physical name"))
     for name, kind, physical in rows:
         say(f"{name:<10} {kind:<22} {physical}")
 
@@ -59,7 +59,7 @@ def show_resources(schedule):
 def fire(session):
     """Start what the schedule starts and return the execution's name."""
     schedule = session.call("DescribeSchedule", FlowName=FLOW, ScheduleName=SCHEDULE)
-    say(f"firing {SCHEDULE} now; with --wait the clock does it")
+    say(_("firing {name} now, without waiting for its time", name=SCHEDULE))
     return session.start(FLOW, schedule.get("Payload") or "{}")
 
 
@@ -69,13 +69,13 @@ def wait_for_firing(session):
     Raises: ServiceRefused; TimeoutError when none is started in time.
     """
     known = executions(session)
-    say(f"waiting for {SCHEDULE} to fire")
+    say(_("waiting for {name} to fire", name=SCHEDULE))
     deadline = time.monotonic() + FIRES_WITHIN_S
     while time.monotonic() < deadline:
         if started := executions(session) - known:
             return started.pop()
         time.sleep(POLL_INTERVAL_S)
-    raise TimeoutError(f"{SCHEDULE} did not fire within {FIRES_WITHIN_S} s")
+    raise TimeoutError(_("{name} did not fire within {seconds} s", name=SCHEDULE, seconds=FIRES_WITHIN_S))
 
 
 def executions(session):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from workflow_client import command_line, main, say
+from workflow_client import _, command_line, main, say
 
 FLOW = "fnf-demo-troubleshooting"
 MOST_RETRIES = 3
@@ -16,14 +16,15 @@ def handle_errors(session):
     """Run the flow once; true when the errors were retried and redirected as the input asks for."""
     failures = json.loads(session.given.input)["failures"]
     if not isinstance(failures, int) or failures < 0:
-        say("failures must be a number from 0")
+        say(_("failures must be a number from 0"))
         return False
 
     with session.flow(FLOW, Path(__file__).with_name("flow.yml")):
         finished = session.execute(FLOW, session.given.input)
 
     output = json.loads(finished.get("Output") or "{}")
-    say(f"the final step got {output.get('errCode')}: {output.get('errMsg')}")
+    cause = json.loads(output.get("errMsg") or "{}")
+    say(_("the final step got {error}: {message}", error=output.get("errCode"), message=cause.get("errorMessage")))
     failed = [event for event in finished["Events"] if event["Type"] == "TaskFailed" and event["StepName"] == "retried"]
     recovers = failures <= MOST_RETRIES
     return (

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from function_client import function_client
-from workflow_client import POLL_INTERVAL_S, command_line, main, say
+from workflow_client import POLL_INTERVAL_S, _, command_line, main, say
 
 FLOW = "fnf-demo-versions-and-aliases"
 SERVICE = "fnf-demo"
@@ -27,8 +27,8 @@ def compare(session):
         with instance_kept_ready(functions):
             warm = session.execute(FLOW, session.given.input)
 
-    say(f"{'without a provisioned instance':<32} {milliseconds(cold):>5} ms")
-    say(f"{'with a provisioned instance':<32} {milliseconds(warm):>5} ms")
+    say(_("without a provisioned instance   {milliseconds:>5} ms", milliseconds=milliseconds(cold)))
+    say(_("with a provisioned instance      {milliseconds:>5} ms", milliseconds=milliseconds(warm)))
     return all(
         each["Status"] == "Succeeded" and json.loads(each["Output"]) == {"success": True} for each in (cold, warm)
     )
@@ -40,14 +40,15 @@ def published(functions, keep):
     # A list, because the client logs an error when an alias it asks for by name is missing.
     aliases = functions.list_aliases(SERVICE, prefix=ALIAS).data["aliases"]
     if found := next((each for each in aliases if each["aliasName"] == ALIAS), None):
-        say(f"alias {ALIAS} points to version {found['versionId']} already")
+        say(_("alias {name} points to version {version} already", name=ALIAS, version=found["versionId"]))
         yield
         return
     version = functions.publish_version(SERVICE, description="from the tutorial").data["versionId"]
     try:
         functions.create_alias(SERVICE, ALIAS, version)
         try:
-            say(f"version {version} of {SERVICE} published, alias {ALIAS} points to it")
+            names = {"version": version, "service": SERVICE, "alias": ALIAS}
+            say(_("version {version} of {service} published, alias {alias} points to it", **names))
             yield
         finally:
             if not keep:
@@ -55,7 +56,7 @@ def published(functions, keep):
     finally:
         if not keep:
             functions.delete_version(SERVICE, version)
-            say(f"alias {ALIAS} and version {version} deleted")
+            say(_("alias {name} and version {version} deleted", name=ALIAS, version=version))
 
 
 @contextmanager
@@ -69,9 +70,9 @@ def instance_kept_ready(functions):
         deadline = time.monotonic() + READY_WITHIN_S
         while functions.get_provision_config(SERVICE, ALIAS, FUNCTION).data["current"] < 1:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"no instance was ready within {READY_WITHIN_S} s")
+                raise TimeoutError(_("no instance was ready within {seconds} s", seconds=READY_WITHIN_S))
             time.sleep(POLL_INTERVAL_S)
-        say(f"one instance is kept ready for {SERVICE}.{ALIAS}/{FUNCTION}")
+        say(_("one instance is kept ready for {function}", function=f"{SERVICE}.{ALIAS}/{FUNCTION}"))
         yield
     finally:
         functions.put_provision_config(SERVICE, ALIAS, FUNCTION, 0)

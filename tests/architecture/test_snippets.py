@@ -16,7 +16,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from emulator.auth.permissions.policy import parse_policy
+from emulator.auth.policy import parse_policy
 from emulator.cli.main import build
 from emulator.services.workflow.languages.programs import read_program
 

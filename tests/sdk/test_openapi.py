@@ -10,7 +10,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 import emulator
-from emulator.schemas import FOLDER
+from emulator.gateway.admin import SCHEMAS
 from emulator.testing import Emulator
 from emulator.wire.operation import operations_of
 
@@ -87,7 +87,7 @@ def test_schemas_for_editors_are_served(kit):
     for name in ("fdl", "statemachine.json", "localyun", "function", "service"):
         with urlopen(f"{page}/{name}") as answer:
             assert answer.headers["Content-Type"] == "application/schema+json"
-            assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
+            assert answer.read() == (SCHEMAS / f"{name.removesuffix('.json')}.json").read_bytes()
     with pytest.raises(HTTPError, match="404") as refused:
         urlopen(f"{page}/other")
     refused.value.close()

@@ -225,7 +225,7 @@ class Resources(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         """Whatever is removed as unused, everything that can be called still runs."""
-        timers = self.desk.fc._effects._timers
+        timers = self.desk.fc.unused_packages._timers
         self.desk.loop.run_until_complete(self._advance(timers))
 
     async def _advance(self, timers: Any) -> None:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from emulator.schemas import FOLDER
+from emulator.gateway.admin import SCHEMAS
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from tests.unit.workflow.languages.fdl import test_broken as fdl
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def validator(name):
-    return jsonschema.Draft202012Validator(json.loads((FOLDER / f"{name}.json").read_text("utf-8")))
+    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / f"{name}.json").read_text("utf-8")))
 
 
 def problems(name, value):
@@ -28,9 +28,9 @@ def problems(name, value):
 @pytest.mark.parametrize("name", schemas.SCHEMAS)
 def test_files_are_what_the_tables_say(name):
     """`python -m website.schemas` writes them; each is a schema."""
-    jsonschema.Draft202012Validator.check_schema(json.loads((FOLDER / f"{name}.json").read_text("utf-8")))
+    jsonschema.Draft202012Validator.check_schema(json.loads((SCHEMAS / f"{name}.json").read_text("utf-8")))
 
-    assert (FOLDER / f"{name}.json").read_text("utf-8") == schemas.written(name)
+    assert (SCHEMAS / f"{name}.json").read_text("utf-8") == schemas.written(name)
 
 
 def definitions():

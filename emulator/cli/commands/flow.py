@@ -68,8 +68,13 @@ def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
     else:
         why = " ".join(part for part in (reply["ErrorCode"], reply["ErrorMessage"]) if part)
         say(_("execution {name}", name=reply["Name"]))
-        say(f"{reply['Status']}: {why or reply['Output'] or '{}'}")
+        say(ended_with(reply["Status"], why or reply["Output"] or "{}"))
     return 0 if reply.get("Status") in {"", "Starting", "Running", "Succeeded"} else 1
+
+
+def ended_with(status: str, what: str) -> str:
+    """Return a line on the end of an execution: its status, and its output or what went wrong."""
+    return _("{status}: {what}", status=status, what=what) if what else status
 
 
 def read_history(client: Client, flow: str, execution: str) -> Iterator[Event]:
@@ -136,7 +141,7 @@ class _Printer:
         ended = self._follower.execution
         succeeded = state["Status"] == "Succeeded"
         what = state.get("Output") or "{}" if succeeded else f"{ended.error} {ended.cause}".strip()
-        say(f"{state['Status']}: {what}" if what else state["Status"])
+        say(ended_with(state["Status"], what))
 
 
 def history(arguments: Namespace, settings: Settings) -> int:

@@ -80,7 +80,7 @@ def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event],
     execution = Execution()
     for event in history:
         execution.add(event)
-    title = f"{described['FlowName']} / {described['Name']}  {spoken(execution.status)}"
+    title = f"{described['FlowName']} / {described['Name']}  {_(spoken(execution.status))}"
     return picture(str(described["FlowDefinition"]), title, execution, form)
 
 

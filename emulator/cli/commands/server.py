@@ -19,6 +19,7 @@ from emulator.cli.output import (
     NoEmulator,
     _,
     complain,
+    enumerated,
     say,
     say_json,
     say_pairs,
@@ -33,6 +34,14 @@ from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
 _SCOPES = ("service", "queue", "topic", "flow", "function")
+STATUS = (
+    *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
+    *("waiting", "counts", "regions", "ok", "available"),
+)
+"""Words of the status, for the catalogues."""
+
+_LABELS = {"state": "state folder"}
+
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
 
@@ -98,15 +107,17 @@ def status(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json(answer)
         return 0
-    say_pairs({name: _readable(value) for name, value in answer.items()})
+    shown = answer | {"status": _(answer["status"])}
+    say_pairs({_(_LABELS.get(name, name)): _readable(value) for name, value in shown.items()})
     return 0
 
 
 def _readable(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
+        named = ((_(name), _(part) if isinstance(part, str) else _readable(part)) for name, part in value.items())
+        return enumerated(f"{name} {part}" for name, part in named)
     if isinstance(value, list):
-        return ", ".join(_readable(part) for part in value) or _("none")
+        return enumerated(_readable(part) for part in value) or _("none")
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
@@ -148,7 +159,6 @@ def remove_account(arguments: Namespace, settings: Settings) -> int:
 
 def version(arguments: Namespace, settings: Settings) -> int:
     """Print the version."""
-    del settings
     if wants_json(arguments):
         say_json({"version": __version__})
     else:
@@ -160,7 +170,9 @@ def config(arguments: Namespace, settings: Settings) -> int:
     """Print every setting, its value and the value's source."""
     rows = shown_settings(settings)
     settings_by_name = {name: {"value": value, "source": source} for name, value, source in rows}
-    shown = [(name, _shown(name, value), source) for name, value, source in rows]
+    shown = [
+        (name, _shown(name, value), _("default") if source == "default" else source) for name, value, source in rows
+    ]
     return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
 
 
@@ -261,7 +273,7 @@ def _assignment(shell: str, name: str, value: str) -> str:
 
 def console(arguments: Namespace, settings: Settings) -> int:
     """Open the console, or print the link that does so once and within a minute."""
-    address, seconds = link(connect(settings), arguments.page)
+    address, seconds = link(connect(settings), arguments.page, check=True)
     if arguments.print_only:
         say(address)
         return 0
@@ -283,12 +295,11 @@ def open_address(address: str) -> None:
         raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
 
 
-def link(client: Client, page: str = "") -> tuple[str, int]:
+def link(client: Client, page: str = "", *, check: bool = False) -> tuple[str, int]:
     """Return an address that opens a page of the console once, and for how many seconds.
 
-    Raises: NoEmulator; CallRefused by an emulator without a console.
+    Raises: NoEmulator; CallRefused by an emulator without a console, with *check* also when there is no such page.
     """
     client.compare()
-    answer = client.admin("POST", "console-link")
-    target = f"&to={quote('/' + page.lstrip('/'))}" if page else ""
-    return f"{client.endpoint.http}{answer['path']}{target}", int(answer["seconds"])
+    answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    return f"{client.endpoint.http}{answer['path']}", int(answer["seconds"])

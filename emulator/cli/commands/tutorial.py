@@ -26,8 +26,10 @@ from emulator.cli.output import (
     WrongUsage,
     _,
     enumerated,
+    is_translated,
     note,
     say,
+    say_beside,
     say_json,
     say_pairs,
     show_rows,
@@ -56,7 +58,6 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the tutorials."""
-    del settings
     value = [{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS]
     rows = [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
     return show_rows(arguments, ("name", "short name", "what it does"), rows, value)
@@ -78,9 +79,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     _bring_functions(tutorial, client, tell)
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
-    _say_link(tell, _("watch it in a browser: {link}"), client, f"flows/{tutorial.flow}")
-    if not (kept or tutorial.keeps_flow):
-        tell(_("the flow is deleted at the end; --keep leaves it there"))
+    keeps = kept or tutorial.keeps_flow
+    until = _("watch it in a browser:") if keeps else _("watch it in a browser, until the flow is deleted at the end:")
+    _say_link(tell, until, client, f"flows/{tutorial.flow}")
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
@@ -94,24 +95,16 @@ def run(arguments: Namespace, settings: Settings) -> int:
         executions = recorded.read_record(record)
     if not succeeded:
         client.health()  # says so when the emulator has ended, and how to start it again
-    drawn = recorded.draw_last(executions, picture)
+    drawn = picture if recorded.draw_last(executions, picture) else None
     if wants_json(arguments):
-        graph = str(picture) if drawn else None
+        graph = str(drawn) if drawn else None
         shown = [recorded.with_mermaid(each) for each in executions]
         say_json({"name": tutorial.name, "asPromised": succeeded, "graph": graph, "executions": shown})
     else:
-        say()
-        if drawn:
-            last = (
-                _("graph of the last execution: {file}") if len(executions) > 1 else _("graph of the execution: {file}")
-            )
-            say(last.format(file=picture))
-        keeps = kept or tutorial.keeps_flow
+        _say_result(client, executions, drawn, keeps=keeps)
         _say_what_next(tutorial, client, settings, keeps=keeps)
-        if keeps and executions:
-            _say_link(say, _("its page, for a minute: {link}"), client, _page(executions[-1]))
     if arguments.open and executions:
-        _open(client, executions[-1], picture if drawn else None)
+        _open(client, executions[-1], drawn)
     return 0 if succeeded else 1
 
 
@@ -129,9 +122,9 @@ def _open(client: Client, execution: Mapping[str, Any], picture: Path | None) ->
 
 
 def _say_link(tell: Callable[[str], None], text: str, client: Client, page: str) -> None:
-    """Print a link to a page of the console, unless this emulator has none."""
+    """Print a link to a page of the console, on a line of its own, unless this emulator has none."""
     with suppress(CommandFailed):
-        tell(text.format(link=link(client, page)[0]))
+        tell(f"{text}\n  {link(client, page)[0]}")
 
 
 def _place_of_picture(name: str | None, settings: Settings, tutorial: Tutorial) -> Path:
@@ -170,7 +163,8 @@ def _show_steps(program: Sequence[str], client: Client) -> bool:
     with subprocess.Popen(program, env=_environment(client), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
         for line in process.stdout or ():
             if not line.startswith(_EVENT):
-                say(style.fit(line.rstrip("\n")))
+                for shown in style.fold(line.rstrip("\n")):
+                    say(shown)
                 continue
             event = json.loads(line)["event"]
             if event["Type"] == "ExecutionStarted":
@@ -230,7 +224,17 @@ def _environment(client: Client) -> Mapping[str, str]:
         "LOCALYUN_ACCOUNT_ID": keys.account_id,
         "LOCALYUN_REGION": keys.region,
         "PYTHONUNBUFFERED": "1",
+        **({} if is_translated() else {"LANGUAGE": "C"}),  # the program cannot know that this terminal has no Chinese
     }
+
+
+def _say_result(client: Client, executions: Sequence[Mapping[str, Any]], drawn: Path | None, *, keeps: bool) -> None:
+    say()
+    if drawn:
+        many = len(executions) > 1
+        say_beside(_("graph of the last execution:") if many else _("graph of the execution:"), drawn)
+    if keeps and executions:
+        _say_link(say, _("its page (the link works once, for a minute):"), client, _page(executions[-1]))
 
 
 def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
@@ -242,5 +246,10 @@ def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, ke
         rows[_("logs")] = f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"
     if keeps:
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
+    else:
+        rows[_("keep")] = _(
+            "{command} leaves the flow, for its page and its history",
+            command=f"{name} tutorial run {tutorial.short_name} --keep",
+        )
     rows |= {_("again"): f"{name} tutorial run {tutorial.short_name} --sdk tea", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})

@@ -14,8 +14,8 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.kernel.paging import Page, cut
+from emulator.services.fc.catalog.code import Download
 from emulator.services.fc.catalog.resolving import Target
-from emulator.services.fc.code.store import Download
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
@@ -251,7 +251,6 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 @operation("triggers", "GET /triggers")
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The triggers of all functions."""
-    del call
     return {"triggers": admin.triggers()}
 
 

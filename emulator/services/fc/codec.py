@@ -13,7 +13,6 @@ from emulator.http.message import Request, Response
 from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Items, Shape, Text
-from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
 from emulator.services.fc.model import LATEST, Dated, FunctionRef, Scope, Slice
 from emulator.wire import large_json
@@ -28,7 +27,7 @@ OF_SERVICE = "/services/{service}/functions/{function}"
 EVERY_API = (V2016, V2021, V2023)
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_LARGE_BODY = 256 * 1024
+LARGE_BODY = 256 * 1024
 """A body from this size on is parsed in a thread; a package of megabytes would hold up the loop."""
 
 
@@ -200,21 +199,11 @@ def json_body(call: OperationRequest) -> dict[str, Any]:
     return _parse(call.http.body)
 
 
-async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]:
-    """Return the JSON object in a body that may hold a code package; large ones are parsed in the thread of *codes*.
-
-    Raises: as `json_body`.
-    """
-    if call.document is not None or len(call.http.body) < _LARGE_BODY:
-        return json_body(call)
-    return await codes.in_thread(lambda: json_body(call))
-
-
 def _parse(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        parsed = _decode(body) if len(body) < _LARGE_BODY else large_json.loads(body, _decode)
+        parsed = _decode(body) if len(body) < LARGE_BODY else large_json.loads(body, _decode)
     except large_json.TooMuchStructure:
         raise EntityTooLarge(limit=large_json.STRUCTURE_BYTES) from None
     except (ValueError, RecursionError):

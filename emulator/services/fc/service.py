@@ -5,14 +5,14 @@ Operations act on its stores and on the parts that do what takes more than a row
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.kernel.timers import Timers
+from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.store import AsyncStore
@@ -20,23 +20,20 @@ from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.effects import Dependents, Effects
+from emulator.services.fc.catalog.code import CodeStore, Packages, UnusedPackages
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import FunctionName, family
-from emulator.services.fc.ports import Instances, Ports, StartShell
-from emulator.services.fc.rights import RoleChecks
-from emulator.services.fc.runtime.model import ShellCommand
+from emulator.services.fc.model import FunctionName, Scope, family
+from emulator.services.fc.ports import Instances, Ports
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
-from emulator.storage.database import Database
+from emulator.storage.database import CommitFailed, Database
 
 __all__ = ["SCHEMA", "FunctionCompute"]
 
@@ -80,11 +77,10 @@ class FunctionCompute:
         self.tenant = Tenant(account, region)
         self.logbook = logbook
 
-        self.dependents = dependents = Dependents()
         self.codes = codes = CodeStore(code_folder)
         self.packages = packages = Packages(codes, clock, ids, ports.objects)
         self.store = store = CatalogStore(database)
-        self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
+        self.unused_packages = UnusedPackages(database, clock, timers, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
         self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
@@ -107,7 +103,6 @@ class FunctionCompute:
         self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
         trigger_store = TriggerStore(database)
-        self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
         self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
@@ -117,7 +112,7 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            check_destination=self.role_checks.check_destination,
+            resolver=resolver,
             ports=ports,
         )
         self.sources = EventSources(
@@ -131,22 +126,9 @@ class FunctionCompute:
             enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
             ports=ports,
-            may_fire=self.role_checks.may_fire,
         )
 
-        dependents.functions.add(check=self.sources.triggers.check_none)
-        dependents.functions.add(
-            check=lambda *where: check_deletable(capacity.of_function(*where)),
-            forget=lambda *where: capacity.delete(*capacity.of_function(*where)),
-        )
-        dependents.functions.add(forget=self.async_queue.forget_function)
-        dependents.qualifiers.add(
-            check=lambda *where: check_deletable(capacity.of_qualifier(*where)),
-            forget=lambda *where: capacity.delete(*capacity.of_qualifier(*where)),
-        )
-        dependents.qualifiers.add(forget=self.async_queue.forget_qualifier)
-
-        self._loader = Loader(store, ids, effects, self.tenant)
+        self._loader = Loader(store, ids, self.retire, self.tenant)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
         self._shown_names: set[str] = set()
@@ -162,7 +144,7 @@ class FunctionCompute:
             self._watcher.start()
         else:
             self._take(Snapshot())
-        self._effects.sweep_soon()
+        self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         self.async_queue.start()
         self.sources.start()
@@ -179,7 +161,7 @@ class FunctionCompute:
         if self._watcher is not None:
             await self._watcher.close()
             self._watcher = None
-        await self._effects.close()
+        await self.unused_packages.close()
         await self.codes.close()
         await self.logbook.close()
 
@@ -194,9 +176,9 @@ class FunctionCompute:
         self.store.clear()
         self._keys.forget()
         self._take(self._snapshot)
-        self._effects.retire(family(*key) for key in known)
+        self.retire(family(*key) for key in known)
         await self.logbook.clear()
-        self._effects.sweep()
+        self.unused_packages.remove()
         self.provisioner.start()
 
     def files(self) -> list[str]:
@@ -217,7 +199,7 @@ class FunctionCompute:
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
         self._take(self._snapshot)
-        self._effects.sweep_soon()
+        self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         self.async_queue.start()
         self.sources.start()
@@ -231,7 +213,7 @@ class FunctionCompute:
         if not keys:
             raise function_not_found(function, service)
         ended = self.async_queue.stop_all(self.tenant, service, function)
-        self._effects.retire(family(*key) for key in keys)
+        self.retire(family(*key) for key in keys)
         return ended
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -300,10 +282,6 @@ class FunctionCompute:
         self._interference.check(call.subject, DIALECT)
         return self.async_queue.accept(tenant, call, key=key).request_id
 
-    def shell(self, instance_id: str, command: ShellCommand) -> StartShell:
-        """Return what starts a command beside an instance."""
-        return partial(self.instances.shell, instance_id, command)
-
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
 
@@ -315,13 +293,41 @@ class FunctionCompute:
         """
         return await self.async_queue.completions.wait(tenant, request_id)
 
-    def code_dropped(self) -> None:
-        """Remove unused packages when calls that still run their code have had time to end."""
-        self._effects.code_dropped()
+    def check_function_removable(self, tenant: Tenant, service: str, function: str) -> None:
+        """Check that no trigger and no instances kept ready keep a function from being deleted.
+
+        Raises: FunctionNotEmpty, ProvisionConfigExist, ResidentScalingConfigExists.
+        """
+        self.sources.triggers.check_none(tenant, service, function)
+        check_deletable(self.capacity.of_function(tenant, service, function))
+
+    def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
+        """Remove what is configured for a deleted function, and its calls that wait."""
+        self.capacity.delete(*self.capacity.of_function(tenant, service, function))
+        self.async_queue.forget_function(tenant, service, function)
+
+    def check_qualifier_removable(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Check that no instances kept ready keep a version or alias from being deleted.
+
+        Raises: ProvisionConfigExist, ResidentScalingConfigExists.
+        """
+        check_deletable(self.capacity.of_qualifier(tenant, scope, qualifier))
+
+    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Remove what is configured for a deleted version or alias; calls through it fail when their turn comes."""
+        self.capacity.delete(*self.capacity.of_qualifier(tenant, scope, qualifier))
+        self.async_queue.forget_qualifier(tenant, scope, qualifier)
 
     def retire(self, families: Iterable[str]) -> None:
-        """End the warm instances of *families*, whose configuration has changed, after the commit."""
-        self._effects.retire(families)
+        """End the warm instances of *families* after the commit: their configuration, code or function has changed."""
+        families = list(families)
+
+        def effect(failure: CommitFailed | None) -> None:
+            if failure is None:
+                for name in families:
+                    self.instances.retire_family(name)
+
+        self._database.after_commit(effect)
 
     def code_url(self, token: str) -> str:
         """Return the address a token's zip is served at."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
@@ -22,8 +22,8 @@ from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.services.mns.topics.carrier import Carrier
-from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
-from emulator.services.mns.topics.deliveries import Courier, Purge
+from emulator.services.mns.topics.catalog import Purge, Subscriptions, TopicRegistry, Topics
+from emulator.services.mns.topics.deliveries import Courier
 from emulator.services.mns.topics.model import Attributes, DeliveryReport, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy

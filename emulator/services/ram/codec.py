@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
+from emulator.auth.policy import MalformedPolicy, parse_policy, parse_trust_policy
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.kernel.paging import Range, cut
 from emulator.services.ram import limits

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from emulator.auth.permissions.conditions import Facts
-from emulator.auth.permissions.policy import Policy, Verdict, judge, parse_policy, parse_trust_policy, trusts
+from emulator.auth.policy import Facts, Policy, Verdict, judge, parse_policy, parse_trust_policy, trusts
 from emulator.auth.signed_request import AccessKey
 from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.kernel.ids import Ids

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from emulator.auth.permissions.conditions import Facts, facts_of
-from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
+from emulator.auth.policy import Facts, MalformedPolicy, facts_of, parse_policy
 from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
 from emulator.kernel.ids import Ids
 from emulator.services.sts.service import (
@@ -82,7 +81,7 @@ class StsFront(RpcFront):
 
     def __init__(self, keys: TemporaryKeys, ids: Ids, roles: RoleDirectory | None = None) -> None:
         actions = Actions(operations_of(sys.modules[__name__]))
-        super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids, upper_case_ids=True)
+        super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Let the one unsigned action of the real service through to the answer that it does not exist here."""

@@ -1,29 +1,32 @@
-"""Parameters to values, as every operation of the service needs them. Knows no rules but ranges and names.
+"""Parameters to values, and what is kept to replies: flows with versions, aliases and schedules, executions.
 
 The front has made sure that all parameters are text that can be stored.
 """
 
-import re
+import json
+from typing import Any
 
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError, invalid
-from emulator.services.workflow.limits import CAUSE_CHARS, ERROR_CHARS, NAME_MAX
+from emulator.services.workflow.limits import CAUSE_CHARS, ERROR_CHARS, WEIGHT_MAX
+from emulator.services.workflow.model import (
+    AliasRecord,
+    ExecutionFilter,
+    ExecutionRecord,
+    FlowRecord,
+    FlowSettings,
+    HistoryEvent,
+    Route,
+    ScheduleRecord,
+    Status,
+    VersionRecord,
+)
+from emulator.wire.dates import iso_china, iso_millis, parse_iso
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
-
-
-def check_name(parameter: str, name: str) -> None:
-    """Hold *name*, the value of *parameter*, against the one rule for flows, executions, schedules and aliases.
-
-    Raises: WorkflowError: InvalidArgument.
-    """
-    if not _NAME.match(name):
-        raise invalid(
-            f"{parameter} must have 1 to {NAME_MAX} characters: letters, digits, '_' and '-', beginning "
-            "with a letter or '_'."
-        )
 
 
 def required(call: OperationRequest, name: str) -> str:
@@ -85,3 +88,230 @@ def _bounded_text(call: OperationRequest, name: str, longest: int) -> str:
 def render_page(name: str, items: list[Reply], marker: str | None) -> Reply:
     """Return the members of a list; NextToken is left out at its end."""
     return {name: items} if marker is None else {name: items, "NextToken": marker}
+
+
+def parse_new_settings(call: OperationRequest) -> FlowSettings:
+    """Return the settings of a flow to be made.
+
+    Raises: MissingRequiredParams, InvalidArgument.
+    """
+    settings = FlowSettings(
+        description=optional(call, "Description"),
+        type=required(call, "Type"),
+        role_arn=optional(call, "RoleArn"),
+        storage_location=optional(call, "ExternalStorageLocation"),
+        execution_mode=optional(call, "ExecutionMode"),
+        environment=optional(call, "Environment"),
+        resource_group=optional(call, "ResourceGroupId"),
+    )
+    if settings.execution_mode not in {"", "Standard", "Express"}:
+        raise invalid("ExecutionMode must be Standard or Express.")
+    return _checked(settings)
+
+
+def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> FlowSettings:
+    """Return *present* with the settings the parameters give.
+
+    Raises: InvalidArgument.
+    """
+    chosen = call.parameters.get
+    settings = replace(
+        present,
+        description=chosen("Description", present.description),
+        type=chosen("Type", present.type),
+        role_arn=chosen("RoleArn", present.role_arn),
+        environment=chosen("Environment", present.environment),
+    )
+    return _checked(settings)
+
+
+def _checked(settings: FlowSettings) -> FlowSettings:
+    if settings.type not in {"FDL", "DEFAULT"}:  # the Terraform provider offers DEFAULT for the same thing
+        raise invalid("Type must be FDL.")
+    if not settings.environment:
+        return settings
+    try:
+        variables = parse_object(settings.environment).get("Variables", [])
+    except NotAnObject as error:
+        raise invalid(f"Environment must be a JSON object: {error}") from error
+    is_list_of_variables = isinstance(variables, list) and all(
+        isinstance(variable, dict)
+        and isinstance(variable.get("Name"), str)
+        and isinstance(variable.get("Value", ""), str)
+        for variable in variables
+    )
+    if not is_list_of_variables:
+        raise invalid("Environment must hold Variables, a list of objects with Name and Value.")
+    return settings
+
+
+def render_flow(flow: FlowRecord) -> Reply:
+    """Return the members of DescribeFlow."""
+    settings = flow.settings
+    return {
+        "Id": flow.uuid,
+        "Name": flow.name,
+        "Description": settings.description,
+        "Definition": flow.definition,
+        "Type": settings.type,
+        "RoleArn": settings.role_arn,
+        "ExternalStorageLocation": settings.storage_location,
+        "ExecutionMode": settings.execution_mode,
+        "Environment": render_environment(settings.environment, ("Name", "Value", "Description")),
+        "ResourceGroupId": settings.resource_group,
+        "CreatedTime": iso_millis(flow.created_at),
+        "LastModifiedTime": iso_millis(flow.modified_at),
+    }
+
+
+def render_environment(text: str, members: tuple[str, ...]) -> dict[str, Any]:
+    """Return the environment that is kept as *text*, with these *members* of each variable."""
+    variables = json.loads(text).get("Variables", []) if text else []
+    return {"Variables": [{name: variable.get(name, "") for name in members} for variable in variables]}
+
+
+def render_version(version: VersionRecord) -> Reply:
+    """Return the members of a version."""
+    return {
+        "Version": str(version.number),
+        "Description": version.description,
+        "CreatedTime": iso_china(version.created_at),
+    }
+
+
+def render_alias(alias: AliasRecord) -> Reply:
+    """Return the members of an alias."""
+    return {
+        "Name": alias.name,
+        "Description": alias.description,
+        "RoutingConfigurations": [{"Version": str(route.version), "Weight": route.weight} for route in alias.routes],
+        "CreatedTime": iso_china(alias.created_at),
+    }
+
+
+def parse_routes(text: str) -> tuple[Route, ...]:
+    """Read ``[{"Version":"1","Weight":100}]``: one or two versions; the weights need not sum up to 100.
+
+    Raises: InvalidArgument.
+    """
+    try:
+        entries = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise invalid("RoutingConfigurations must be the text of a JSON array.") from error
+    if not isinstance(entries, list) or not 1 <= len(entries) <= 2:
+        raise invalid("RoutingConfigurations must name one or two versions.")
+    routes = tuple(_route(entry, default=100 if len(entries) == 1 else None) for entry in entries)
+    if len({route.version for route in routes}) < len(routes):
+        raise invalid("RoutingConfigurations must name different versions.")
+    if not any(route.weight for route in routes):
+        raise invalid("RoutingConfigurations must give a version a weight above 0.")
+    return routes
+
+
+def _route(entry: Any, default: int | None) -> Route:
+    members = entry if isinstance(entry, dict) else {}
+    version, weight = _whole(members.get("Version")), _whole(members.get("Weight", default))
+    if version is None or weight is None or weight > WEIGHT_MAX:
+        raise invalid(f"RoutingConfigurations must hold objects with Version and a Weight from 0 to {WEIGHT_MAX}.")
+    return Route(version, weight)
+
+
+def _whole(value: Any) -> int | None:
+    """Return a whole number that comes as such or as text, None for anything else."""
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
+def render_schedule(schedule: ScheduleRecord) -> Reply:
+    """Return the members of DescribeSchedule; the flow's name is not among them."""
+    return {
+        "ScheduleId": schedule.uuid,
+        "ScheduleName": schedule.name,
+        "Description": schedule.settings.description,
+        "CronExpression": schedule.settings.expression,
+        "Payload": schedule.settings.payload,
+        "Enable": schedule.settings.enabled,
+        "CreatedTime": iso_millis(schedule.created_at),
+        "LastModifiedTime": iso_millis(schedule.modified_at),
+    }
+
+
+def parse_filter(call: OperationRequest) -> ExecutionFilter:
+    """Return which executions a list is to show.
+
+    Raises: InvalidArgument.
+    """
+    status = optional(call, "Status")
+    try:
+        shown = Status(status) if status else None
+    except ValueError as error:
+        raise invalid(f"Status must be one of {', '.join(Status)}.") from error
+    return ExecutionFilter(
+        status=shown,
+        started_from=_time(call, "StartedTimeBegin"),
+        started_before=_time(call, "StartedTimeEnd"),
+        name_prefix=optional(call, "ExecutionNamePrefix"),
+        qualifier=optional(call, "Qualifier"),
+    )
+
+
+def _time(call: OperationRequest, name: str) -> Millis | None:
+    text = call.parameters.get(name, "")
+    if not text:
+        return None
+    try:
+        return parse_iso(text)
+    except (ValueError, OverflowError) as error:
+        raise invalid(f"{name} must be a UTC date and time such as 2024-05-01T08:00:00Z.") from error
+
+
+def render_execution(execution: ExecutionRecord) -> Reply:
+    """Return the members every reply about an execution has."""
+    return {
+        "FlowName": execution.flow_name,
+        "Name": execution.name,
+        "FlowDefinition": execution.definition,
+        "Input": execution.input,
+        "Output": execution.output,
+        "Status": execution.status.value,
+        "StartedTime": iso_millis(execution.started_at),
+        "StoppedTime": iso_millis(execution.stopped_at) if execution.stopped_at is not None else "",
+    }
+
+
+def render_described_execution(execution: ExecutionRecord) -> Reply:
+    """Return the members of DescribeExecution."""
+    return {**render_execution(execution), "Environment": render_environment(execution.environment, ("Name", "Value"))}
+
+
+def render_listed_execution(execution: ExecutionRecord, *, metadata_only: bool) -> Reply:
+    """Return a member of ListExecutions; *metadata_only* leaves out what can be long."""
+    reply = render_described_execution(execution)
+    return _without(reply, "Input", "Output", "FlowDefinition") if metadata_only else reply
+
+
+def render_finished_execution(execution: ExecutionRecord) -> Reply:
+    """Return the members of StartSyncExecution."""
+    reply = _without(render_described_execution(execution), "FlowDefinition", "Input")
+    return {**reply, "ErrorCode": execution.error, "ErrorMessage": execution.cause}
+
+
+def render_child(execution: ExecutionRecord) -> Reply:
+    """Return what a task gets for the execution it has started: no definition, which may be long."""
+    return _without(render_execution(execution), "FlowDefinition")
+
+
+def _without(reply: Reply, *names: str) -> Reply:
+    return {name: value for name, value in reply.items() if name not in names}
+
+
+def render_event(event: HistoryEvent) -> Reply:
+    """Return a member of GetExecutionHistory."""
+    return {
+        "EventId": event.id,
+        "ScheduleEventId": event.cause,
+        "StepName": event.step,
+        "Type": event.type,
+        "Time": iso_millis(event.at),
+        "EventDetail": event.detail,
+    }

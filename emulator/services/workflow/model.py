@@ -1,11 +1,14 @@
-"""Flows, versions, aliases, schedules and executions as they are kept, as frozen data."""
+"""Flows, versions, aliases, schedules, executions and map runs as they are kept, as frozen data."""
 
+import re
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.services.workflow.errors import invalid
+from emulator.services.workflow.limits import NAME_MAX
 
 FlowId = NewType("FlowId", int)
 """Different for a later flow of the same name."""
@@ -13,6 +16,20 @@ FlowId = NewType("FlowId", int)
 ExecutionId = NewType("ExecutionId", int)
 DefinitionId = NewType("DefinitionId", int)
 WorldId = NewType("WorldId", int)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
+
+
+def check_name(parameter: str, name: str) -> None:
+    """Hold *name*, the value of *parameter*, against the one rule for flows, executions, schedules and aliases.
+
+    Raises: WorkflowError: InvalidArgument.
+    """
+    if not _NAME.match(name):
+        raise invalid(
+            f"{parameter} must have 1 to {NAME_MAX} characters: letters, digits, '_' and '-', beginning "
+            "with a letter or '_'."
+        )
 
 
 class Status(StrEnum):
@@ -270,3 +287,28 @@ class DueSchedule(NamedTuple):
     payload: str
     since: Millis
     next_at: Millis
+
+
+@frozen(kw_only=False)
+class MapRun:
+    """A run as it is kept; ``execution`` is the one whose map it is."""
+
+    id: int
+    tenant: Tenant
+    name: str
+    execution: ExecutionId
+    token: str
+    definition: DefinitionId
+    items: list[Any]
+    at_once: int
+    tolerated_count: int
+    tolerated_percentage: float
+    status: str
+    started_at: Millis
+    stopped_at: Millis | None
+    flow: str
+
+    @property
+    def tolerated(self) -> int:
+        """How many executions may fail."""
+        return max(self.tolerated_count, int(len(self.items) * self.tolerated_percentage / 100))

@@ -3,24 +3,23 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
-from emulator.services.workflow.executions.retention import Retention
-from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.map_runs import MapRuns
+from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
-from emulator.services.workflow.flows.store import FlowStore
+from emulator.services.workflow.flows.schedules import Firing, Schedules
+from emulator.services.workflow.flows.store import FlowStore, ScheduleStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
-from emulator.services.workflow.maps.runs import MapRuns
-from emulator.services.workflow.maps.store import MapRunStore
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
 from emulator.services.workflow.ports import (
     DIALECT,
@@ -31,15 +30,12 @@ from emulator.services.workflow.ports import (
     TaskGuard,
     subject,
 )
-from emulator.services.workflow.schedules.schedules import Firing, Schedules
-from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.debugging.alone import LoneSteps
-    from emulator.services.workflow.debugging.debugger import Debugger
-    from emulator.services.workflow.debugging.forks import Forks
+    from emulator.services.workflow.executions.debugger import Debugger, Forks
+    from emulator.services.workflow.flows.lone_steps import LoneSteps
 
 _RESET_PORTION = 100
 """Executions removed between two commits."""
@@ -115,6 +111,10 @@ class Workflow:
 
     async def start(self) -> None:
         """Resume every execution that was under way; must run in the loop that will run the service."""
+        self._store.add_restart(self._clock.now())
+        await self._go_on()
+
+    async def _go_on(self) -> None:
         self._mint.secret = self._store.secret(self._ids.secret(32))
         self._engine.recover()
         self._effects.resume()
@@ -135,7 +135,7 @@ class Workflow:
         self.executions.forget()
         self._engine.forget()
         self._firing.forget()
-        await self.start()
+        await self._go_on()
 
     def end_polls(self) -> None:
         """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
@@ -151,14 +151,14 @@ class Workflow:
     @cached_property
     def debugger(self) -> "Debugger":
         """Executions that stop."""
-        from emulator.services.workflow.debugging.debugger import Debugger
+        from emulator.services.workflow.executions.debugger import Debugger
 
         return Debugger(self.executions, self.flows, self._engine)
 
     @cached_property
     def forks(self) -> "Forks":
         """Executions that begin with the history of another one."""
-        from emulator.services.workflow.debugging.forks import Forks
+        from emulator.services.workflow.executions.debugger import Forks
 
         stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)
@@ -166,9 +166,13 @@ class Workflow:
     @cached_property
     def lone_steps(self) -> "LoneSteps":
         """Steps that run alone."""
-        from emulator.services.workflow.debugging.alone import LoneSteps
+        from emulator.services.workflow.flows.lone_steps import LoneSteps
 
         return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
+
+    def restarts(self, begin: Millis, end: Millis) -> list[Millis]:
+        """Return when the service was started with executions under way, from *begin* to *end*, oldest first."""
+        return self._store.restarts(begin, end)
 
     @property
     def open_executions(self) -> int:

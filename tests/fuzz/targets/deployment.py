@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
+from emulator.auth.policy import MalformedPolicy, parse_policy, parse_trust_policy
 from emulator.deploy import planner
 from emulator.deploy.files import Files
 from emulator.deploy.model import FileProblems, Target

@@ -10,8 +10,8 @@ from zipfile import ZipFile, ZipInfo
 from emulator.config import ConfigError, load
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.services.fc.catalog import archive
 from emulator.services.fc.catalog.folder import FolderReader
-from emulator.services.fc.code import archive
 
 _WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 

@@ -7,7 +7,7 @@ import pytest
 
 from emulator.auth import acs3, authenticator, fc, mns, oss, push, roa, rpc
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
-from emulator.auth.permissions.conditions import facts_of
+from emulator.auth.policy import facts_of
 from emulator.auth.push import PushSigner, SigningFailed
 from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request

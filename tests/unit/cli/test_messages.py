@@ -7,9 +7,12 @@ from string import Formatter
 import pytest
 
 from emulator.cli.output import DOMAIN, FOLDER
-from tests.catalogue import compiled, read, texts, untranslated
+from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, untranslated
 
-CATALOGUES = sorted(Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po"))
+CATALOGUES = [
+    *sorted(Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")),
+    *sorted(SAMPLES.glob("locale/*/LC_MESSAGES/samples.po")),
+]
 
 
 def fields(text):
@@ -19,20 +22,20 @@ def fields(text):
 
 
 def test_nothing_is_printed_past_the_catalogue():
-    """Every text of the commands is looked up."""
+    """Every text of the commands and of the samples is looked up."""
     assert list(untranslated()) == []
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: f"{path.stem}-{path.parts[-3]}")
 def test_catalogue_is_complete(path):
     """`python -m tests.catalogue` adds new texts; each has its translation."""
     translations = read(path)
 
-    assert set(translations) == set(texts())
+    assert set(translations) == set(texts() if path.stem == DOMAIN else sample_texts())
     assert [text for text, translation in translations.items() if not translation] == []
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: f"{path.stem}-{path.parts[-3]}")
 def test_translations_have_the_fields_of_their_texts(path):
     """A translation that forgets a name, or has one too many, would lose it or fail."""
     wrong = [text for text, translation in read(path).items() if fields(text) != fields(translation)]
@@ -40,7 +43,7 @@ def test_translations_have_the_fields_of_their_texts(path):
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: f"{path.stem}-{path.parts[-3]}")
 def test_compiled_catalogue_is_that_of_the_source(path):
     """The .mo file, which the wheel holds, is what the .po file says."""
     assert path.with_suffix(".mo").read_bytes() == compiled(read(path), path.parts[-3])

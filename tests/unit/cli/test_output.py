@@ -1,6 +1,14 @@
 """Tables and short texts."""
 
-from emulator.cli.output import say_pairs, say_table, short
+import sys
+
+from emulator.cli.output import say_beside, say_pairs, say_table, short
+
+
+def on_a_terminal(monkeypatch, columns):
+    """Let standard output be a terminal of so many columns."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
 
 
 def test_table_has_aligned_columns_and_no_trailing_blanks(capsys):
@@ -15,6 +23,57 @@ def test_pairs_are_aligned(capsys):
     say_pairs({"a": 1, "bcd": ""})
 
     assert capsys.readouterr().out == "a    1\nbcd\n"
+
+
+def test_table_is_folded_at_the_edge_of_a_terminal(capsys, monkeypatch):
+    """The last column goes on below its own beginning; what cannot be broken stays whole."""
+    on_a_terminal(monkeypatch, 30)
+
+    say_table(("name", "what"), [("a", "one two three four five six"), ("b", "/" + "x" * 30)])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "name  what",
+        "a     one two three four five",
+        "      six",
+        "b     /" + "x" * 30,
+    ]
+
+
+def test_column_without_room_gets_lines_of_its_own(capsys, monkeypatch):
+    """A path beside four other columns is not cut and not broken."""
+    on_a_terminal(monkeypatch, 24)
+
+    say_table(("name", "folder"), [("a" * 10, "/tmp/state/folder"), ("b", "")])
+
+    assert capsys.readouterr().out.splitlines() == ["name", "    folder", "a" * 10, "    /tmp/state/folder", "b"]
+
+
+def test_chinese_is_folded_between_characters(capsys, monkeypatch):
+    """A line does not begin with a full stop."""
+    on_a_terminal(monkeypatch, 26)
+
+    say_pairs({"a": "一二三四五六七八九十一。二"})
+
+    assert capsys.readouterr().out.splitlines() == ["a  一二三四五六七八九十", "   一。二"]
+
+
+def test_address_stands_on_a_line_of_its_own_where_it_has_no_room(capsys, monkeypatch):
+    """It is never cut, so that it can be copied."""
+    on_a_terminal(monkeypatch, 24)
+
+    say_beside("short:", "/tmp/a")
+    say_beside("a longer label:", "/tmp/state/folder")
+
+    assert capsys.readouterr().out.splitlines() == ["short: /tmp/a", "a longer label:", "  /tmp/state/folder"]
+
+
+def test_pipe_gets_whole_lines(capsys, monkeypatch):
+    """Scripts read a row a line."""
+    monkeypatch.setenv("COLUMNS", "10")
+
+    say_table(("name", "what"), [("a", "one two three four five six")])
+
+    assert capsys.readouterr().out == "name  what\na     one two three four five six\n"
 
 
 def test_short_text_is_one_line_within_the_limit():

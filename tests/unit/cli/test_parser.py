@@ -1,12 +1,13 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
 import argparse
-from argparse import RawDescriptionHelpFormatter
+from argparse import HelpFormatter, RawDescriptionHelpFormatter
 from importlib import import_module
 
 import pytest
 
 from emulator.cli.main import build, main
+from emulator.cli.parser import PlainHelp
 from emulator.config import OPTIONS
 
 
@@ -139,3 +140,20 @@ def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):
     monkeypatch.setenv("COLUMNS", "67")
 
     assert build()._get_formatter()._width == RawDescriptionHelpFormatter("localyun")._width == 65
+
+
+@pytest.mark.parametrize("width", [11, 24, 40, 65])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stop the emulator",
+        "start an emulator in the foreground, or with -d in the background",
+        "call a well-known function of the emulator",
+        "two  spaces and a_word_that_is_longer_than_the_narrowest_line",
+        "在前台启动模拟器,或用 -d 在后台启动",
+        "",
+    ],
+)
+def test_lines_of_help_are_those_that_argparse_would_make(text, width):
+    """Whether the text is wrapped without ``textwrap`` or left to it."""
+    assert PlainHelp("localyun")._split_lines(text, width) == HelpFormatter("localyun")._split_lines(text, width)

@@ -25,6 +25,7 @@ def opened(address):
 def test_the_printed_link_opens_its_page_once(program):
     """``console --print PAGE`` prints a link that leads to the page with a cookie; a second use is refused."""
     program.start("--ephemeral")
+    program.run("queue", "create", "orders")
 
     link = program.run("console", "--print", "queues/orders").stdout.strip()
     first, headers = opened(link)
@@ -33,6 +34,32 @@ def test_the_printed_link_opens_its_page_once(program):
     assert (first, second) == (303, 403)
     assert headers["Location"] == "/_localyun/console/queues/orders"
     assert "HttpOnly; SameSite=Strict" in headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("flows/nope", "FlowNotExists"),
+        ("flows/nope/executions/one", "FlowNotExists"),
+        ("queues/nope", "QueueNotExist"),
+        ("nope", "The console has no page /nope."),
+    ],
+)
+def test_a_page_that_shows_nothing_has_no_link(program, page, message):
+    """A name that is mistyped is found out here, not in the browser."""
+    program.start("--ephemeral")
+
+    asked = program.run("console", "--print", page)
+
+    assert (asked.returncode, asked.stdout) == (1, "")
+    assert message in asked.stderr
+
+
+def test_a_link_fits_a_line_of_a_terminal(program):
+    """A link of two lines cannot be clicked, or copied by a double click."""
+    program.start("--ephemeral")
+
+    assert len(program.run("console", "--print", "flows").stdout.strip()) <= 80
 
 
 def test_a_start_without_console_has_no_pages(program):

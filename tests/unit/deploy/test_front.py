@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import emulator.deploy
-from emulator.deploy.records import Deployments
-from emulator.gateway.deployments import DeploymentError, DeploymentsFront
+from emulator.gateway.deployments import DeploymentError, Deployments, DeploymentsFront
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant

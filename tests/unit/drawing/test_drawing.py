@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.drawing import svg
 from emulator.drawing.layout import SMALL, draw
 from emulator.drawing.model import build, steps_of, with_badges
+from emulator.drawing.picture import render_svg
 from emulator.drawing.states import StepState, badges
 from emulator.drawing.text_width import text_width
 from emulator.services.workflow.languages.fdl.reader import parse_flow
@@ -221,7 +221,7 @@ def test_picture_is_xml_with_every_step_and_every_edge(steps):
     graph = a_graph(steps)
     drawing = draw(graph, {})
 
-    root = ElementTree.fromstring(svg.render(drawing, "flow & <name>"))
+    root = ElementTree.fromstring(render_svg(drawing, "flow & <name>"))
 
     shown = [each.get("data-step") for each in root.iter() if each.get("data-step")]
     assert sorted(shown) == sorted(node.name for node in steps_of(graph))
@@ -233,7 +233,7 @@ def test_picture_is_xml_with_every_step_and_every_edge(steps):
 
 def test_same_flow_gives_the_same_picture():
     """Not a digit changes between two runs, so pictures can be kept under version control."""
-    first, second = (svg.render(draw(a_graph(NESTED), {}), "f") for _ in range(2))
+    first, second = (render_svg(draw(a_graph(NESTED), {}), "f") for _ in range(2))
 
     assert first == second
 
@@ -242,7 +242,7 @@ def test_characters_xml_cannot_hold_are_left_out():
     """Whatever a condition or an error holds, the picture stays readable."""
     steps = [{"type": "fail", "name": "F", "error": "a\u0001<b>&\"c'\ud7ff", "cause": "]]>\ufffe"}]
 
-    root = ElementTree.fromstring(svg.render(draw(a_graph(steps), {}), "\u0000"))
+    root = ElementTree.fromstring(render_svg(draw(a_graph(steps), {}), "\u0000"))
 
     assert any("a<b>" in (each.text or "") for each in root.iter())
 
@@ -323,7 +323,7 @@ def test_any_flow_is_drawn_without_overlaps(drawn):
     drawing = draw(graph, {})
 
     assert_sound(graph, drawing)
-    ElementTree.fromstring(svg.render(drawing, "f"))
+    ElementTree.fromstring(render_svg(drawing, "f"))
 
 
 RETRIED = [

@@ -6,7 +6,8 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
-from emulator.services.fc.codec import json_body, json_list, large_body, tag_filter, truth, value_at
+from emulator.services.fc.catalog.code import large_body
+from emulator.services.fc.codec import json_body, json_list, tag_filter, truth, value_at
 from emulator.services.fc.errors import FcError
 from emulator.wire import large_json
 from emulator.wire.request import OperationRequest

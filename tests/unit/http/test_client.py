@@ -15,7 +15,7 @@ from emulator.http.client_connection import (
     ConnectFailed,
     ConnectionLost,
 )
-from emulator.http.heads import Unsendable, split_url
+from emulator.http.message import Unsendable, split_url
 from tests.waiting import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -87,7 +88,7 @@ def test_nothing_else_asks_what_system_it_is():
         "emulator/kernel/tasks.py",  # how asyncio ends a child, not what there is
         "emulator/cli/commands/exec.py",  # which program a console sends Ctrl-C to
         "emulator/redirect/network.py",  # imported with an option that is for Linux only
-        "emulator/redirect/preload.py",  # the same
+        "emulator/redirect/compiled_hooks.py",  # an option that is for Linux only
         "emulator/services/fc/runtime/shell.py",  # imported where there are terminals only
     }
 
@@ -97,3 +98,14 @@ def test_every_ability_is_on_the_page_about_systems():
     text = (ROOT / "docs" / "systems.md").read_text(encoding="utf-8")
 
     assert [name for name in system.NAMES if f"| `{name}` |" not in text] == []
+
+
+def test_private_files_are_readable_by_the_owner_only(tmp_path):
+    """Keys are written with mode 0600 from the first byte, and replaced as a whole."""
+    file = tmp_path / "keys.json"
+    system.write_private(file, b"one")
+    system.write_private(file, b"two")
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_bytes() == b"two"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["keys.json"]

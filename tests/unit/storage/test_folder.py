@@ -6,7 +6,6 @@ import stat
 import pytest
 
 from emulator.storage.folder import FolderInUse, StateFolder
-from emulator.storage.private_file import write_private
 
 
 def test_a_second_process_on_the_folder_is_refused_with_the_first_ones_number(tmp_path):
@@ -23,17 +22,6 @@ def test_the_lock_goes_with_its_holder(tmp_path):
 
     with StateFolder(tmp_path / "state") as again:
         assert (again.path / "code").is_dir()
-
-
-def test_private_files_are_readable_by_the_owner_only(tmp_path):
-    """Keys are written with mode 0600 from the first byte, and replaced as a whole."""
-    file = tmp_path / "keys.json"
-    write_private(file, b"one")
-    write_private(file, b"two")
-
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert file.read_bytes() == b"two"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["keys.json"]
 
 
 def test_a_folder_that_was_there_before_keeps_its_content_from_others(tmp_path, caplog):

@@ -7,14 +7,13 @@ stays until the files themselves say something else about the same field: the la
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (
@@ -40,12 +39,12 @@ C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
 class Loader:
-    """Applies snapshots of one functions folder to one tenant."""
+    """Applies snapshots of one functions folder to one tenant; *retire* ends the warm instances of functions."""
 
-    def __init__(self, store: CatalogStore, ids: Ids, effects: Effects, tenant: Tenant) -> None:
+    def __init__(self, store: CatalogStore, ids: Ids, retire: Callable[[Iterable[str]], None], tenant: Tenant) -> None:
         self._store = store
         self._ids = ids
-        self._effects = effects
+        self._retire = retire
         self._tenant = tenant
         self._warned: frozenset[str] = frozenset()
 
@@ -68,7 +67,7 @@ class Loader:
             step.aliases(Scope(service=service.name), service.aliases)
         step.remove_the_rest()
         if step.retired:
-            self._effects.retire(step.retired)
+            self._retire(step.retired)
 
 
 class _Step:
@@ -122,9 +121,8 @@ class _Step:
                 _log.warning("functions folder: %s takes the place of the function made by the API", file.folder)
         code = Code(checksum=file.checksum, size=file.size, folder=file.folder)
         if old is None:
-            head = self._functions_id(file)
             new = Function(
-                service=file.service, name=file.name, version=file.version, id=head,
+                service=file.service, name=file.name, version=file.version, id=self._functions_id(file),
                 config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
                 base=file.config, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
@@ -134,8 +132,8 @@ class _Step:
                 old, config=replace(file.config, **changed), code=code, folder=file.folder, base=file.config,
                 changed=changed, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
-        if not file.service:
-            new = self._counted(new)
+        if file.version and not file.service:
+            self._number(new)
         if new == old:
             return
         if old is not None:
@@ -147,15 +145,12 @@ class _Step:
         head = self._store.function(self._tenant, file.service, file.name) if file.version else None
         return head.id if head else self._ids.uuid()
 
-    def _counted(self, function: Function) -> Function:
-        """Take care of the version row of a 3.0 function; its head remembers the highest number."""
-        if function.version:
-            scope = Scope(function=function.name)
-            self._version(scope, function.version, None, [function], function.folder)
-            head = self._store.function(self._tenant, "", function.name)
-            if head is not None and head.last_version < function.version:
-                self._store.put_function(self._tenant, replace(head, last_version=function.version))
-        return function
+    def _number(self, function: Function) -> None:
+        """Write the version that a frozen 3.0 function belongs to; its head remembers the highest number."""
+        self._version(function.scope, function.version, None, [function], function.folder)
+        head = self._store.function(self._tenant, "", function.name)
+        if head is not None and head.last_version < function.version:
+            self._store.put_function(self._tenant, replace(head, last_version=function.version))
 
     def versions(self, service: FileService, functions: list[FileFunction]) -> None:
         scope = Scope(service=service.name)

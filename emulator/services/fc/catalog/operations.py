@@ -17,9 +17,8 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
-from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.code.store import CodeSource, code_source
+from emulator.services.fc.catalog.code import CodeSource, code_source, large_body
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -28,7 +27,6 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
-    large_body,
     no_content,
     page_answer,
     qualifier_of,
@@ -73,7 +71,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         name=name, id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
     )
     fc.store.put_service(call.tenant, service)
-    return json_answer(forms.render_service(service), service.etag)
+    return json_answer(fields.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
@@ -91,7 +89,7 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         version = fc.resolver.version(call.tenant, scope, number)
         config = replace(version.config or service.config, description=version.description)
         service = replace(service, config=config, modified_at=version.modified_at)
-    return json_answer(forms.render_service(service), service.etag)
+    return json_answer(fields.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
@@ -112,7 +110,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.store.put_service(call.tenant, changed)
     functions = fc.store.functions(call.tenant, service.name, 0)
     fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
-    return json_answer(forms.render_service(changed), changed.etag)
+    return json_answer(fields.render_service(changed), changed.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -142,7 +140,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     part = slice_of(call, tags)
     page = cut(fc.store.services(call.tenant, part), part.limit, lambda service: service.name)
-    rows = [forms.render_service(service) for service in page.items]
+    rows = [fields.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
 
 
@@ -265,7 +263,7 @@ async def change_function(
         fc.store.put_function(tenant, changed)
     fc.retire([family(tenant, service, name, 0)])
     if source is not None:
-        fc.code_dropped()
+        fc.unused_packages.remove_later()
     return changed
 
 
@@ -296,12 +294,12 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     check_if_match(if_match(call), function.etag)
     if function.folder:
         raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
-    fc.dependents.functions.check(tenant, service, name)
+    fc.check_function_removable(tenant, service, name)
     numbers = [0] if service else [0, *fc.store.delete_scope(tenant, function.scope)]
     fc.store.delete_function(tenant, service, name)
-    fc.dependents.functions.forget(tenant, service, name)
+    fc.forget_function(tenant, service, name)
     fc.retire(family(tenant, service, name, number) for number in numbers)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 
@@ -319,7 +317,7 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     if number:
         fc.resolver.version(call.tenant, scope, number)
     page = cut(fc.store.functions(call.tenant, service, number, part), part.limit, lambda function: function.name)
-    rows = [forms.render_function_2(function) for function in page.items]
+    rows = [fields.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
 
 
@@ -357,13 +355,13 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
     if function.service:
-        return json_answer(forms.render_function_2(function), function.etag)
+        return json_answer(fields.render_function_2(function), function.etag)
     return json_answer(_render_3(fc, call, function))
 
 
 def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
     tenant = call.tenant
-    return forms.render_function_3(
+    return fields.render_function_3(
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),

@@ -17,8 +17,8 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.code import code_source, large_body
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
-from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     EVERY_API,
     V2021,
@@ -27,7 +27,6 @@ from emulator.services.fc.codec import (
     api_of,
     json_answer,
     json_body,
-    large_body,
     no_content,
     page_answer,
     page_size,
@@ -181,7 +180,7 @@ def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Respons
     version = _version(fc, call)
     used = fc.layer_store.is_used(layer_arn(call.tenant, version.name, version.number))
     fc.layer_store.remove(call.tenant, version, keep_code=used)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 

@@ -11,7 +11,6 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
 from emulator.services.fc.attributes import Field, check_alias_name, check_version_id, read
-from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
     V2016,
@@ -84,7 +83,7 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
             fc.store.put_service(tenant, replace(owner, last_version=number))
         else:
             fc.store.put_function(tenant, replace(owner, last_version=number))
-    return json_answer(forms.render_version(version))
+    return json_answer(fields.render_version(version))
 
 
 async def _frozen(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
@@ -139,7 +138,7 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
         call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
     )
     page = cut(versions, limit, lambda version: str(version.number))
-    rows = [forms.render_version(version) for version in page.items]
+    rows = [fields.render_version(version) for version in page.items]
     return page_answer("versions", rows, page.next_marker, direction=direction)
 
 
@@ -161,14 +160,14 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     for alias in [] if scope.service else fc.store.aliases(tenant, scope):
         if str(number) in {alias.version_id, *alias.weights}:
             raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
-    fc.dependents.qualifiers.check(tenant, scope, str(number))
+    fc.check_qualifier_removable(tenant, scope, str(number))
     names = [scope.function]
     if scope.service:
         names = [function.name for function in fc.store.functions(tenant, scope.service, number)]
     fc.store.delete_version(tenant, scope, number)
-    fc.dependents.qualifiers.forget(tenant, scope, str(number))
+    fc.forget_qualifier(tenant, scope, str(number))
     fc.retire(family(tenant, scope.service, name, number) for name in names)
-    fc.code_dropped()
+    fc.unused_packages.remove_later()
     return no_content()
 
 
@@ -260,9 +259,9 @@ def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     alias = _changeable_alias(fc, call)
-    fc.dependents.qualifiers.check(call.tenant, alias.scope, alias.name)
+    fc.check_qualifier_removable(call.tenant, alias.scope, alias.name)
     fc.store.delete_alias(call.tenant, alias.scope, alias.name)
-    fc.dependents.qualifiers.forget(call.tenant, alias.scope, alias.name)
+    fc.forget_qualifier(call.tenant, alias.scope, alias.name)
     return no_content()
 
 
@@ -289,4 +288,4 @@ def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
 
 
 def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
-    return forms.render_alias(alias, _alias_fields(call))
+    return fields.render_alias(alias, _alias_fields(call))

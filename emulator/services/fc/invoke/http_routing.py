@@ -28,9 +28,8 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_access import Cors, TokenRules, read_rules
 from emulator.services.fc.model import LATEST, Struct
-from emulator.services.fc.triggers.domains import Domain, Domains
-from emulator.services.fc.triggers.model import AuthKind, Trigger
-from emulator.services.fc.triggers.store import TriggerStore
+from emulator.services.fc.triggers.model import AuthKind, Domain, Trigger
+from emulator.services.fc.triggers.store import Domains, TriggerStore
 
 LONGEST_SEARCH_S: Final = 0.05
 """How long one search may hold up other requests, in seconds; an ordinary one takes microseconds."""
@@ -50,7 +49,6 @@ def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARC
     searching = True
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        del number, frame
         if searching:  # else the alarm and the end of the search have crossed
             raise SearchTooLong
 
@@ -216,7 +214,7 @@ class HttpRouting:
         self._domains: dict[str, Domain] = {}
 
     def concerns(self, request: Request, host: str) -> bool:
-        """Whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
         if request.path.startswith(PROXIES):
             return True
         if not host:

@@ -65,13 +65,13 @@ def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgr
 
     Source: Function Compute, Java runtimes: a package is a jar, or an archive with class files and ``lib``.
     """
-    from emulator.kernel.java import JavaMissing, built_jar, java_program  # most installations run no Java
+    from emulator.kernel.compiled import CompilerMissing, built_jar, java_program  # most installations run no Java
 
     folder = _BOOTSTRAP / "java"
     try:
         java = interpreters.get(image.runtime) or java_program()
         agent = built_jar(java, folder / "localyun", folder / "declarations")
-    except (JavaMissing, OSError) as error:
+    except (CompilerMissing, OSError) as error:
         raise RuntimeUnavailable(image.runtime, str(error)) from error
     code = image.code_dir
     layers = [place for layer in image.layers for place in (f"{layer}/java/lib/*", f"{layer}/java/lib")]
@@ -96,14 +96,20 @@ def _dotnet(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingPro
 
     Source: Function Compute, C# runtimes: a package is what ``dotnet publish`` has written.
     """
-    from emulator.kernel.dotnet import WITHOUT_CULTURES, DotnetMissing, built_assembly, dotnet_program, finds_cultures
+    from emulator.kernel.compiled import (
+        WITHOUT_CULTURES,
+        CompilerMissing,
+        built_assembly,
+        dotnet_program,
+        finds_cultures,
+    )
 
     try:
         dotnet = interpreters.get(image.runtime) or dotnet_program()
         agent = built_assembly(dotnet, _BOOTSTRAP / "dotnet")
         command = (dotnet, "exec", "--roll-forward", "Major", *_published_options(image, agent), str(agent))
         cultures = {} if finds_cultures((*command, "check")) else WITHOUT_CULTURES
-    except (DotnetMissing, OSError, subprocess.TimeoutExpired) as error:
+    except (CompilerMissing, OSError, subprocess.TimeoutExpired) as error:
         raise RuntimeUnavailable(image.runtime, str(error)) from error
     heap = max(image.memory_mb * 3 // 4, 32) * 1024 * 1024
     variables = {"COMPlus_GCHeapHardLimit": f"{heap:x}", "COMPlus_gcConcurrent": "0", "COMPlus_EnableDiagnostics": "0"}
@@ -111,7 +117,7 @@ def _dotnet(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingPro
 
 
 def _published_options(image: FunctionImage, agent: Path) -> list[str]:
-    """Return what tells the host which framework to take and where the assemblies of the package are.
+    """Return the options for the host: which framework to take and where the assemblies of the package are.
 
     A library does not say what it runs on, a program without framework brings a runtime, which is not used.
     Assemblies that no list names are found in the folder by the agent.

@@ -1,11 +1,11 @@
-"""Triggers: what calls a function besides InvokeFunction, their configurations, host names and events.
+"""What calls a function besides InvokeFunction: triggers, their configurations, host names and events; custom domains.
 
 Source: Function Compute, formats of events for different triggers.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import md5, sha256
 from typing import Any, Literal, cast, get_args
 
@@ -61,6 +61,30 @@ class Trigger(Resource):
         return bool(self.config.get("enable", self.config.get("triggerEnable", True)))
 
 
+@frozen
+class Domain(Resource):
+    """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
+
+    ``name`` is in lower case, ``config["domainName"]`` as it was written.
+    """
+
+    name: str
+    tenant: Tenant
+    api: str
+    config: Struct
+
+    @property
+    def https(self) -> bool:
+        """Whether it is served over HTTPS."""
+        return "HTTPS" in str(self.config.get("protocol", "HTTP"))
+
+    @property
+    def routes(self) -> Sequence[Struct]:
+        """Its routes, in the API's form."""
+        routes: Sequence[Struct] = (self.config.get("routeConfig") or {}).get("routes") or ()
+        return routes
+
+
 Fire = Callable[[Tenant, Trigger, bytes, str], str]
 """Queues a call of a trigger's function: tenant, trigger, event, key; returns its request id.
 
@@ -99,7 +123,7 @@ _WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"}
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
 
 # texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
-_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)"
+_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectModified|ObjectReplication):(?:\*|[A-Za-z]+)"
 _TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 

@@ -1,15 +1,21 @@
 """Operations on triggers and custom domains.
 
-A trigger's configuration is an object in 2016-08-15 and JSON text in the two later versions.
+A trigger's configuration is an object in 2016-08-15 and JSON text in the two later versions. What a domain may be is
+checked here, what a trigger may be in ``triggers.py``.
 
 Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
 """
 
+import ipaddress
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
+from emulator.services.fc import limits
+from emulator.services.fc.catalog.fields import DOMAIN
 from emulator.services.fc.codec import (
     EVERY_API,
     V2016,
@@ -26,11 +32,11 @@ from emulator.services.fc.codec import (
     times_of,
     writable_service,
 )
-from emulator.services.fc.errors import FcError
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.invoke.http_access import read_rules
 from emulator.services.fc.model import check_if_match, function_arn
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.triggers.domains import Domain, domain_config, domain_name, shown
-from emulator.services.fc.triggers.model import Trigger
+from emulator.services.fc.triggers.model import Domain, Trigger
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -142,12 +148,18 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
 
 
 def _render_domain(domain: Domain) -> dict[str, Any]:
-    """Write a domain, without its private key."""
+    """Write a domain, with null for its private key.
+
+    Source: fc-java-sdk FunctionComputeClientTest.
+    """
+    config, certificate = domain.config, domain.config.get("certConfig")
+    if certificate:
+        config = {**config, "certConfig": {**certificate, "privateKey": None}}
     return {
         "domainName": domain.name,
         "accountId": domain.tenant.account,
         "apiVersion": domain.api,
-        **shown(domain.config),
+        **config,
         **times_of(domain),
     }
 
@@ -160,10 +172,10 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     body, api = json_body(call), api_of(call)
-    name = domain_name(body.get("domainName"))
+    name = _domain_name(body.get("domainName"))
     if fc.sources.domains.get(name) is not None:
         raise FcError("DomainNameAlreadyExists", domain=name)
-    config = {"domainName": body["domainName"], "protocol": "HTTP", **domain_config(body, api)}
+    config = {"domainName": body["domainName"], "protocol": "HTTP", **_domain_config(body, api)}
     domain = Domain(
         name=name, tenant=call.tenant, id=fc.ids.uuid(), api=api, config=config, created_at=call.now,
         modified_at=call.now,
@@ -200,7 +212,7 @@ def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     body, api = json_body(call), api_of(call)
     old = _domain(fc, call)
     check_if_match(if_match(call), old.etag)
-    config = {**old.config, **domain_config(body, api)}
+    config = {**old.config, **_domain_config(body, api)}
     domain = old.updated(call.now, config=config, api=api)
     fc.sources.domains.put(domain)
     return json_answer(_render_domain(domain), domain.etag)
@@ -228,3 +240,60 @@ def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response
     part = slice_of(call)
     page = cut(fc.sources.domains.some(call.tenant, part), part.limit, lambda domain: domain.name)
     return page_answer("customDomains", [_render_domain(domain) for domain in page.items], page.next_marker)
+
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
+
+
+def _domain_name(value: object) -> str:
+    """Check the name of a custom domain and return it in lower case.
+
+    Addresses of this machine and names of the cloud are refused: they lead to the APIs.
+
+    Raises: InvalidArgument.
+    """
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument("domainName is required")
+    name = value.lower()
+    labels = name.split(".")
+    if (
+        len(name) > limits.DOMAIN_NAME_LENGTH
+        or len(labels) < 2
+        or not all(re.fullmatch(_LABEL, label) for label in labels)
+    ):
+        raise InvalidArgument(f"domainName '{value[:200]}' is invalid: it must be a host name such as www.example.com")
+    if _is_address(name) or name.endswith(_OF_THE_CLOUD):
+        raise InvalidArgument(f"domainName '{value[:200]}' is reserved")
+    return name
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name.rpartition(".")[2].isdigit()  # 127.1 is an address for some resolvers
+    return True
+
+
+def _domain_config(body: Mapping[str, Any], api: str) -> dict[str, Any]:
+    """Check what a request of API version *api* says of a domain.
+
+    Raises: InvalidArgument.
+    """
+    config: dict[str, Any] = DOMAIN(dict(body), "body")
+    auth = config.get("authConfig") or {}
+    if auth.get("authType") == "jwt":
+        read_rules(auth.get("authInfo"), "authConfig.authInfo")
+    paths = set()
+    for index, route in enumerate((config.get("routeConfig") or {}).get("routes") or ()):
+        field = f"routeConfig.routes[{index}]"
+        if "path" not in route or "functionName" not in route:
+            raise InvalidArgument(f"{field} must have path and functionName")
+        if api != V2023 and not route.get("serviceName"):
+            raise InvalidArgument(f"{field} must have serviceName")
+        key = (route["path"], *sorted(route.get("methods") or ()))
+        if key in paths:
+            raise InvalidArgument(f"{field} has the path of another route")
+        paths.add(key)
+    return config

@@ -1,30 +1,50 @@
-"""What follows from a trigger: a timer that fires, a subscription on a topic, host names that are answered.
+"""What follows from a trigger: a timer that fires, a subscription on a topic, host names, a queue that is read.
 
 Times that pass while the emulator is not running are not made up for. An interval keeps its beat over a restart: it
-counts from the moment the trigger was made or changed.
+counts from the moment the trigger was made or changed. A message of a queue is deleted in the transaction that queues
+the call, so it is neither lost nor taken twice.
 """
 
 import asyncio
+import base64
+import binascii
+import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.cron import LENIENT, Cron, Schedule, parse_schedule
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import function_arn
-from emulator.services.fc.ports import HostNames, TopicMissing, TopicSubscriptions
+from emulator.services.fc.ports import (
+    HostNames,
+    QueuedMessage,
+    QueueMissing,
+    SourceQueues,
+    TopicMissing,
+    TopicSubscriptions,
+)
 from emulator.services.fc.triggers.model import Fire, Trigger, timer_event, topic_of
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import TriggerWatcher
+from emulator.storage.database import Database
+from emulator.wire.dates import iso_seconds
 
 _log = logging.getLogger(__name__)
 
 _Key = tuple[str, Tenant, str, str, str]
+
+
+def _key(tenant: Tenant, trigger: Trigger) -> _Key:
+    return ("fc trigger", tenant, trigger.service, trigger.function, trigger.name)
 
 
 class TimerTriggers(TriggerWatcher):
@@ -75,7 +95,6 @@ class TimerTriggers(TriggerWatcher):
 
     def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""
-        del before
         for key, trigger in list(self._armed.items()):
             self.changed(key[1], trigger)
 
@@ -105,10 +124,6 @@ class TimerTriggers(TriggerWatcher):
         finally:
             # of times missed while the machine slept only the last one counts
             self._arm(tenant, trigger, max(when, self._clock.now()))
-
-
-def _key(tenant: Tenant, trigger: Trigger) -> _Key:
-    return ("fc timer", tenant, trigger.service, trigger.function, trigger.name)
 
 
 class TopicTriggers(TriggerWatcher):
@@ -200,3 +215,183 @@ class TriggerNames(TriggerWatcher):
         """Answer the trigger's names no longer."""
         for name in names_of(tenant, trigger):
             self._names.forget(name)
+
+
+_WAIT_S = 30
+_RETRY_S = 1.0
+_MOST = 16
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@frozen
+class QueueSource:
+    """Where a trigger's events come from and in what form its function gets them, up to ``count`` at once."""
+
+    queue: str
+    is_base64: bool
+    streaming: bool
+    count: int
+    pattern: str
+
+
+def queue_source(trigger: Trigger) -> QueueSource | None:
+    """Return the queue that *trigger* takes its events from; None when it is no such trigger.
+
+    Source: the member names are those of the 3.0 API; that a batch is one message unless a window says more is assumed.
+    """
+    source = _members(trigger.config.get("eventSourceConfig"))
+    parameters = _members(_members(source.get("eventSourceParameters")).get("sourceMNSParameters"))
+    queue = parameters.get("QueueName")
+    if trigger.kind != "eventbridge" or source.get("eventSourceType") != "MNS" or not isinstance(queue, str):
+        return None
+    options = _members(trigger.config.get("runOptions"))
+    window = _members(options.get("batchWindow")).get("CountBasedWindow")
+    streaming = options.get("mode") == "event-streaming"
+    return QueueSource(
+        queue=queue,
+        is_base64=parameters.get("IsBase64Decode") is not False,
+        streaming=streaming,
+        count=min(window, _MOST) if streaming and isinstance(window, int) and window > 0 else 1,
+        pattern=str(trigger.config.get("eventRuleFilterPattern") or "{}"),
+    )
+
+
+class QueueTriggers(TriggerWatcher):
+    """Keeps one reader for each such trigger that is switched on."""
+
+    def __init__(self, store: TriggerStore, database: Database, queues: SourceQueues, fire: Fire) -> None:
+        self._store = store
+        self._database = database
+        self._queues = queues
+        self._fire = fire
+        self._tasks = TaskGroup("fc-queue-triggers")
+        self._readers: dict[_Key, asyncio.Task[None]] = {}
+
+    def start(self) -> None:
+        """Read for the triggers of an earlier run."""
+        for tenant, trigger in self._store.of_kind("eventbridge"):
+            self.changed(tenant, trigger)
+
+    async def close(self) -> None:
+        """Read no longer."""
+        self._readers.clear()
+        await self._tasks.close()
+
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Begin to read for a trigger that is switched on, as it is now."""
+        self.removed(tenant, trigger)
+        source = queue_source(trigger)
+        if source is not None and trigger.enabled:
+            work = self._read(tenant, trigger, source)
+            self._readers[_key(tenant, trigger)] = self._tasks.spawn(work, f"queue {source.queue}")
+
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Read no longer for a trigger."""
+        reader = self._readers.pop(_key(tenant, trigger), None)
+        if reader is not None:
+            reader.cancel()
+
+    def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return that the queue of a queue trigger does not exist; a reader takes its messages once it does."""
+        source = queue_source(trigger)
+        if source is None or self._queues.exists(tenant, source.queue):
+            return ""
+        return f"the queue '{source.queue}' does not exist"
+
+    async def _read(self, tenant: Tenant, trigger: Trigger, source: QueueSource) -> None:
+        while True:
+            try:
+                messages = await self._queues.receive(tenant, source.queue, source.count, _WAIT_S)
+                if messages:
+                    self._pass_on(tenant, trigger, source, messages)
+            except QueueMissing:
+                await asyncio.sleep(_RETRY_S)
+            except ServiceError as error:  # the messages are seen again when their visibility timeout is over
+                _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
+
+    def _pass_on(
+        self, tenant: Tenant, trigger: Trigger, source: QueueSource, messages: Sequence[QueuedMessage]
+    ) -> None:
+        """Queue a call for those of *messages* that the trigger's pattern wants, and take all of them off the queue."""
+        bus = f"MNS-{trigger.function}-{trigger.name}"
+        events = [message_event(tenant, bus, source.queue, _decoded(message, source)) for message in messages]
+        wanted = [event for event in events if event_matches(source.pattern, event)]
+        with self._database.unit():
+            for message in messages:
+                self._queues.delete(tenant, source.queue, message)
+            if wanted:
+                event = message_events(wanted, streaming=source.streaming)
+                self._fire(tenant, trigger, event, f"queue/{trigger.id}/{wanted[0]['id']}")
+
+
+def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:
+    if not source.is_base64:
+        return message
+    try:
+        body = base64.b64decode(message.body, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):  # it was not sent in base64
+        return message
+    return QueuedMessage(message_id=message.message_id, body=body, sent_at=message.sent_at, token=message.token)
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def message_event(tenant: Tenant, bus: str, queue: str, message: QueuedMessage) -> dict[str, Any]:
+    """Return a queue's message as a CloudEvent on the event bus *bus*.
+
+    Source: EventBridge, events of Message Service sources; the request id is assumed to be the message's.
+    """
+    at = f"{iso_seconds(message.sent_at)[:-1]}.{message.sent_at % SECOND:03d}Z"
+    return {
+        "id": message.message_id,
+        "source": bus,
+        "specversion": "1.0",
+        "type": "mns:Queue:SendMessage",
+        "datacontenttype": "application/json; charset=utf-8",
+        "subject": f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}",
+        "time": at,
+        "aliyunaccountid": tenant.account,
+        "aliyunpublishtime": at,
+        "aliyuneventbusname": bus,
+        "aliyunregionid": tenant.region,
+        "data": {"requestId": message.message_id, "messageId": message.message_id, "messageBody": message.body},
+    }
+
+
+def message_events(events: Sequence[Mapping[str, Any]], *, streaming: bool) -> bytes:
+    """Return what the function gets: with *streaming* a list of events as texts, else the one event.
+
+    Source: EventBridge triggers of Function Compute.
+    """
+    content = [_encode(event) for event in events] if streaming else events[0]
+    return _encode(content).encode("utf-8", "replace")
+
+
+def event_matches(pattern: str, event: Mapping[str, Any]) -> bool:
+    """Whether *event* fits an event pattern: each member is one of the values listed, or begins or ends as one says.
+
+    Source: EventBridge, event patterns; of the operators ``prefix`` and ``suffix`` are known, any other fits nothing.
+    """
+    try:
+        wanted = json.loads(pattern)
+    except ValueError:
+        return False
+    return _fits(wanted, event)
+
+
+def _fits(pattern: Any, value: Any) -> bool:
+    if isinstance(pattern, Mapping):
+        return isinstance(value, Mapping) and all(_fits(each, value.get(name)) for name, each in pattern.items())
+    return isinstance(pattern, list) and any(_is(each, value) for each in pattern)
+
+
+def _is(choice: Any, value: Any) -> bool:
+    if not isinstance(choice, Mapping):
+        return bool(choice == value)
+    text = value if isinstance(value, str) else ""
+    return ("prefix" in choice and text.startswith(str(choice["prefix"]))) or (
+        "suffix" in choice and text.endswith(str(choice["suffix"]))
+    )

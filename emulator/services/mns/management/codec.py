@@ -100,10 +100,15 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
 
 
 def numbered(parameters: Parameters, name: str) -> list[str]:
-    """Return the values of ``name.1``, ``name.2`` ... up to the first that is missing."""
+    """Return the values of ``name.1``, ``name.2`` ... up to the first that is missing.
+
+    Raises: MissingParameter when there is none.
+    """
     values: list[str] = []
     while value := parameters.get(f"{name}.{len(values) + 1}"):
         values.append(value)
+    if not values:
+        raise MissingParameter(name=name)
     return values
 
 

@@ -1,17 +1,14 @@
-"""Queues, topics and subscriptions through the management API, the same ones as through the XML API; account settings.
+"""Queues, topics and subscriptions through the management API, the same ones as through the XML API.
 
-The account's logging, message trace, public endpoint and access list are kept and shown; nothing here depends on them.
-Message trace is the switch the XML API has too. Failures are answered with the XML API's codes and statuses; the API's
-own description names none (assumed).
+Failures are answered with the XML API's codes and statuses; the API's own description names none (assumed).
 
-Source: API reference of version 2022-01-19, one page per operation; alibabacloud_mns_open20220119.
+Source: API reference of version 2022-01-19, one page per operation; alibabacloud_mns_open20220119. The operations on
+tags are in no published SDK; their source is terraform-provider-alicloud, SetResourceTags of its service for MNS.
 """
 
-import ipaddress
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page
 from emulator.services.mns.errors import MnsError
@@ -19,12 +16,12 @@ from emulator.services.mns.management.codec import (
     PARAMETERS,
     Parameters,
     done,
+    numbered,
     page,
     queue_object,
     read_fifo,
     read_json,
     read_page,
-    read_switch,
     read_tags,
     required,
     subscription_object,
@@ -47,7 +44,7 @@ from emulator.services.mns.topics.model import (
 )
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import InvalidParameter, Reply
+from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
 
 T = TypeVar("T")
 
@@ -306,109 +303,43 @@ def _extras(parameters: Parameters) -> dict[str, str]:
     return extras
 
 
-_ACCOUNT = "account"
-_ENDPOINT = "endpoint/public"
-_ACL = "acl/public/"
+Tags = dict[str, str]
 
 
-@operation("GetAccountAttributes")
-def get_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer the settings for logging and message trace. Source: GetAccountAttributes (2022-01-19)."""
-    stored = _account(service, call)
-    return success(
-        {
-            "LogEnabled": stored.get("LogEnabled", False),
-            "LogStoreName": stored.get("LogStoreName", ""),
-            "MessageTraceEnabled": service.queue_store.account(call.tenant).trace_enabled,
-            "ProjectName": stored.get("ProjectName", ""),
-        }
-    )
+@operation("TagResources")
+def tag_resources(service: MessageService, call: OperationRequest) -> Reply:
+    """Set tags of queues or topics, in place of those with the same keys.
 
-
-@operation("SetAccountAttributes")
-def set_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Change the settings that the parameters name. Raises: InvalidParameter. Source: SetAccountAttributes."""
-    parameters = call.parameters
-    log, trace = read_switch(parameters, "LogEnabled"), read_switch(parameters, "MessageTraceEnabled")
-    stored = _account(service, call)
-    if log is not None:
-        stored["LogEnabled"] = log
-    stored |= {name: parameters[name] for name in ("LogStoreName", "ProjectName") if name in parameters}
-    service.topic_store.put_open_setting(call.tenant, _ACCOUNT, stored)
-    if trace is not None:
-        store = service.queue_store
-        store.put_account(call.tenant, replace(store.account(call.tenant), trace_enabled=trace))
-    return success()
-
-
-@operation("EnableEndpoint")
-def enable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
-    """Enable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: EnableEndpoint (2022-01-19)."""
-    _check_endpoint_type(call.parameters)
-    service.topic_store.put_open_setting(call.tenant, _ENDPOINT, {"Enabled": True})
-    return success()
-
-
-@operation("DisableEndpoint")
-def disable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
-    """Disable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: DisableEndpoint (2022-01-19)."""
-    _check_endpoint_type(call.parameters)
-    service.topic_store.put_open_setting(call.tenant, _ENDPOINT, {"Enabled": False})
-    return success()
-
-
-@operation("GetEndpointAttribute")
-def get_endpoint_attribute(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer whether the public endpoint is enabled (it is until it is disabled: assumed) and who may use it.
-
-    Raises: MissingParameter, InvalidParameter. Source: GetEndpointAttribute (2022-01-19).
+    Raises: MissingParameter, InvalidParameter, QueueNotExist, TopicNotExist.
+    Source: terraform-provider-alicloud, SetResourceTags; the answer is assumed.
     """
-    _check_endpoint_type(call.parameters)
-    store = service.topic_store
-    stored = store.open_setting(call.tenant, _ENDPOINT)
-    enabled = stored.get("Enabled", True) if isinstance(stored, dict) else True
-    return success({"EndpointEnabled": enabled, "CidrList": store.open_settings(call.tenant, _ACL)})
+    tags = dict(read_tags(call.parameters))
+    if not tags:
+        raise MissingParameter(name="Tag")
+    return _changed(service, call, lambda present: present | tags)
 
 
-@operation("AuthorizeEndpointAcl")
-def authorize_endpoint_acl(service: MessageService, call: OperationRequest) -> Reply:
-    """Add networks to the access list. Raises: MissingParameter, InvalidParameter. Source: AuthorizeEndpointAcl."""
-    store = service.topic_store
-    for network in _networks(call.parameters):
-        entry = {"AclStrategy": "allow", "Cidr": network, "CreateTime": call.now}
-        if store.open_setting(call.tenant, _ACL + network) is None:
-            store.put_open_setting(call.tenant, _ACL + network, entry)
-    return success()
+@operation("UntagResources")
+def untag_resources(service: MessageService, call: OperationRequest) -> Reply:
+    """Remove the tags with the keys that the request names.
 
-
-@operation("RevokeEndpointAcl")
-def revoke_endpoint_acl(service: MessageService, call: OperationRequest) -> Reply:
-    """Remove networks from the access list. Raises: MissingParameter, InvalidParameter. Source: RevokeEndpointAcl."""
-    for network in _networks(call.parameters):
-        service.topic_store.put_open_setting(call.tenant, _ACL + network, None)
-    return success()
-
-
-def _account(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    stored = service.topic_store.open_setting(call.tenant, _ACCOUNT)
-    return dict(stored) if isinstance(stored, dict) else {}
-
-
-def _check_endpoint_type(parameters: Parameters) -> None:
-    if required(parameters, "EndpointType") != "public":
-        raise InvalidParameter(name="EndpointType")
-
-
-def _networks(parameters: Parameters) -> list[str]:
-    """Read a change of the access list: a comma list of networks or addresses.
-
-    Raises: MissingParameter, InvalidParameter.
+    Raises: MissingParameter, InvalidParameter, QueueNotExist, TopicNotExist.
+    Source: terraform-provider-alicloud, SetResourceTags; the answer is assumed.
     """
-    _check_endpoint_type(parameters)
-    if required(parameters, "AclStrategy") != "allow":
-        raise InvalidParameter(name="AclStrategy")
-    texts = required(parameters, "CidrList").split(",")
-    try:
-        return [str(ipaddress.ip_network(text.strip(), strict=False)) for text in texts]
-    except ValueError:
-        raise InvalidParameter(name="CidrList") from None
+    keys = numbered(call.parameters, "TagKey")
+    return _changed(service, call, lambda present: {key: present[key] for key in present if key not in keys})
+
+
+def _changed(service: MessageService, call: OperationRequest, change: Callable[[Tags], Tags]) -> Reply:
+    kind, names = required(call.parameters, "ResourceType"), numbered(call.parameters, "ResourceId")
+    for name in names:
+        match kind:
+            case "queue":
+                tags = change(dict(service.queues.view(call.tenant, name).queue.settings.tags))
+                service.queues.change(call.tenant, name, {"tags": tuple(tags.items())})
+            case "topic":
+                tags = change(dict(service.topics.view(call.tenant, name).topic.settings.tags))
+                service.topics.change(call.tenant, name, {"tags": tuple(tags.items())})
+            case _:
+                raise InvalidParameter(name="ResourceType")
+    return success()

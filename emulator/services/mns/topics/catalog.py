@@ -1,18 +1,20 @@
-"""Topics and subscriptions: created, changed, viewed, listed, deleted.
+"""Topics and subscriptions: created, changed, viewed, listed, deleted, and the removal of what deleted ones leave.
 
 Topics in use are kept in memory with their subscriptions, because every publish needs them. What is kept can be made
 again from the tables; it is dropped when a commit fails.
 """
 
+from collections import deque
 from collections.abc import Callable
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
+from emulator.kernel.timers import Timers
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
-from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
+from emulator.services.mns.limits import PURGE_PAUSE_MS, PURGE_ROWS, SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.model import (
     Change,
@@ -64,7 +66,7 @@ class LiveTopic:
 
 
 class TopicRegistry:
-    """Finds topics by name and subscriptions by number."""
+    """Finds topics by name."""
 
     def __init__(self, database: Database, store: TopicStore) -> None:
         self._store = store
@@ -91,10 +93,6 @@ class TopicRegistry:
         self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
-
-    def subscription(self, subscription_id: SubscriptionId) -> Subscription | None:
-        """Return a subscription, or None when it has been deleted."""
-        return self._store.subscription_by_id(subscription_id)
 
     def counted(self, topic_id: TopicId, change: int) -> None:
         """Note that a topic has more or fewer messages on their way."""
@@ -347,3 +345,47 @@ def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:
         for each in SUBSCRIPTION.stored
         if each.field in always or getattr(wanted, each.field)
     )
+
+
+_TIMER = ("mns", "purge")
+
+
+class Purge:
+    """Removes the deliveries of deleted subscriptions; a crash on the way only delays that."""
+
+    def __init__(self, registry: TopicRegistry, store: TopicStore, timers: Timers, clock: Clock) -> None:
+        self._registry = registry
+        self._store = store
+        self._timers = timers
+        self._clock = clock
+        self._waiting: deque[SubscriptionId] = deque()
+
+    def start(self) -> None:
+        """Go on with what an earlier run has left."""
+        self._waiting.extend(self._store.deleted_subscriptions())
+        self._arm()
+
+    def close(self) -> None:
+        """Remove no more; the next start goes on."""
+        self._timers.cancel(_TIMER)
+        self._waiting.clear()
+
+    def remove(self, subscription_id: SubscriptionId) -> None:
+        """Remove the first portion now and the others bit by bit."""
+        if not self._purge(subscription_id):
+            self._waiting.append(subscription_id)
+            self._arm()
+
+    def _purge(self, subscription_id: SubscriptionId) -> bool:
+        done = self._store.purge(subscription_id, PURGE_ROWS)
+        self._registry.recount()
+        return done
+
+    def _fire(self) -> None:
+        if self._purge(self._waiting[0]):
+            self._waiting.popleft()
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._waiting:
+            self._timers.call_at(Millis(self._clock.now() + PURGE_PAUSE_MS), _TIMER, self._fire)

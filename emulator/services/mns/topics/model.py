@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Literal, NewType, assert_never
 from urllib.parse import urlsplit
 
-from emulator.http.heads import Unsendable, split_url
+from emulator.http.message import Unsendable, split_url
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant

@@ -1,11 +1,25 @@
-"""Operations of the XML API on topics, subscriptions and published messages."""
+"""Operations of the XML API on topics, subscriptions and published messages, and the XML of what they take."""
 
 from emulator.http.message import Response
-from emulator.services.mns.codec import base_url, read_change, read_listing, render_list, render_resource, respond
-from emulator.services.mns.queues.codec import render_receipt
+from emulator.services.mns.codec import (
+    base_url,
+    read_attributes,
+    read_change,
+    read_document,
+    read_listing,
+    render_list,
+    render_resource,
+    respond,
+)
+from emulator.services.mns.errors import SchemaViolation
+from emulator.services.mns.queues.codec import read_properties, render_receipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.codec import read_publish, read_subscription
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
+    PublishDraft,
+    SubscriptionSettings,
+)
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -36,21 +50,32 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetTopicAttributes", "GET /topics/{topic}")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
+    """Answer the attributes of a topic: 200.
+
+    Raises: TopicNotExist.
+    Source: GetTopicAttributes.
+    """
     view = service.topics.view(call.tenant, call.path["topic"])
     return respond(call, 200, render_resource(TOPIC, view.topic.settings, view))
 
 
 @operation("DeleteTopic", "DELETE /topics/{topic}")
 def delete_topic(service: MessageService, call: OperationRequest) -> Response:
-    """Delete a topic with its subscriptions: 204, also when it does not exist. Source: DeleteTopic."""
+    """Delete a topic with its subscriptions: 204, also when it does not exist.
+
+    Source: DeleteTopic.
+    """
     service.topics.delete(call.tenant, call.path["topic"])
     return respond(call, 204)
 
 
 @operation("ListTopic", "GET /topics")
 def list_topics(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
+    """Answer a page of topic URLs, on demand with attributes: 200.
+
+    Raises: InvalidArgument.
+    Source: ListTopic.
+    """
     prefix, start, limit, with_meta = read_listing(call)
     page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
     url = base_url(call.http) + "/topics/"
@@ -110,7 +135,10 @@ def get_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
 def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
-    """End a subscription: 204, also when it does not exist. Source: Unsubscribe."""
+    """End a subscription: 204, also when it does not exist.
+
+    Source: Unsubscribe.
+    """
     service.subscriptions.delete(call.tenant, call.path["topic"], call.path["subscription"])
     return respond(call, 204)
 
@@ -127,3 +155,34 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Respo
     url = f"{base_url(call.http)}/topics/{topic}/subscriptions/"
     entries = [(url + each.name, each.settings if with_meta else None, each) for each in page.items]
     return respond(call, 200, render_list(SUBSCRIPTION, entries, page.next_marker))
+
+
+def read_subscription(body: bytes) -> SubscriptionSettings:
+    """Read a new subscription.
+
+    Raises: MalformedXML, SchemaViolation, InvalidArgument.
+    """
+    settings = read_attributes(SUBSCRIPTION, body)
+    if not settings.get("endpoint"):
+        raise SchemaViolation(name="Endpoint")
+    return SubscriptionSettings(**settings)
+
+
+def read_publish(body: bytes) -> PublishDraft:
+    """Read a message to be published; the attributes are elements with JSON text.
+
+    Raises: MalformedXML, SchemaViolation.
+    """
+    root = read_document(body, "Message")
+    text = root.find("MessageBody")
+    if text is None or text.children:
+        raise SchemaViolation(name="MessageBody")
+    attributes = root.find("MessageAttributes")
+    return PublishDraft(
+        body=text.text,
+        tag=root.text_of("MessageTag"),
+        attributes={child.name: child.text for child in attributes.children} if attributes is not None else {},
+        group_id=root.text_of("MessageGroupId"),
+        user_properties=read_properties(root.find("UserProperties"), "PropertyValue"),
+        system_properties=read_properties(root.find("SystemProperties"), "SystemPropertyValue"),
+    )

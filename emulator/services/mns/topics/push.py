@@ -18,7 +18,7 @@ from typing import Any, assert_never
 from emulator.auth.push import SigningFailed, string_to_sign
 from emulator.http.client import HttpClient
 from emulator.http.client_connection import ClientError
-from emulator.http.heads import Origin, Unsendable, split_url
+from emulator.http.message import Origin, Unsendable, split_url
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.services.mns.codec import VERSION
@@ -208,7 +208,7 @@ _ANSWER_BYTES = 1024 * 1024
 class GuardedClients:
     """Clients that call only where *policy* allows; *trusted* is a file with further authorities for https."""
 
-    def __init__(self, policy: PushPolicy, trusted: Path | None = None) -> None:
+    def __init__(self, policy: PushPolicy, trusted: Path | None) -> None:
         self._policy = policy
         self._trusted = trusted
         self._clients: dict[tuple[bool, bool], HttpClient] = {}
@@ -256,8 +256,8 @@ class Pusher:
         policy: PushPolicy,
         *,
         certificate_url: Callable[[], str],
-        home: Home = lambda host: None,
-        trusted: Path | None = None,
+        home: Home,
+        trusted: Path | None,
     ) -> None:
         self._signer = signer
         self._clock = clock

@@ -5,18 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference
 from emulator.kernel.tracing import because, begin, step_key
+from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Result, Submitted
 from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
-from emulator.services.workflow.executions.codec import render_child
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
-from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.ports import (
     DIALECT,
@@ -32,9 +31,6 @@ from emulator.services.workflow.ports import (
 _log = logging.getLogger(__name__)
 
 
-_UNDISTURBED = NoInterference()
-
-
 class Effects:
     """Implements `engine.driver.Outside` and `engine.tasks.FlowStarter`.
 
@@ -47,10 +43,10 @@ class Effects:
         waiters: EndWaiters,
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
-        guard: TaskGuard | None = None,
-        http: HttpCaller | None = None,
-        objects: ObjectReader | None = None,
-        interference: Interference = _UNDISTURBED,
+        guard: TaskGuard | None,
+        http: HttpCaller | None,
+        objects: ObjectReader | None,
+        interference: Interference,
     ) -> None:
         self._interference = interference
         self._store = store

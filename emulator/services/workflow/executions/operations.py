@@ -8,20 +8,24 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Range
 from emulator.services.workflow import limits
-from emulator.services.workflow.codec import flag, optional, parse_failure, render_page, required, whole
-from emulator.services.workflow.errors import WorkflowError, invalid
-from emulator.services.workflow.executions.codec import (
+from emulator.services.workflow.codec import (
+    flag,
+    optional,
+    parse_failure,
     parse_filter,
     render_described_execution,
     render_event,
     render_execution,
     render_finished_execution,
     render_listed_execution,
+    render_page,
+    required,
+    whole,
 )
-from emulator.services.workflow.maps.store import MapRun
-from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.errors import WorkflowError, invalid
+from emulator.services.workflow.model import ExecutionRecord, MapRun
 from emulator.services.workflow.service import Workflow
-from emulator.wire.dates import iso_millis
+from emulator.wire.dates import iso_china
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
@@ -177,8 +181,8 @@ def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
         "MapRunName": run.name,
         "ExecutionName": required(call, "ExecutionName"),
         "Status": run.status,
-        "StartedTime": iso_millis(run.started_at),
-        "StoppedTime": iso_millis(run.stopped_at) if run.stopped_at is not None else "",
+        "StartedTime": iso_china(run.started_at),
+        "StoppedTime": iso_china(run.stopped_at) if run.stopped_at is not None else "",
         **_bounds(run),
         "ItemCounts": counts,
     }

@@ -13,12 +13,11 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
-from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.language import DefinitionError, Program
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.model import AliasRecord, FlowRecord, FlowSettings, Route, VersionRecord
+from emulator.services.workflow.model import AliasRecord, FlowRecord, FlowSettings, Route, VersionRecord, check_name
 
 _log = logging.getLogger(__name__)
 

@@ -69,6 +69,16 @@ def test_no_line_is_wider_than_the_terminal(tmp_path, client, capsys, monkeypatc
     assert max(map(len, capsys.readouterr().out.splitlines())) == columns
 
 
+def test_long_line_is_folded_and_a_very_long_one_cut():
+    """Three lines at the most, the later ones indented."""
+    words = list(Style(width=20).fold("as expected: " + " -> ".join(["Step"] * 12)))
+
+    assert words[0] == "as expected: Step"
+    assert [line[:2] for line in words[1:]] == ["  ", "  "]
+    assert words[-1].endswith("...")
+    assert max(map(len, words)) <= 20
+
+
 def test_program_that_fails_makes_the_tutorial_fail(tmp_path, client):
     """The exit code says whether it went as promised."""
     assert not tutorial._show_steps(a_program(tmp_path, code=1), client)
@@ -133,17 +143,17 @@ class Emulator:
     def compare(self):
         """Find the emulator of this installation."""
 
-    def admin(self, method, page):
+    def admin(self, method, path, body):
         """Answer with a link."""
         if not self._has_console:
             raise CommandFailed("there is no console")
-        return {"path": "/_localyun/console/login?key=k", "seconds": 60}
+        return {"path": f"/_localyun/console/login?page={body['page']}", "seconds": 60}
 
 
 @pytest.mark.parametrize(
     ("has_console", "address"),
     [
-        (True, "http://127.0.0.1:8868/_localyun/console/login?key=k&to=/flows/f/executions/e"),
+        (True, "http://127.0.0.1:8868/_localyun/console/login?page=flows/f/executions/e"),
         (False, "file:///tmp/a.svg"),
     ],
     ids=["page", "picture"],

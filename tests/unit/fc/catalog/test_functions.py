@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from emulator.kernel.crc64 import checksum
-from emulator.services.fc.code.store import decode_zip
+from emulator.services.fc.catalog.code import decode_zip
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import FunctionName
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from emulator.kernel import dotnet
+from emulator.kernel import compiled
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
@@ -123,10 +123,10 @@ def dotnet_package(tmp_path_factory: pytest.TempPathFactory, dotnet_host: str) -
     ):
         target = folder / f"{name}.dll"
         try:
-            dotnet.compile_assembly(
+            compiled.compile_assembly(
                 dotnet_host, [sources / file for file in files], target, built, program=name == "Example"
             )
-        except dotnet.DotnetMissing as missing:
+        except compiled.CompilerMissing as missing:
             pytest.skip(str(missing))
         built.append(target)
     return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.kernel import dotnet
+from emulator.kernel import compiled
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpAnswer,
@@ -317,7 +317,7 @@ def test_the_compiler_of_the_newest_sdk_is_preferred(tmp_path):
     )
     stand_in.chmod(0o755)
 
-    dotnet.compile_assembly(str(stand_in), [Path("a.cs")], tmp_path / "a.dll")
+    compiled.compile_assembly(str(stand_in), [Path("a.cs")], tmp_path / "a.dll")
 
     said = (tmp_path / "said").read_text().split()
     assert said[:2] == ["exec", str(tmp_path / "sdk" / "8.0.100-rc.1.23" / "Roslyn" / "bincore" / "csc.dll")]

@@ -267,7 +267,7 @@ async def test_a_subscriber_that_leaves_gets_nothing_more(new_site):
 
 async def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(new_site, monkeypatch):
     """Other requests never wait long behind it."""
-    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
+    monkeypatch.setattr("emulator.services.mns.topics.catalog.PURGE_ROWS", 10)
 
     async with new_site() as site:
         site.topic()
@@ -286,7 +286,7 @@ async def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(new_sit
 
 async def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
     """Deleting survives a crash."""
-    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
+    monkeypatch.setattr("emulator.services.mns.topics.catalog.PURGE_ROWS", 10)
 
     async with new_site(tmp_path / "state.db") as site:
         site.topic()

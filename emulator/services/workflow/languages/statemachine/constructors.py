@@ -9,10 +9,10 @@ from typing import Any, Final
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.expression.paths import ExpressionError
 from emulator.services.workflow.languages.fields import Part
 from emulator.services.workflow.languages.statemachine.expressions import parse
 from emulator.services.workflow.languages.statemachine.tree import Evaluation, Tree, value_or_null
+from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import Scalar, Sequence, Table
 
 SUFFIX: Final = ".$"

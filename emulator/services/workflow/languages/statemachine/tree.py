@@ -4,7 +4,7 @@ Printing gives a form that parses back to an equal tree. Evaluation is total and
 gives a JSON value or `MISSING`, or raises `EvaluationError`; the work and the size of what is made come out of a
 `Budget`. What a function does stands in `functions`.
 
-Rules, beyond those of `expression.terms.compare`: a path that matches nothing is null in an array, an object or an
+Rules, beyond those of `values.compare`: a path that matches nothing is null in an array, an object or an
 argument; ``&&``, ``||`` and ``!`` take booleans only, and stop at the first operand that decides.
 
 Source: expressions, CloudFlow documentation; what a path yields that matches nothing is assumed.
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.expression.paths import MISSING, EvaluationError
-from emulator.services.workflow.expression.terms import ComparisonSign, Constant, compare
+from emulator.services.workflow.engine.language import EvaluationError
+from emulator.services.workflow.languages.values import MISSING, ComparisonSign, Constant, compare, is_number
 from emulator.services.workflow.limits import NESTING
 
 MAX_WORK: Final = 4 * 1024 * 1024
@@ -210,7 +210,7 @@ class Minus:
     def value(self, evaluation: Evaluation) -> Any:
         """Return the number with the other sign."""
         value = self.operand.value(evaluation)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             raise EvaluationError("'-' takes a number")
         return -value
 

@@ -2,7 +2,7 @@
 
 Commands come over the control socket, events go back (``frames.py``). One process is always forked ahead and waits for
 the channel of its instance, so that a first call need not wait for the fork. The zygote reaps its children, so a signal
-it is to send never reaches a stranger that got the same process id. When the control socket closes, every instance
+it is to send never reaches another process that got the same id. When the control socket closes, every instance
 ends.
 """
 

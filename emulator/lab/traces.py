@@ -1,0 +1,317 @@
+"""Traces: what one request caused, as a tree, and the effect log that keeps it over restarts.
+
+A line of the log names its trace (the request that everything goes back to) and its cause (the step or push it came of
+directly). Lines about the same thing become one node.
+
+What is logged is in the journal at once. A moment later it is written to a table, the latest `KEPT` of it: under load
+only so much a second, because a trace is for looking at single requests.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from emulator.gateway.journal import Journal
+from emulator.kernel.clock import Millis
+from emulator.kernel.tracing import push_key, step_key
+from emulator.lab.errors import LabError
+from emulator.storage.database import Database
+from emulator.wire.dates import iso_millis
+
+Fields = Mapping[str, Any]
+
+
+class Effect(NamedTuple):
+    """A line of the log that belongs to a trace: the emulator's time of it, and what it says by name."""
+
+    at: int
+    trace: str
+    cause: str
+    fields: Fields
+
+
+class Node:
+    """One thing that has happened. ``key`` is its own, ``parent`` that of what it came of directly."""
+
+    def __init__(self, key: str, parent: str) -> None:
+        self.key = key
+        self.parent = parent
+        self.kind = ""
+        self.name = ""
+        self.id = ""
+        self.status = ""
+        self.failed = False
+        self.began: int | None = None
+        self.ended: int | None = None
+        self.children: list[Node] = []
+
+    def seen(self, at: int) -> None:
+        """Take note that it was at work at a time."""
+        self.began = at if self.began is None else min(self.began, at)
+
+    def over(self, at: int) -> None:
+        """Take note of its end."""
+        self.seen(at)
+        self.ended = at
+
+    def shown(self) -> dict[str, Any]:
+        """Return node and children in JSON's terms, the earliest child first."""
+        children = sorted(self.children, key=lambda node: node.began or 0)
+        began = Millis(min([self.began or 0, *(node.began or 0 for node in children)]))
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "id": self.id,
+            "status": self.status,
+            "failed": self.failed,
+            "at": iso_millis(began),
+            "at_ms": began,
+            "duration_ms": None if self.ended is None else self.ended - began,
+            "key": self.key,
+            "children": [node.shown() for node in children],
+        }
+
+
+def ids_of(effect: Effect) -> list[str]:
+    """Return the ids a line is found by: of requests, messages and calls, and ``flow/execution``."""
+    fields = effect.fields
+    ids = [str(fields[name]) for name in ("request", "message_id") if fields.get(name)]
+    ids += [str(each) for each in fields.get("message_ids") or ()]
+    ids += _delivered(fields)
+    if fields.get("execution"):
+        ids.append(f"{fields.get('flow')}/{fields['execution']}")
+    return ids
+
+
+def trace_to_show(effect: Effect, id: str) -> str:
+    """Return the trace that an id leads to: that of what a request has received, else its own."""
+    fields = effect.fields
+    if fields.get("request") == id and fields.get("cause"):
+        return str(fields["cause"])
+    return effect.trace
+
+
+def belongs(effect: Effect, trace: str) -> bool:
+    """Whether a line is part of a trace: came of it, or received what it has sent."""
+    return trace in {effect.trace, effect.fields.get("cause")} or trace in (effect.fields.get("causes") or ())
+
+
+def tree(effects: Iterable[Effect], trace: str) -> list[dict[str, Any]]:
+    """Return the nodes of a trace that came of nothing known, with all below them."""
+    nodes = _Nodes()
+    for effect in effects:
+        _add(nodes, effect, trace)
+    roots = []
+    for node in nodes.values():
+        parent = nodes.get(node.parent)
+        if parent is None or parent is node or _is_below(parent, node, nodes):
+            roots.append(node)
+        else:
+            parent.children.append(node)
+    return [node.shown() for node in sorted(roots, key=lambda node: node.began or 0)]
+
+
+def _is_below(node: Node, other: Node, nodes: Mapping[str, Node]) -> bool:
+    for _ in range(len(nodes)):
+        if node is other:
+            return True
+        above = nodes.get(node.parent)
+        if above is None:
+            return False
+        node = above
+    return True
+
+
+class _Nodes(dict[str, Node]):
+    """The nodes of a trace by key."""
+
+    def at(self, when: int, key: str, above: str, kind: str, name: str, id: str) -> Node:
+        """Return the node *key*, made when a line is the first about it."""
+        made = self.get(key)
+        if made is None:
+            made = self[key] = Node(key, above)
+            made.kind, made.name, made.id = kind, name, id
+        made.seen(when)
+        return made
+
+
+def _add(nodes: _Nodes, effect: Effect, trace: str) -> None:
+    """Put what a line says into its node."""
+    fields = effect.fields
+    parent = effect.cause or f"request {effect.trace}"
+    if "operation" in fields:
+        _add_request(nodes, effect, trace)
+    elif "subscription" in fields:
+        _add_push(nodes, effect)
+    elif "message_id" in fields:
+        name, id = str(fields.get("queue") or fields.get("topic") or ""), str(fields["message_id"])
+        nodes.at(effect.at, f"message {id}", parent, "message", name, id).name = name
+    elif "step" in fields:
+        _add_step(nodes, effect)
+    elif "execution" in fields:
+        id = f"{fields.get('flow')}/{fields['execution']}"
+        made = nodes.at(effect.at, f"execution {id}", parent, "execution", id, id)
+        if "status" in fields:
+            made.status = str(fields["status"])
+            made.failed = made.status != "Succeeded"
+            made.over(effect.at)
+    elif "function" in fields:
+        _add_call(nodes, effect, parent)
+
+
+def _add_request(nodes: _Nodes, effect: Effect, trace: str) -> None:
+    """Add a request with the messages it has sent, or below the message that it has received."""
+    fields, at = effect.fields, effect.at
+    received = effect.trace != trace
+    messages = [str(each) for each in fields.get("message_ids") or ()]
+    if fields.get("message_id"):
+        messages.append(str(fields["message_id"]))
+    above = next((key for each in messages if (key := f"message {each}") in nodes), "") if received else ""
+    id = str(fields.get("request"))
+    made = nodes.at(at, f"request {id}", above, "request", f"{fields.get('service')} {fields['operation']}", id)
+    made.status = str(fields.get("status", ""))
+    made.failed = int(fields.get("status") or 0) >= 400
+    made.seen(at - round(float(fields.get("ms") or 0)))
+    made.over(at)
+    if not received:
+        for each in messages:
+            nodes.at(at, f"message {each}", made.key, "message", "", each)
+
+
+def _add_step(nodes: _Nodes, effect: Effect) -> None:
+    fields = effect.fields
+    id = f"{fields.get('flow')}/{fields.get('execution')}"
+    key = step_key(
+        str(fields.get("flow")), str(fields.get("execution")), str(fields["step"]), int(fields.get("attempt") or 1)
+    )
+    made = nodes.at(effect.at, key, f"execution {id}", "step", str(fields["step"]), id)
+    made.status = str(fields.get("result", ""))
+    made.failed = made.status != "succeeded"
+    made.over(effect.at)
+
+
+def _add_call(nodes: _Nodes, effect: Effect, parent: str) -> None:
+    """Add a call; one that a client waits for, or queues, has the id of its request."""
+    fields, at = effect.fields, effect.at
+    id = str(fields.get("request"))
+    above = f"request {id}" if id == effect.trace else parent
+    made = nodes.at(at, f"call {id}", above, "call", str(fields["function"]), id)
+    if "result" in fields:
+        made.status = str(fields["result"])
+        made.failed = made.status != "succeeded"
+        made.seen(at - round(float(fields.get("ms") or 0)))
+        made.over(at)
+
+
+def _add_push(nodes: _Nodes, effect: Effect) -> None:
+    """Add an attempt to deliver a message and, when it went into a queue, the message there."""
+    fields, at = effect.fields, effect.at
+    message, subscription = str(fields.get("message_id")), str(fields["subscription"])
+    key = push_key(message, subscription, int(fields.get("attempt") or 1))
+    made = nodes.at(at, key, f"message {message}", "push", f"{fields.get('topic')}/{subscription}", message)
+    made.status = f"{fields.get('result')}: {fields.get('detail')}"
+    made.failed = fields.get("result") != "delivered"
+    made.over(at)
+    for each in _delivered(fields):
+        nodes.at(at, f"message {each}", key, "message", str(fields.get("detail", "")).partition(",")[0], each)
+
+
+_IN_QUEUE = re.compile(r"queue \S+, message ([0-9A-F]{32})")
+
+
+def _delivered(fields: Fields) -> list[str]:
+    """Return the id of the message that a delivery has put into a queue."""
+    match = _IN_QUEUE.fullmatch(str(fields.get("detail", ""))) if "subscription" in fields else None
+    return [match[1]] if match is not None else []
+
+
+KEPT = 20_000
+WRITE_EVERY_S = 0.25
+WRITTEN_AT_ONCE = 250
+
+_OWN_SERVICES = frozenset({"admin", "console", "sink", "deployments", "-"})
+
+
+class EffectLog:
+    """Writes the effects of the *journal* from `start` to `close`, and answers traces."""
+
+    def __init__(self, database: Database, journal: Journal) -> None:
+        self._database = database
+        self._journal = journal
+        self._seen = 0
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Start writing."""
+        self._seen = self._journal.count
+        self._arm()
+
+    def close(self) -> None:
+        """Write what is left and stop."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+            self._write()
+
+    def trace(self, id: str) -> dict[str, Any]:
+        """Return the tree that a request, message or call id, or ``flow/execution``, belongs to.
+
+        Raises: LabError (NotFound).
+        """
+        self._write(most=None)
+        trace = self._trace_of(id)
+        if trace is None:
+            raise LabError("NotFound", what="request, message, call or execution", name=id)
+        rows = self._database.read(
+            "SELECT at, trace, cause, fields FROM lab_effects WHERE trace = ? OR ids LIKE ? ESCAPE '!' ORDER BY seq",
+            (trace, f"% {_escaped(trace)} %"),
+        )
+        effects = [effect for effect in map(_effect, rows) if belongs(effect, trace)]
+        return {"id": id, "trace": trace, "tree": tree(effects, trace)}
+
+    def _trace_of(self, id: str) -> str | None:
+        rows = self._database.read(
+            "SELECT at, trace, cause, fields FROM lab_effects WHERE ids LIKE ? ESCAPE '!' ORDER BY seq",
+            (f"% {_escaped(id)} %",),
+        )
+        first = next(iter(rows), None)
+        return None if first is None else trace_to_show(_effect(first), id)
+
+    def _arm(self) -> None:
+        self._handle = asyncio.get_running_loop().call_later(WRITE_EVERY_S, self._tick)
+
+    def _tick(self) -> None:
+        if self._journal.count != self._seen:
+            self._write()
+        self._arm()
+
+    def _write(self, most: int | None = WRITTEN_AT_ONCE) -> None:
+        """Write what the journal has got since the last time, the latest *most* of it."""
+        new = self._journal.effects(self._journal.count - self._seen)
+        self._seen = self._journal.count
+        rows = []
+        for at, trace, cause, fields in new if most is None else new[-most:]:
+            if not trace or fields.get("service") in _OWN_SERVICES:
+                continue
+            effect = Effect(at, trace, cause, fields)
+            ids = ids_of(effect)
+            received = [fields["cause"]] if fields.get("cause") else list(fields.get("causes") or ())
+            if ids:
+                text = json.dumps({key: value for key, value in fields.items() if key != "trace"}, default=str)
+                rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
+        if rows:
+            self._database.write_many(
+                "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
+            )
+            self._database.write("DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,))
+
+
+def _effect(row: tuple[int, str, str, str]) -> Effect:
+    return Effect(row[0], row[1], row[2], json.loads(row[3]))
+
+
+def _escaped(text: str) -> str:
+    """Return *text* without the meaning that LIKE gives to some characters."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

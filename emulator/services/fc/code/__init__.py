@@ -1,1 +1,0 @@
-"""Code packages: checked, unpacked, kept by content, handed out for download."""

@@ -1,1 +1,0 @@
-"""Flows under the glass: executions that stop at breakpoints, forks of executions, and steps that run alone."""

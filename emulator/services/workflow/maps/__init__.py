@@ -1,1 +1,0 @@
-"""Runs of distributed maps: each element becomes an execution of its own."""

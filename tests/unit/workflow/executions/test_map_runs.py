@@ -1,0 +1,191 @@
+"""Distributed maps: each element an execution of its own, over crashes too."""
+
+import json
+
+import pytest
+
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.ports import FunctionReply
+
+
+def machine(more="", body="", mode="Standard", tail="End: true"):
+    return f"""
+Type: StateMachine
+Name: f
+SpecVersion: v1
+StartAt: each
+States:
+  - Type: Map
+    Name: each
+    ItemsPath: $Input.parts
+    {more}
+    {tail}
+    Processor:
+      ProcessorConfig: {{ExecutionMode: {mode}}}
+      StartAt: work
+      States:
+        - Type: Task
+          Name: work
+          Action: FC:InvokeFunction
+          Parameters: {{resourceArn: 'acs:fc:::functions/f/LATEST', body.$: $Input}}
+          GlobalConstructor: {{seen.$: $Input}}
+          OutputConstructor: {{n.$: $Output.Body.n, global.$: $Global.before}}
+          Next: rest
+        - {{Type: Wait, Name: rest, Seconds: 5, End: true}}
+  - {{Type: Pass, Name: sorry, End: true}}
+"""
+
+
+def types(events):
+    return [event["Type"] for event in events]
+
+
+async def run_of(bench, name="e"):
+    started = next(event for event in await bench.events(name) if event["Type"] == "MapRunStarted")
+    return json.loads(started["EventDetail"])["output"]["MapRunName"]
+
+
+async def counts(bench, name):
+    return (await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name))["ItemCounts"]
+
+
+@pytest.mark.parametrize("crashes", [False, True], ids=["running on", "restarted each second"])
+async def test_every_element_is_an_execution_and_results_keep_their_order(workflow, tmp_path, crashes):
+    """So many at a time; the parent's history holds the run alone; children do not see its variables."""
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", lambda given: {"n": given["n"] * 10})
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+        name = await run_of(bench)
+
+        assert await counts(bench, name) == {
+            "Pending": 1, "Running": 2, "Succeed": 0, "Failed": 0, "Aborted": 0, "Total": 3
+        }  # fmt: skip
+        for _ in range(14):
+            if crashes:
+                await bench.restart()
+            await bench.advance(1)
+
+        ended = await bench.describe()
+        assert ended["Status"] == "Succeeded"
+        assert json.loads(ended["Output"]) == {"Items": [{"global": None, "n": n} for n in (10, 20, 30)]}
+        shown = types(await bench.events())
+        assert shown == [
+            "ExecutionStarted", "StepEntered", "TaskScheduled", "TaskStarted", "MapRunStarted", "TaskSucceeded",
+            "StepExited", "ExecutionSucceeded",
+        ]  # fmt: skip
+        assert len(bench.functions.calls) == 3
+        listed = await bench.call("ListExecutions", FlowName="f", MapRunName=name)
+        assert [each["Name"] for each in listed["Executions"]] == [f"{name}-{index}" for index in (2, 1, 0)]
+        assert [each["Name"] for each in (await bench.call("ListExecutions", FlowName="f"))["Executions"]] == ["e"]
+        described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
+        assert (described["Status"], described["Concurrency"]) == ("Succeeded", 2)
+        assert (described["StartedTime"], described["StoppedTime"][-6:]) == ("2023-11-15T06:13:20+08:00", "+08:00")
+
+
+@pytest.mark.parametrize("tolerance", ["ToleratedFailureCount: 1", "ToleratedFailedPercentage: 34"])
+async def test_tolerated_failures_are_left_out(workflow, tolerance):
+    """Within the count or the percentage the run succeeds."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing() if given["n"] == 2 else given)
+        await bench.flow(machine(tolerance))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+        await bench.advance(10)
+
+        assert [each["n"] for each in json.loads((await bench.describe())["Output"])["Items"]] == [1, 3]
+        assert (await counts(bench, await run_of(bench)))["Failed"] == 1
+
+
+def failing():
+    return FunctionReply(body=json.dumps({"errorType": "Bad", "errorMessage": "why"}).encode(), error_type="E")
+
+
+async def test_the_first_failure_fails_the_map_and_stops_the_others(workflow):
+    """Its error is the map's, which Catch may catch."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: failing() if given["n"] == 2 else given)
+        catch = "Catch: [{Errors: [Bad], OutputConstructor: {why.$: $Context.Current.Error.Code}, Next: sorry}]"
+        await bench.flow(machine(catch))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+        await bench.advance(1)
+
+        assert json.loads((await bench.describe())["Output"]) == {"why": "Bad"}
+        name = await run_of(bench)
+        assert await counts(bench, name) == {
+            "Pending": 0, "Running": 0, "Succeed": 0, "Failed": 1, "Aborted": 2, "Total": 3
+        }  # fmt: skip
+
+
+async def test_a_stopped_execution_stops_its_run(workflow):
+    """No element goes on."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: given)
+        await bench.flow(machine())
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}]})
+        name = await run_of(bench)
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        await bench.settle()
+
+        assert (await counts(bench, name))["Aborted"] == 2
+        described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
+        assert described["Status"] == "Aborted"
+
+
+async def test_elements_are_constructed_and_none_give_none(workflow):
+    """$Item is the element; what is no object becomes the member Item; an empty array ends at once."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: {"n": given})
+        await bench.flow(machine("ItemConstructor: {part.$: $Item, all.$: length($Input.parts)}", mode="Express"))
+        await bench.begin({"parts": [7]})
+        await bench.begin({"parts": []}, name="empty")
+        await bench.begin({"parts": 7}, name="wrong")
+        await bench.advance(6)
+
+        assert bench.functions.calls[0][1] == {"part": 7, "all": 1}
+        assert json.loads((await bench.describe("empty"))["Output"]) == {"Items": []}
+        described = await bench.call(
+            "DescribeMapRun", FlowName="f", ExecutionName="empty", MapRunName=await run_of(bench, "empty")
+        )
+        assert (described["Status"], described["ItemCounts"]["Total"]) == ("Succeeded", 0)
+        assert (await bench.describe("wrong"))["Status"] == "Failed"
+
+
+async def test_a_run_gets_other_bounds(workflow):
+    """UpdateMapRun changes what it names, and the run goes on within it."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: {"n": 1})
+        await bench.flow(machine("MaxConcurrency: 1"))
+        await bench.begin({"parts": [1, 2, 3]})
+        name = await run_of(bench)
+        names = {"FlowName": "f", "ExecutionName": "e", "MapRunName": name}
+
+        changed = await bench.call("UpdateMapRun", **names, Concurrency=2)
+        await bench.settle()
+        other = await bench.call("UpdateMapRun", **names, ToleratedFailedCount=1, ToleratedFailedPercentage="2.5")
+        missing = await bench.call("DescribeMapRun", **{**names, "MapRunName": "none"})
+
+        assert (changed["Concurrency"], (await counts(bench, name))["Running"]) == (2, 2)
+        assert (other["ToleratedFailedCount"], other["ToleratedFailedPercentage"]) == (1, 2.5)
+        assert missing["Code"] == "MapRunNotExists"
+        unknown = await bench.call("ListExecutions", FlowName="f", MapRunName="none")
+        assert unknown["Executions"] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "mode", "problem"),
+    [
+        ("MaxConcurrency: 101", "Standard", "from 1 to 100"),
+        ("ResultWriter: {}", "Standard", "writing results to object storage"),
+        ("ItemBatcher: {}", "Standard", "putting elements together"),
+        ("ToleratedFailureCount: 1", "Inline", "only a distributed map"),
+        ("{ToleratedFailureCount: 1, ToleratedFailedCount: 1}", "Standard", None),
+        ("", "Distributed", "Inline, Express or Standard"),
+    ],
+)
+def test_what_a_distributed_map_does_not_have_is_refused(more, mode, problem):
+    """By name, with one sentence."""
+    if problem is None:
+        more, problem = "ToleratedFailureCount: 1\n    ToleratedFailedCount: 1", "in both spellings"
+    with pytest.raises(DefinitionError, match=problem):
+        read_program(machine(more, mode=mode))
