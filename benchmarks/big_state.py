@@ -89,7 +89,7 @@ def multiply(path: Path) -> None:
             EXECUTIONS,
             {"id": "id + n", "name": "'e' || n", "started_at": "started_at + n"},
         )
-        copy_rows(database, "workflow_events", EXECUTIONS, {"execution": "execution + n"})
+        copy_rows(database, "workflow_turns", EXECUTIONS, {"execution": "execution + n"})
         copy_rows(database, "fc_functions", FUNCTIONS, {"name": "printf('f%06d', n)", "id": "id || n"}, "name = 'one'")
         database.commit()
 

@@ -4,7 +4,6 @@ The figures of docs/benchmarks.md stand beside these; that page says for each wh
 """
 
 import asyncio
-import json
 import sqlite3
 import statistics
 import subprocess
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bare import PRAGMAS, Messages, Tables
-from benchmarks.flows import FLOWS_AT_ONCE, event_rows, run_flows
+from benchmarks.flows import FLOWS_AT_ONCE, run_flows, turn_text
 from benchmarks.server import HEALTH, SERVICE, Connection, Program, child_cpu_s, free_port, ordinary_environment, p50_ms
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,9 +69,9 @@ def _call() -> bytes:
 def flows_per_s() -> float:
     """Return how many flows per second a server keeps that writes their rows and does nothing else."""
     with tempfile.TemporaryDirectory(prefix="localyun-bench-") as folder:
-        rows = Path(folder) / "rows.json"
-        rows.write_text(json.dumps(event_rows()), encoding="ascii")
-        with Bare("flows", f"{folder}/state.db", str(rows)) as bare:
+        text = Path(folder) / "turn.txt"
+        text.write_text(turn_text(), encoding="ascii")
+        with Bare("flows", f"{folder}/state.db", str(text)) as bare:
             return run_flows(bare, FLOWS_AT_ONCE)
 
 

@@ -130,7 +130,7 @@ class Foundation:
                 unit="flows/s",
                 measure=lambda: run_flows(self._server, FLOWS_AT_ONCE),
                 reference=storage_floor_per_s,
-                reference_name="storage floor: the same event rows alone",
+                reference_name="storage floor: the same events alone, a row each",
                 goal=0.35,
                 at_least=True,
                 floor=floors.flows_per_s,

@@ -32,15 +32,14 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal
-from emulator.kernel.ids import Ids, RandomIds
+from emulator.kernel.ids import RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab.bench import Bench
 from emulator.lab.clock import load_clock
-from emulator.lab.service import Lab
+from emulator.lab.service import Bench, Lab
 from emulator.redirect import hook_environment
 from emulator.storage.database import Database, Schema, migrate
 from emulator.storage.folder import StateFolder, scratch_folder
@@ -72,10 +71,10 @@ class Emulator:
     its end was asked for through the admin API.
     """
 
-    def __init__(self, config: Config, *, ids: Ids | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self.config = config
         self.stopped = asyncio.Event()
-        self._ids = ids or RandomIds()
+        self._ids = RandomIds()
         self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")

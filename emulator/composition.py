@@ -24,17 +24,16 @@ from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
-from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
+from emulator.gateway.other_products import LocationFront, OrchestrationFront, UnknownVersionFront
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.instrumentation import Observed
 from emulator.kernel.metrics import Family
-from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
-from emulator.lab.bench import Bench
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule
-from emulator.lab.service import Lab
+from emulator.lab.service import Bench, Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
@@ -319,7 +318,7 @@ class Composition:
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
             "sink": SinkFront(self._bench.sinks, ids),
-            **unavailable_fronts(ids),
+            "ros": OrchestrationFront(ids),
         }
 
     def admin(self) -> list[Part]:
@@ -356,7 +355,8 @@ class Composition:
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
-        from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
+        from emulator.console.executions import Folds  # with the pages: draws graphs
+        from emulator.console.view import View  # with Flask, on the first request for a page
 
         return View(
             tenant=self._tenant,
@@ -372,6 +372,7 @@ class Composition:
             list_regions=self.regions,
             perform=perform,
             bridge=bridge,
+            folds=Folds(),
         )
 
     def conditions(self) -> SkipConditions:

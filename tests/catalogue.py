@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
 from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
@@ -19,6 +20,7 @@ from emulator.cli.tree_view import STATES as ENDS
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
+from emulator.kernel.instrumentation import EVENTS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
@@ -72,7 +74,7 @@ def texts():
     found.update(dict.fromkeys(_of_parser(build())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
-    found.update(dict.fromkeys(("the configured port", *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE)))
+    found.update(dict.fromkeys(("the configured port", *STATUS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE)))
     found.pop("", None)
     return list(found)
 

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,6 +92,13 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]
     return context
+
+
+@event_priority(-100)  # after the search plugin
+def on_post_build(config: Any) -> None:
+    """Write the index of the search as a program too: a page that is opened as a file may load no other file."""
+    index = Path(config.site_dir, "search", "search_index.json")
+    index.with_suffix(".js").write_text(f"var __index = {index.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
 def linked(page: Path, markdown: str) -> str:

@@ -11,7 +11,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Interference, Subject
+from emulator.kernel.instrumentation import Dialect, Interference, Subject
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName
@@ -41,16 +41,11 @@ class FunctionCalls:
 
     async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
+        request_id = self._ids.uuid()
         try:
-            call = await self._functions.invoke(
-                tenant,
-                _name(resource),
-                event,
-                request_id=(request_id := self._ids.uuid()),
-                origin="flow",
-            )
+            call = await self._functions.invoke(tenant, _name(resource), event, request_id=request_id, origin="flow")
         except FcError as error:
-            return FunctionReply(refusal=_refusal(error))
+            return FunctionReply(refusal=_refusal(error), request_id=request_id)
         return FunctionReply(body=call.result.body, error_type=call.result.error_type, request_id=request_id)
 
     async def submit(

@@ -1,19 +1,19 @@
 """The lab joined to the services, each way.
 
-The lab asks what the services are at, what comes and what waits (`emulator.kernel.observing.Observed`), and whether the
-condition of a skip holds. Function Compute asks for mocks and a record of its calls (its port `FunctionDoubles`).
+The lab asks what the services are at, what comes and what waits (`emulator.kernel.instrumentation.Observed`), and
+whether the condition of a skip holds. Function Compute asks for mocks and a record of its calls (its port
+`FunctionDoubles`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
-from emulator.kernel.observing import Busy, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import trace
-from emulator.lab.bench import Bench
-from emulator.lab.calls import Recorded
 from emulator.lab.errors import LabError
-from emulator.lab.mocks import Mock, Mocks
+from emulator.lab.mocks import Mock, Mocks, Recorded
+from emulator.lab.service import Bench
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import Called, Ended
 from emulator.services.fc.runtime.model import InvocationResult

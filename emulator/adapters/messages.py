@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference
+from emulator.kernel.instrumentation import Interference
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import MessageTarget, parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing
@@ -71,7 +71,7 @@ class TopicCalls:
         name = parse_function_arn(arn)
         if name is None:
             raise FunctionRefused(f"{arn} does not name a function")
-        if not self._functions().role_checks.topics_may_call(tenant, name):
+        if not self._functions().sources.topics_may_call(tenant, name):
             raise FunctionRefused(f"the role of the trigger may not call {arn}")
         try:
             await self._functions().invoke_async(tenant, name, event, key=key, origin="push")

@@ -10,7 +10,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import fields_of
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference
+from emulator.kernel.instrumentation import Interference
 from emulator.oss.errors import DIALECT, OssError, subject
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S

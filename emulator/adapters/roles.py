@@ -7,7 +7,7 @@ service would have answered.
 from emulator.auth.policy import Facts, facts_at
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Demand, Principal, Tenant
-from emulator.services.fc import rights as function_rights
+from emulator.services.fc.front import invocation_demand
 from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.model import Credentials
 from emulator.services.mns import front as message_rights
@@ -120,7 +120,7 @@ class FunctionRights:
     def refusal(self, tenant: Tenant, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
         """Return why *service* may not call or send to *target*; a function without a role has the default one."""
         if isinstance(target, FunctionName):
-            demand = function_rights.invocation(tenant, target.service or None, target.function, target.qualifier)
+            demand = invocation_demand(tenant, target.service or None, target.function, target.qualifier)
         else:
             operation = "SendMessage" if target.kind == "queue" else "PublishMessage"
             demand = message_rights.demand(tenant, operation, target.name)
@@ -136,7 +136,7 @@ def _demand(
 ) -> Demand:
     match target:
         case FunctionResource():
-            return function_rights.invocation(tenant, target.service, target.function, target.qualifier)
+            return invocation_demand(tenant, target.service, target.function, target.qualifier)
         case QueueResource():
             return message_rights.demand(tenant, "SendMessage", target.queue)
         case TopicResource():

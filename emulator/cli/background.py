@@ -15,12 +15,15 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, progress, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, folded, padded, progress_beside, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 CONSOLE = "/_localyun/console/"
+
+_LABEL = 10
+"""Cells of the labels' column."""
 
 NAMES_SHOWN = 6
 """More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
@@ -32,24 +35,26 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     rows = {
         "http": status["http"],
         "https": status["https"],
-        "account": _("{account}, region {region}", account=status["account"], region=status["region"]),
-        "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
-        "functions": _functions(config, status),
+        _("account"): _("{account}, region {region}", account=status["account"], region=status["region"]),
+        _("keys"): _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
+        _("functions"): _functions(config, status),
     }
     if waiting := status.get("waiting"):
-        rows["waiting"] = "; ".join(waiting[:NAMES_SHOWN])
+        rows[_("waiting")] = "; ".join(waiting[:NAMES_SHOWN])
     if config.console:
-        rows["console"] = _(
+        rows[_("console")] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
         )
     if config.auth == "lenient":
-        rows["auth"] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
+        rows[_("auth")] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
     if config.isolate:
-        rows["isolate"] = _("functions can change nothing in {home}, unless the log says otherwise", home=Path.home())
+        rows[_("isolate")] = _(
+            "functions can change nothing in {home}, unless the log says otherwise", home=Path.home()
+        )
     if config.ephemeral:
-        rows["ephemeral"] = _("nothing but the keys is kept when it stops")
+        rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
-    return [title, *(f"  {name:<10} {text}" for name, text in rows.items())]
+    return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in rows.items())]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
@@ -135,7 +140,7 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress(_("starting an emulator, its log is {path}", path=path))
+        progress_beside(_("starting an emulator, its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:

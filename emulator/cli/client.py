@@ -172,9 +172,7 @@ class Client(Connection):
 
         return self.accepted(self._signed(fc.authorization, method, path, body, headers, timeout_s))
 
-    def messages(
-        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
-    ) -> Reply:
+    def messages(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Call an operation of the Message Service and return its answer, errors too: `emulator.cli.mns` reads XML.
 
         *target* is path and query, percent-encoded.
@@ -183,18 +181,16 @@ class Client(Connection):
         """
         from emulator.auth import mns  # a scheme is loaded by the call that signs with it
 
-        return self._signed(mns.authorization, method, target, body, headers, timeout_s)
+        return self._signed(mns.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
-    def objects(
-        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
-    ) -> Reply:
+    def objects(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Call an operation of the object store and return its answer, errors too; *target* is ``/bucket/key?query``.
 
         Raises: NoEmulator.
         """
         from emulator.auth import oss  # for files with buckets only
 
-        return self._signed(oss.authorization, method, target, body, headers, timeout_s)
+        return self._signed(oss.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
     def _signed(
         self,

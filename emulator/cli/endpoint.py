@@ -117,12 +117,12 @@ def _address(config: Config) -> str:
     return f"[{first}]" if ":" in first else first
 
 
-def registry(environ: Mapping[str, str] = os.environ) -> Path:
+def registry() -> Path:
     """Return the folder of the registry; it need not exist."""
-    runtime = environ.get("XDG_RUNTIME_DIR")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "localyun"
-    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun" / "running"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun" / "running"
 
 
 def register(status: Mapping[str, Any], state: Path) -> None:

@@ -53,7 +53,7 @@ def _add_server_commands(commands: Commands) -> None:
 
 def _add_diagnosis(commands: Commands) -> None:
     command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
-    support = command(commands, "support", "doctor:support", "pack logs, settings and versions, without secrets")
+    support = command(commands, "support", "support:run", "pack logs, settings and versions, without secrets")
     support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from emulator.cli.output import _, short
+from emulator.cli.output import _, padded, short
 from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit, duration
 from emulator.drawing.text_width import cells, cut, fold, terminal_width
 from emulator.kernel.clock import Millis
@@ -106,7 +106,7 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     how = _(spoken(execution.status))
     if execution.ended is not None:
         how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
-    yield style.fit(f"{title}  {how}")
+    yield from style.fold(f"{title}  {how}")
     for name, value in (
         ("input", execution.input),
         ("output", execution.output),
@@ -122,8 +122,7 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
 
 
 def _label(name: str) -> str:
-    text = _(name)
-    return text + " " * (_LABEL - cells(text))
+    return padded(_(name), _LABEL)
 
 
 def _right(text: str, width: int) -> str:

@@ -1,31 +1,35 @@
 """The console's Flask application: what all pages share. Imported on the first request for a page.
 
 Pages are modules of `emulator.console.pages`, each a blueprint. A page that htmx asks for (header ``HX-Request``)
-answers with its content alone; otherwise the content stands in the frame with navigation and search.
+answers with its content alone; otherwise the content stands in the frame with navigation and search. Values of users
+are shown as folded and coloured JSON, or else as text, and never too much of them.
 """
 
 import gettext
+import json
 import logging
-from collections.abc import Callable, Iterable
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from flask import Flask, current_app, g, redirect, render_template, request
+from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.test import run_wsgi_app
 
 from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
-from emulator.console.json_view import body, decoded, tree
 from emulator.console.pages import BLUEPRINTS
-from emulator.console.pages.shared import link, view
-from emulator.console.view import View
+from emulator.console.view import View, link, view
 from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.instrumentation import EVENTS, parted
 from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
@@ -102,15 +106,7 @@ STATES = {
 """States as people read them; those of executions already begin with a capital letter."""
 
 COMING = (
-    *(
-        "end of a wait",
-        "time-out of a step",
-        "time-out of the flow",
-        "a message becomes visible",
-        "answer of a mock",
-        "deadline",
-    ),
-    *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
+    *EVENTS,
     *("before", "after", "failure", "next", "continue", "change", "skip"),
     *(
         "flow",
@@ -196,9 +192,8 @@ def _common() -> dict[str, Any]:
 
 def _coming(what: str) -> str:
     """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
-    known = _catalogue(g.language).gettext
-    kind = next((each for each in COMING if what.startswith(f"{each} ")), what)
-    return known(kind) + what[len(kind) :]
+    kind, rest = parted(what, COMING)
+    return _catalogue(g.language).gettext(kind) + rest
 
 
 def _iso(at: int | str) -> str:
@@ -243,3 +238,93 @@ def _kept(cookie: str, value: str) -> Any:
     answer = redirect(back if back.startswith(f"{prefix}/") and "//" not in back else f"{prefix}/", 303)
     answer.set_cookie(cookie, value, max_age=365 * 24 * 3600, path=prefix, samesite="Strict", httponly=True)
     return answer
+
+
+_LONGEST = 20_000
+"""Characters of a text, and of the texts in a value together."""
+
+_NODES = 1_000
+"""Members and elements of a value that are shown."""
+
+_OPEN = 12
+"""Objects and lists with more members begin folded, as do those below the second level."""
+
+_NUMBERS = (int, float)
+
+
+def body(text: str | bytes) -> Markup:
+    """Return a text for pages: folded when it is a JSON object or list, else as it is, up to a length."""
+    shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if shown[:1] in {"{", "["} or shown.lstrip()[:1] in {"{", "["}:
+        try:
+            return tree(json.loads(shown))
+        except (ValueError, RecursionError):
+            pass
+    rest = "" if len(shown) <= _LONGEST else Markup('<p class="quiet">… {} / {}</p>').format(_LONGEST, len(shown))
+    return Markup('<pre class="body" tabindex="0">{}</pre>{}').format(shown[:_LONGEST], rest)
+
+
+def tree(value: Any) -> Markup:
+    """Return a JSON value as nested lists that fold; what is beyond a thousand members is counted only."""
+    key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
+    room = _Room()
+    return Markup('<div class="json" tabindex="0" role="group">{}</div>').format(
+        Markup("").join(_shown(value, room, f"{key:x}", 0))
+    )
+
+
+class _Room:
+    """What may still be shown of one value."""
+
+    def __init__(self) -> None:
+        self.nodes = _NODES
+        self.characters = _LONGEST
+
+
+def _shown(value: Any, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+    room.nodes -= 1
+    if isinstance(value, dict):
+        pairs = [
+            (Markup('<span class="key">{}</span>: ').format(_cut(str(name), room)), each)
+            for name, each in value.items()
+        ]
+        yield from _folding(pairs, "{}", room, path, depth)
+    elif isinstance(value, list):
+        yield from _folding([(Markup(""), each) for each in value], "[]", room, path, depth)
+    elif isinstance(value, str):
+        yield Markup('<span class="string">{}</span>').format(_cut(json.dumps(value, ensure_ascii=False), room))
+    elif isinstance(value, _NUMBERS) and not isinstance(value, bool):
+        yield Markup('<span class="number">{}</span>').format(json.dumps(value))
+    else:
+        yield Markup('<span class="word">{}</span>').format(json.dumps(value))
+
+
+def _folding(pairs: list[tuple[Markup, Any]], marks: str, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+    if not pairs:
+        yield escape(marks)
+        return
+    is_open = Markup(" open") if len(pairs) <= _OPEN and depth < 2 else ""
+    yield Markup('<details data-keep="{}"{}><summary>{} {} {}</summary><ul>').format(
+        path, is_open, marks[0], len(pairs), marks[1]
+    )
+    for number, (name, value) in enumerate(pairs):
+        if room.nodes <= 0 or room.characters <= 0 or depth > 40:
+            yield Markup("<li>… {}</li>").format(len(pairs) - number)
+            break
+        yield Markup("<li>{}{}</li>").format(name, Markup("").join(_shown(value, room, f"{path}.{number}", depth + 1)))
+    yield Markup("</ul></details>")
+
+
+def _cut(text: str, room: _Room) -> str:
+    shown = text if len(text) <= max(room.characters, 100) else f"{text[: max(room.characters, 100)]}…"
+    room.characters -= len(shown)
+    return shown
+
+
+def decoded(body: str) -> str:
+    """Return the text behind Base64, empty when *body* is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""

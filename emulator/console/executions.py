@@ -7,7 +7,7 @@ branches and iterations are folded: a summary, and a window of those that are wo
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -95,14 +95,25 @@ def took(begin: Millis, end: Millis | None) -> str:
     return "" if end is None else duration(end - begin)
 
 
-def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
-    """Return a row per visit, or per folded list of parts, in the order of the tree."""
+def rows(fold: Fold, look: Look, now: Millis, restarts: Sequence[Millis] = ()) -> list[Row]:
+    """Return a row per visit, or per folded list of parts, in the order of the tree.
+
+    A row has ``restarts``, the places on its bar of those of the times *restarts* that are its own.
+    """
     begin = fold.execution.started
     whole = max(1, (fold.execution.ended or now) - begin)
-    return [_placed(row, begin, whole, now) for row in _rows(fold.execution.part, 0, look)]
+    return [_placed(row, begin, whole, now, restarts) for row in _rows(fold.execution.part, 0, look)]
 
 
-def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
+def with_restarts(events: Iterable[HistoryEvent], restarts: Sequence[Millis]) -> list[Row]:
+    """Return events, newest first, with the *restarts* between them: ``at``, and ``event`` or None."""
+    found: list[Row] = [{"at": event.at, "event": event} for event in events]
+    earliest = found[-1]["at"] if found else 0
+    found += [{"at": at, "event": None} for at in restarts if at >= earliest]
+    return sorted(found, key=lambda row: (row["at"], row["event"].id if row["event"] else 0), reverse=True)
+
+
+def _placed(row: Row, begin: Millis, whole: int, now: Millis, restarts: Sequence[Millis]) -> Row:
     end = row["ended"] if row["ended"] is not None else max(now, row["entered"])
     row["took"] = duration(end - row["entered"])
     spans = row.pop("spans", None) or [(row["entered"], end, row["state"])]
@@ -114,6 +125,7 @@ def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
         }
         for start, stop, state in spans
     ]
+    row["restarts"] = [round((at - begin) / whole * 1000) for at in restarts if row["entered"] <= at <= end]
     return row
 
 

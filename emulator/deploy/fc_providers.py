@@ -70,7 +70,6 @@ class _Rest(ResourceProvider):
         self._shows = shows or {}
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
-        del attributes
         return self._opened(api.functions("GET", path_of(self._item, identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
@@ -78,12 +77,10 @@ class _Rest(ResourceProvider):
         return ActualState(self._opened(api.functions("POST", path_of(self._collection, resource.identity), body)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        del actual
         body = {name: value for name, value in self._body(resource).items() if name not in self.fixed}
         return ActualState(self._opened(api.functions("PUT", path_of(self._item, resource.identity), body)))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        del attributes
         api.functions("DELETE", path_of(self._item, identity))
 
     def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
@@ -93,7 +90,6 @@ class _Rest(ResourceProvider):
         return any(not same(resource.properties.get(name), actual.content.get(name)) for name in self.fixed)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        del api
         kept = {name: actual.content[name] for name in self._keeps if actual.content.get(name) is not None}
         return replace(resource, properties=kept, package=None)
 
@@ -178,7 +174,6 @@ class _Setting(ResourceProvider):
         self._unset = unset or {}
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        del attributes
         shown = api.functions("GET", path_of(self._item, identity))
         is_off = self._off is not None and all(shown.get(key) == off for key, off in self._off.items())
         return (
@@ -189,7 +184,6 @@ class _Setting(ResourceProvider):
         return ActualState(api.functions("PUT", path_of(self._item, resource.identity), resource.properties))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        del attributes
         path = path_of(self._item, identity)
         if self._off is None:
             api.functions("DELETE", path)
@@ -202,7 +196,6 @@ class _Setting(ResourceProvider):
         return same(wanted, shown.get(name))
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        del api
         shown = _with_target(actual.content)
         kept = {name: value for name, value in shown.items() if value is not None and name not in _SHOWN_ONLY}
         return replace(resource, properties=kept)
@@ -308,7 +301,6 @@ class _Invocation(Immutable):
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """A call that was made stays made."""
-        del api, identity
         return {"result": attributes["Result"]} if "Result" in attributes else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
@@ -324,7 +316,6 @@ class _Invocation(Immutable):
         return ActualState({"result": result[:4000], "error": error})
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        del actual
         return self.create(api, resource)
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:

@@ -87,7 +87,6 @@ class ResourceProvider(ABC):
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Bring an existing resource to what the file says."""
-        del actual
         return self.create(api, resource)
 
     def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
@@ -117,7 +116,6 @@ class ResourceProvider(ABC):
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
-        del api, actual
         return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
@@ -126,7 +124,6 @@ class ResourceProvider(ABC):
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return what the emulator has decided about the resource."""
-        del actual
         return {}
 
 
@@ -135,12 +132,10 @@ class Immutable(ResourceProvider):
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Leave it as it is."""
-        del api, resource
         return actual
 
     def differs(self, resource: Resource, actual: ActualState) -> bool:
         """What exists is what the file says."""
-        del resource, actual
         return False
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:

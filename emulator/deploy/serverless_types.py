@@ -164,6 +164,9 @@ def _event(build: Build, function: Resource, part: Part) -> None:
             entry.problem("there is no such part of an event")
     place = part.member("Properties")
     config = dict(place.value) if isinstance(place.value, dict) else {}
+    for name in _NESTED.get(_EVENTS[kind], ()):
+        if isinstance(config.get(name), dict):
+            config[name] = {f"{key[:1].lower()}{key[1:]}": value for key, value in config[name].items()}
     own = {name: text(place.member(name)) for name in _SOURCE if config.pop(name, None) is not None}
     if (needed := _NEEDED.get(_EVENTS[kind])) and place.member(needed).value is None:
         place.problem(f"{needed} is missing")
@@ -172,7 +175,7 @@ def _event(build: Build, function: Resource, part: Part) -> None:
         config=place.with_value(config),
         role=own.get("InvocationRole"),
         qualifier=own.get("Qualifier"),
-        source=_source(build, _EVENTS[kind], own),
+        source=_source(build, _EVENTS[kind], own, place),
     )
     add_trigger(build, part, function, event, logical=f"{function.logical}/{part.name}", type_name=kind)
 
@@ -184,15 +187,19 @@ _SOURCE = (
 
 _NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
 
+_NESTED = {"log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Filter",)}
+"""Parts of configurations that are passed on as they are but for the capitals of their members."""
 
-def _source(build: Build, kind: str, own: Mapping[str, Any]) -> str | None:
+
+def _source(build: Build, kind: str, own: Mapping[str, Any], place: Part) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
         case "oss":
             return f"acs:oss:{build.region}:{build.account}:{own.get('BucketName', '')}"
         case "log":
-            return f"acs:log:{build.region}:{build.account}:project/fun"
+            project = place.member("LogConfig").member("Project").value or "fun"
+            return f"acs:log:{build.region}:{build.account}:project/{project}"
         case "cdn_events":
             return f"acs:cdn:*:{build.account}"
         case "rds":

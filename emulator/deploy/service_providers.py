@@ -66,19 +66,16 @@ class _Rpc(ResourceProvider):
         self._shows = shows or {}
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
-        del attributes
         return self._read(_call(api, self._version, self._show, self._identity(identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         return self._perform(api, self._create, resource.identity, resource.properties)
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        del actual
         parameters = {name: value for name, value in resource.properties.items() if name not in self.fixed}
         return self._perform(api, self._change, resource.identity, parameters)
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        del attributes
         _call(api, self._version, self._delete, self._identity(identity))
 
     def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
@@ -88,7 +85,6 @@ class _Rpc(ResourceProvider):
         return same(wanted, shown)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        del api
         kept = {name: actual.content.get(self._shown.get(name, name)) for name in self._keeps}
         return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
 
@@ -137,7 +133,6 @@ class _Role(_Rpc):
     """A role; the trust document is changed under a name of its own."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        del actual
         parameters = {
             "NewAssumeRolePolicyDocument": resource.properties.get("AssumeRolePolicyDocument"),
             "NewDescription": resource.properties.get("Description"),
@@ -172,7 +167,6 @@ class _Attachment(Immutable):
     """That a role has a policy."""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        del attributes
         kind, policy, role = identity
         shown = _call(api, RAM, "ListPoliciesForRole", {"RoleName": role})
         rows = (shown.get("Policies") or {}).get("Policy") or []
@@ -184,7 +178,6 @@ class _Attachment(Immutable):
         return ActualState({})
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        del attributes
         _call(api, RAM, "DetachPolicyFromRole", _attachment(identity))
 
 
@@ -254,7 +247,6 @@ class _Bucket(ResourceProvider):
                 return
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        del api
         return replace(resource, properties=dict(actual.content))
 
     def attributes(self, actual: ActualState) -> dict[str, str]:

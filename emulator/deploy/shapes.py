@@ -177,7 +177,6 @@ def uncapitalised(name: str) -> str:
 
 def text(part: Part, capital: bool = False) -> str | None:
     """Read a text; a number or switch counts as what it is written as."""
-    del capital
     value = part.value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -190,7 +189,6 @@ def text(part: Part, capital: bool = False) -> str | None:
 
 def number(part: Part, capital: bool = False) -> int | float | str | None:
     """Read a number, also one written as text, as parameters are."""
-    del capital
     value = part.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
@@ -218,7 +216,6 @@ _SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True,
 
 def switch(part: Part, capital: bool = False) -> bool | str | None:
     """Read true or false, also written as text or number."""
-    del capital
     value = part.value
     if isinstance(value, str) and has_token(value):
         return value
@@ -231,7 +228,6 @@ def switch(part: Part, capital: bool = False) -> bool | str | None:
 
 def anything(part: Part, capital: bool = False) -> Any:
     """Take a value as it is."""
-    del capital
     return part.value
 
 
@@ -375,7 +371,6 @@ def noted(why: str) -> Reader:
     """Make a reader of what is accepted and has no effect; *why* becomes a note."""
 
     def read_noted(part: Part, capital: bool) -> None:
-        del capital
         part.note(why)
 
     return read_noted

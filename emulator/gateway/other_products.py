@@ -81,37 +81,30 @@ class LocationFront(RpcFront):
 
     def __init__(self, ids: Ids) -> None:
         actions = Actions(operations_of(sys.modules[__name__]))
-        super().__init__("location", VERSION, actions, None, ids, upper_case_ids=True)
+        super().__init__("location", VERSION, actions, None, ids)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Every key may ask."""
         return ()
 
 
-class UnavailableFront(RpcFront):
-    """A service known by its API version, none of whose operations is served."""
+class OrchestrationFront(RpcFront):
+    """Resource Orchestration: SDKs know it, and none of its operations is served."""
 
-    def __init__(self, name: str, title: str, ids: Ids, version: str = "") -> None:
-        super().__init__(name, version, Actions(()), None, ids, upper_case_ids=True)
-        self._title = title
+    def __init__(self, ids: Ids) -> None:
+        super().__init__("ros", "", Actions(()), None, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return an error that names the service."""
-        return PopError(
-            "InvalidAction.NotFound", f"The action '{action}' of {self._title} is not served by this emulator."
-        )
-
-
-def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
-    """Return the front of the neighbour that SDKs know: resource orchestration."""
-    return {"ros": UnavailableFront("ros", "Resource Orchestration", ids)}
+        text = f"The action '{action}' of Resource Orchestration is not served by this emulator."
+        return PopError("InvalidAction.NotFound", text)
 
 
 class UnknownVersionFront(RpcFront):
     """The end of RPC calls without an API version or of an unknown one: refused after authentication."""
 
     def __init__(self, ids: Ids) -> None:
-        super().__init__("rpc", "-", Actions(()), None, ids, upper_case_ids=True)
+        super().__init__("rpc", "-", Actions(()), None, ids)
 
     def handle(self, call: OperationRequest) -> Answer:
         """Refuse the call.

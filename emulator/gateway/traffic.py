@@ -4,8 +4,8 @@ from collections.abc import Callable, Container, Iterator
 from typing import Final
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.instrumentation import Busy, Upcoming, Waiting, Watchers
 from emulator.kernel.metrics import Family, Histogram, Sample
-from emulator.kernel.observing import Busy, Upcoming, Waiting, Watchers
 from emulator.wire.request import Front, OperationRequest
 
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
@@ -57,7 +57,7 @@ class Traffic:
 
 
 class OpenRequests:
-    """The requests that are not answered at once (`emulator.kernel.observing.Observed`).
+    """The requests that are not answered at once (`emulator.kernel.instrumentation.Observed`).
 
     *resting* returns the ids of calls that a mock keeps waiting by the emulator's clock: these are not busy.
     """

@@ -227,10 +227,10 @@ class Response:
         self.body = body
         self.headers: Pairs = list(headers)
 
-    def header(self, name: str, default: str = "") -> str:
-        """Return the first value of *name* in any spelling, or *default*."""
+    def header(self, name: str) -> str:
+        """Return the first value of *name* in any spelling, "" when there is none."""
         wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), default)
+        return next((value for key, value in self.headers if key.lower() == wanted), "")
 
 
 class HangUp(Response):

@@ -39,6 +39,7 @@ _POLL_S: Final = 0.005
 _LONGEST_POLL_S: Final = 0.2
 _EXHAUSTED_S: Final = 1
 _MOST_TUNNELS: Final = 256
+_MOST_HANDSHAKES: Final = 1000
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 _Found = TypeVar("_Found")
@@ -63,13 +64,12 @@ class TlsListener:
         connections: Connections,
         authority: CertificateAuthority,
         proxy: ProxyDesk | None = None,
-        most: int = 1000,
     ) -> None:
         self._sockets = sockets
         self._connections = connections
         self._authority = authority
         self._proxy = proxy
-        self._handshakes = asyncio.Semaphore(most)
+        self._handshakes = asyncio.Semaphore(_MOST_HANDSHAKES)
         self._accepting = TaskGroup("https")
         self._shaking = TaskGroup("tls")
         self._tunnels = TaskGroup("tunnel")

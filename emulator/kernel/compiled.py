@@ -1,7 +1,7 @@
-"""Java and .NET programs of the emulator's own, built from their sources at first use.
+"""Programs of the emulator's own in Java, .NET and C, built from their sources at first use.
 
-Nothing compiled is shipped: a jar or an assembly is made by a compiler of the machine (``javac``; that of the .NET SDK,
-or Mono's ``mcs``) and kept in the user's cache, under a name that its sources and options decide. Class files are for
+Nothing compiled is shipped: it is made by a compiler of the machine (``javac``; that of the .NET SDK, or Mono's
+``mcs``; ``cc``) and kept in the user's cache, under a name that its sources and options decide. Class files are for
 Java 8 and assemblies for the oldest framework installed, so that any newer virtual machine or framework runs them.
 """
 
@@ -31,7 +31,7 @@ _QUESTION_S = 30
 
 
 class CompilerMissing(Exception):
-    """No Java or .NET of that kind is on this machine; the text says what to install."""
+    """What compiles or runs such programs is not on this machine; the text says what to install."""
 
 
 def java_program(environ: Mapping[str, str] = os.environ) -> str:
@@ -43,12 +43,12 @@ def java_program(environ: Mapping[str, str] = os.environ) -> str:
     return _program("java", home and f"{home}/bin", environ, _JDK)
 
 
-def dotnet_program(environ: Mapping[str, str] = os.environ) -> str:
+def dotnet_program() -> str:
     """Return the ``dotnet`` of ``DOTNET_ROOT``, else of the search path.
 
     Raises: CompilerMissing.
     """
-    return _program("dotnet", environ.get("DOTNET_ROOT"), environ, "the .NET SDK, 3.1 or newer")
+    return _program("dotnet", os.environ.get("DOTNET_ROOT"), os.environ, "the .NET SDK, 3.1 or newer")
 
 
 def _program(name: str, folder: str | None, environ: Mapping[str, str], wanted: str) -> str:
@@ -64,8 +64,33 @@ def _place(language: str, sources: Path, files: Iterable[Path], options: str) ->
     digest = hashlib.sha256(options.encode())
     for path in files:
         digest.update(path.read_bytes())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "localyun" / language / f"{sources.name}-{digest.hexdigest()[:16]}"
+    return _cache() / language / f"{sources.name}-{digest.hexdigest()[:16]}"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun"
+
+
+def built_library(name: str, source: Path) -> Path:
+    """Return a shared library of the C file *source*, built once for this kind of machine.
+
+    Raises: CompilerMissing; OSError.
+    """
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    library = _cache() / f"{name}-{os.uname().machine}-{digest}.so"
+    if not library.is_file():
+        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+        if compiler is None:
+            raise CompilerMissing("there is no C compiler on the PATH; install one (Debian: gcc libc6-dev)")
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+            draft = Path(folder) / library.name
+            words = [compiler, "-shared", "-fPIC", "-O2", "-o", str(draft), str(source), "-ldl"]
+            done = _ask(words, _BUILD_S)
+            if done.returncode != 0:
+                raise OSError(f"{compiler}: {done.stderr.strip()}")
+            draft.replace(library)
+    return library
 
 
 def built_jar(
@@ -213,7 +238,7 @@ def _installed(dotnet: str, question: str) -> list[tuple[str, tuple[int, int], P
 def _ask(
     command: Sequence[str], limit_s: float, variables: Mapping[str, str] = MappingProxyType({})
 ) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(  # noqa: S603 - programs of the user's own .NET
+    return subprocess.run(  # noqa: S603 - programs of the user's own
         command, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False,
         stdin=subprocess.DEVNULL, env={**os.environ, **variables},
     )  # fmt: skip

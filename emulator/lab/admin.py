@@ -8,14 +8,13 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.lab.calls import shown_call
-from emulator.lab.clock import Moved, SkipEnded, shown_waiting, shown_work
+from emulator.lab.clock import Moved, SkipEnded, shown_event, shown_waiting, shown_work
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
-from emulator.lab.mocks import read_target
+from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
 from emulator.lab.sinks import Sink, shown_request
-from emulator.wire.dates import parse_duration, parse_iso
+from emulator.wire.dates import iso_millis, parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
 
@@ -78,7 +77,10 @@ async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     Parameter("timeout", about="Real time to wait at the most.", default="10s"),
 )
 async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
-    """Settle, look, jump to the next event, again, until the condition holds; 409 with a diagnosis when it cannot."""
+    """Settle, look, jump to the next event, again, until the condition holds; 409 with a diagnosis when it cannot.
+
+    ``from`` is the time before, ``jumped`` are the events on the way.
+    """
     holds = _condition(lab, call.arguments["until"], call)
     limit_ms = _duration(call.arguments["limit"], "limit")
     timeout_s = _duration(call.arguments["timeout"], "timeout") / 1000
@@ -86,7 +88,8 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
         moved = await lab.time.skip(holds, limit_ms=limit_ms, timeout_s=timeout_s)
     except SkipEnded as ended:
         return _conflict("SkipEnded", ended.reason, ended.active, call, settled=False, **lab.time.view())
-    return {**lab.time.view(), **_outcome(moved)}
+    jumped = [shown_event(each, moved.begin) for each in moved.jumped]
+    return {**lab.time.view(), **_outcome(moved), "from": iso_millis(moved.begin), "jumped": jumped}
 
 
 def _outcome(moved: Moved) -> dict[str, Any]:

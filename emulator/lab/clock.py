@@ -16,7 +16,7 @@ from typing import Any
 
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
@@ -73,11 +73,18 @@ def load_clock(database: Database, clock: AdjustableClock) -> None:
 
 @frozen
 class Moved:
-    """What a change of the clock has set off: how many timers ran, and what still works (empty: settled)."""
+    """What a change of the clock has set off: how many timers ran, and what still works (empty: settled).
+
+    A skip also tells ``begin``, its start, and the events it has ``jumped`` over or to, `JUMPS_TOLD` at the most.
+    """
 
     ran: int
     busy: tuple[Busy, ...] = ()
+    begin: Millis = Millis(0)
+    jumped: tuple[Upcoming, ...] = ()
 
+
+JUMPS_TOLD = 1_000
 
 _LOOK_AHEAD = 200
 """Events looked at to find one that is a reason to jump."""
@@ -238,21 +245,24 @@ class TimeControl:
 
         Raises: SkipEnded.
         """
-        end = self._clock.now() + limit_ms
+        begin = self._clock.now()
+        end = begin + limit_ms
         deadline = self._clock.monotonic() + timeout_s
         ran = 0
+        jumped: list[Upcoming] = []
         while True:
             left_s = deadline - self._clock.monotonic()
             busy = await self.settle(max(0.0, left_s))
             if holds is not None and holds():
-                return Moved(ran=ran, busy=tuple(busy))
+                return Moved(ran=ran, busy=tuple(busy), begin=begin, jumped=tuple(jumped))
             if left_s <= 0 or busy:
                 reason = f"{timeout_s:g} s of real time are over; a longer timeout (timeout=, --timeout) waits for more"
                 raise SkipEnded(reason, [shown_work(each) for each in busy])
-            event = self._reason_to_jump(quiet=holds is None)
+            coming = self.upcoming(_LOOK_AHEAD)
+            event = next((each for each in coming if holds is not None or not each.recurring), None)
             if event is None:
                 if holds is None:
-                    return Moved(ran=ran)
+                    return Moved(ran=ran, begin=begin, jumped=tuple(jumped))
                 raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
             if event.at > end:
                 later = f"{event.what} of {event.resource}" if event.resource else event.what
@@ -261,12 +271,9 @@ class TimeControl:
                     "a longer limit (limit=, --limit), such as 3h, goes past it"
                 )
                 raise SkipEnded(reason, self._stuck())
+            jumped += [each for each in coming if each.at <= event.at][: JUMPS_TOLD - len(jumped)]
             moved = await self.move_to(event.at)
             ran += moved.ran
-
-    def _reason_to_jump(self, *, quiet: bool) -> Upcoming | None:
-        events = self.upcoming(_LOOK_AHEAD)
-        return next((event for event in events if not (quiet and event.recurring)), None)
 
     def _stuck(self) -> list[dict[str, Any]]:
         waiting = [shown_waiting(each) for each in self.waiting()]

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from emulator.http.message import HangUp, Response
 from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.frozen import frozen
-from emulator.kernel.interfering import INTERNAL_ERROR, Dialect, FunctionFault, Origin, Subject
+from emulator.kernel.instrumentation import INTERNAL_ERROR, Dialect, FunctionFault, Origin, Subject
 from emulator.lab.errors import LabError, invalid
 from emulator.wire.dates import parse_duration
 from emulator.wire.request import Answer, Front, NamingFront, OperationRequest
@@ -294,7 +294,7 @@ Stage = Callable[[Front, OperationRequest], Answer | None]
 
 
 class Faults:
-    """The book's effects (`emulator.kernel.interfering.Interference`).
+    """The book's effects (`emulator.kernel.instrumentation.Interference`).
 
     *interfere* is given the pipeline's stage for faults, None when there are none (any more).
     """

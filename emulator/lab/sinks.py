@@ -18,9 +18,9 @@ from emulator.http.message import HangUp, Response
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
-from emulator.lab.calls import shown_bytes
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_delay
+from emulator.lab.mocks import shown_bytes
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import Answer, OperationRequest
 

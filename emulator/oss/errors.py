@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
-from emulator.kernel.interfering import Dialect, Origin, Subject
+from emulator.kernel.instrumentation import Dialect, Origin, Subject
 
 ERRORS: Mapping[str, ErrorRow] = {
     # the request as a whole

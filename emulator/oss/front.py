@@ -14,7 +14,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.oss import limits
 from emulator.oss.errors import DIALECT, ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error, subject
 from emulator.oss.service import LazyStorage

@@ -40,7 +40,6 @@ class _Key(FakeKey):
 
     def dispose(self, garbage: bool = False) -> None:
         """Close the empty buffer that stands for the bytes."""
-        del garbage
         self._value_buffer.close()
         self.disposed = True
 

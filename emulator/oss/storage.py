@@ -36,7 +36,7 @@ class ObjectStorage:
     """
 
     def __init__(
-        self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None = None, *, home: Region
+        self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None, *, home: Region
     ) -> None:
         self.rows = ObjectStore(database)
         self.contents = contents

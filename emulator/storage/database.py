@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.observing import Watchers
+from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
 
 _log = logging.getLogger(__name__)

@@ -1,11 +1,15 @@
 """The pytest plugin: the fixture ``localyun``, registered with the package, so that no conftest.py is needed.
 
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
-state is put back to the session's baseline before each test. A failing test's report shows what the emulator did.
+state is put back to the session's baseline before each test. A failing test's report shows what the emulator did: the
+requests in order, each with what it caused; what functions wrote; the executions as trees. Only what is new since the
+test began, and of very much only the end.
 
-Nothing but this file is imported before a test uses a fixture.
+Nothing but this file is imported before a test uses a fixture, not even the package around it: the package `localyun`
+loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from emulator.testing.process import Emulator
 
 _BASELINE = "pytest-baseline"
+_LINES = 300
+_TREES = 10
 _KIT: "pytest.StashKey[Localyun]" = pytest.StashKey()
 
 
@@ -33,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
     """The emulator of this worker, started when it is first needed."""
+    _claim_name()
     from emulator.testing.process import Emulator
 
     config = request.config
@@ -98,10 +105,83 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     report = yield
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
-        from emulator.testing.report import story
-
-        report.sections.append(("localyun", story(kit)))
+        report.sections.append(("localyun", _story(kit)))
     return report
+
+
+def _claim_name() -> None:
+    """Raises: UsageError when the project's own ``emulator`` has the place of this package."""
+    try:
+        from localyun import claim_name  # a project that uses no fixture is left alone
+    except ImportError:
+        return  # a checkout on the search path, without an installation
+    try:
+        claim_name()
+    except ImportError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _story(kit: "Localyun") -> str:
+    """Return what the emulator did; when it does not tell, that it does not."""
+    try:
+        lines: list[dict[str, Any]] = kit.api.admin("GET", "report")["lines"]
+    except Exception as error:  # a report must not hide the failure it is about
+        return f"the emulator does not answer: {error}"
+    parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit, lines)]
+    text = "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
+    kept = text.splitlines()
+    return text if len(kept) <= _LINES else "\n".join(["...", *kept[-_LINES:]])
+
+
+def _waiting(kit: "Localyun") -> str:
+    waiting = kit.api.admin("GET", "status").get("waiting", [])
+    return "\n".join(["triggers that wait", *waiting]) if waiting else ""
+
+
+def _requests(lines: list[dict[str, Any]]) -> str:
+    asked = {line["request"]: line for line in lines if "operation" in line}
+    effects: dict[str, list[dict[str, Any]]] = {}
+    others = []
+    for line in lines:
+        if "operation" in line or line["logger"] == "function":
+            continue
+        cause = next((name for name in (line.get("trace"), line.get("cause")) if name in asked), None)
+        if cause is None:
+            others.append(line)
+        else:
+            effects.setdefault(cause, []).append(line)
+    shown = []
+    for request, line in asked.items():
+        shown.append(f"{_time(line)}  {line['service']} {line['operation']}  {line['status']}  {request}")
+        shown += [f"    {_time(each)}  {each['message']}" for each in effects.get(request, ())]
+    shown += [f"{_time(each)}  {each['message']}" for each in others]
+    return "\n".join(["requests and what they caused", *shown]) if shown else ""
+
+
+def _output(lines: list[dict[str, Any]]) -> str:
+    shown = []
+    for line in lines:
+        if line["logger"] == "function":
+            shown += [f"{line['function']}  {text}" for text in line["message"].splitlines()]
+    return "\n".join(["function logs", *shown]) if shown else ""
+
+
+def _trees(kit: "Localyun", lines: list[dict[str, Any]]) -> list[str]:
+    executions = dict.fromkeys(
+        (line["flow"], line["execution"]) for line in lines if line.get("flow") and line.get("execution")
+    )
+    trees = []
+    for flow, execution in list(executions)[-_TREES:]:
+        try:
+            tree = kit.command("flow", "history", flow, execution)
+        except Exception as error:  # deleted by the test, perhaps
+            tree = str(error)
+        trees.append(f"execution {flow}/{execution}\n{tree.rstrip()}")
+    return trees
+
+
+def _time(line: dict[str, Any]) -> str:
+    return re.sub(r"^.*T|Z$", "", str(line["time"]))
 
 
 def _functions_folder(config: pytest.Config) -> Path | None:

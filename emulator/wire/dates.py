@@ -3,11 +3,12 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import HOUR, Millis
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CHINA_MS = 8 * HOUR
 
 
 def _moment(timestamp: Millis) -> datetime:
@@ -67,6 +68,11 @@ def iso_seconds(timestamp: Millis) -> str:
 def iso_millis(timestamp: Millis) -> str:
     """Return ``2020-09-22T23:43:40.073Z``."""
     return f"{_moment(timestamp).isoformat(timespec='milliseconds')[:23]}Z"
+
+
+def iso_china(timestamp: Millis) -> str:
+    """Return ``2025-10-24T14:11:26+08:00``: whole seconds on the clocks of China."""
+    return f"{_moment(Millis(timestamp + _CHINA_MS)).isoformat(timespec='seconds')[:19]}+08:00"
 
 
 def parse_iso(text: str) -> Millis:

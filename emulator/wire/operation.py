@@ -50,8 +50,7 @@ class Operation(NamedTuple):
     ``name`` is the vendor's. ``route`` is ``METHOD /path/{name}``, optionally followed by ``?name=value`` or ``?name``
     for operations that share a path and differ in a query item; empty for RPC operations, which are found by name.
     ``api`` is the version of the API where a service has several. ``right`` is the permission the operation needs when
-    it is not called like the operation. ``source`` is where the behaviour is documented. ``parameters`` are the
-    arguments of an admin operation.
+    it is not called like the operation. ``parameters`` are the arguments of an admin operation.
     """
 
     name: str
@@ -59,7 +58,6 @@ class Operation(NamedTuple):
     route: str = ""
     api: str = ""
     right: str = ""
-    source: str = ""
     parameters: tuple[Parameter, ...] = ()
 
     @property
@@ -79,7 +77,6 @@ def operation(
     *parameters: Parameter,
     api: str | tuple[str, ...] = "",
     right: str = "",
-    source: str = "",
 ) -> Callable[[_Performer], _Performer]:
     """Declare that the decorated function performs the operation *name*; may be stacked for several routes.
 
@@ -89,7 +86,7 @@ def operation(
     def declare(perform: _Performer) -> _Performer:
         declared = vars(perform).setdefault(_ATTRIBUTE, [])
         for version in reversed((api,) if isinstance(api, str) else api):
-            declared.insert(0, Operation(name, perform, route, version, right, source, parameters))
+            declared.insert(0, Operation(name, perform, route, version, right, parameters))
         return perform
 
     return declare

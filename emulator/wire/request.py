@@ -7,7 +7,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
-from emulator.kernel.interfering import Dialect, Subject
+from emulator.kernel.instrumentation import Dialect, Subject
 
 SYSTEM_PARAMETERS = frozenset(
     {

@@ -17,7 +17,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Subject
+from emulator.kernel.instrumentation import Dialect, Subject
 from emulator.wire.operation import Actions, Operation
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape
@@ -136,15 +136,12 @@ class RpcFront:
     max_body = 1024 * 1024
     dialect = Dialect(PopError, "Throttling")
 
-    def __init__(
-        self, name: str, version: str, operations: Actions, service: Any, ids: Ids, *, upper_case_ids: bool = False
-    ) -> None:
+    def __init__(self, name: str, version: str, operations: Actions, service: Any, ids: Ids) -> None:
         self.name = name
         self.version = version
         self.operations = operations
         self._service = service
         self._ids = ids
-        self._upper_case_ids = upper_case_ids
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return the error for an operation that does not exist."""
@@ -171,17 +168,9 @@ class RpcFront:
         names = [value for name, value in call.parameters.items() if name.endswith("Name")]
         return Subject(self.name, operation, tuple(names), ("client",))
 
-    def chosen_request_id(self, call: OperationRequest) -> str | None:
-        """Return the request id the caller asked for, where the service allows that."""
-        return None
-
     def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID, in the letters this service uses."""
-        chosen = self.chosen_request_id(call)
-        if chosen:
-            return chosen
-        text = self._ids.uuid()
-        return text.upper() if self._upper_case_ids else text
+        """Return a UUID in capital letters."""
+        return self._ids.uuid().upper()
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""

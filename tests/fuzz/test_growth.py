@@ -18,9 +18,9 @@ from emulator.kernel.cron import LENIENT, parse_schedule
 from emulator.services.fc.invoke.http_invoke import read_result
 from emulator.services.mns import codec as wire
 from emulator.services.mns.queues import codec as message_wire
-from emulator.services.mns.topics import codec as topic_wire
+from emulator.services.mns.topics import operations as topic_operations
 from emulator.services.mns.topics.model import read_endpoint
-from emulator.services.workflow.expression.conditions import Condition
+from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import parse_source
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
@@ -62,7 +62,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "query": (wire.read_query, ["", "a="]),
     "xml": (lambda text: parse_xml(text.encode()), ["", "<a>", "<a ", "<a b='"]),
     "message": (lambda text: message_wire.read_drafts(text.encode()), ["<Message><MessageBody>", "<Messages>"]),
-    "topic message": (lambda text: topic_wire.read_publish(text.encode()),
+    "topic message": (lambda text: topic_operations.read_publish(text.encode()),
     ["<Message><MessageAttributes><DirectMail>"]),
     "endpoint": (read_endpoint, ["", "http://", "acs:mns:", "mail:directmail:"]),
     "flow": (parse_flow, ["", "version: v1\ntype: flow\nsteps:\n", "{", "a: '", 'a: "', "a: |\n "]),

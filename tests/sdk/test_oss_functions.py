@@ -265,7 +265,7 @@ def listener(emulator, bucket, tmp_path):
 
 
 def test_each_kind_of_change_fires_its_event(emulator, bucket, listener):
-    """Put, copy, append, multipart and both kinds of removal, each once, with size and ETag."""
+    """Put, copy, append, the steps of an upload and all kinds of removal, each once, with size and ETag."""
     function = listener("all", ["oss:ObjectCreated:*", "oss:ObjectRemoved:*"])
     put = bucket.put_object("a é", b"12345", headers={"Content-Type": "text/x-t", "x-oss-meta-k": "v"})
     bucket.put_object("a é", b"1234567")
@@ -274,19 +274,27 @@ def test_each_kind_of_change_fires_its_event(emulator, bucket, listener):
     upload = bucket.init_multipart_upload("m").upload_id
     part = bucket.upload_part("m", upload, 1, b"part")
     bucket.complete_multipart_upload("m", upload, [oss2.models.PartInfo(1, part.etag)], headers=None)
+    given_up = bucket.init_multipart_upload("n").upload_id
+    bucket.upload_part_copy(bucket.bucket_name, "log", None, "n", given_up, 1)
+    bucket.abort_multipart_upload("n", given_up)
     bucket.delete_object("copy")
     bucket.delete_object("nothing")
     bucket.batch_delete_objects(["log", "m", "nothing"])
 
-    found = eventually(lambda: len(events(emulator, function)) >= 8 and events(emulator, function))
+    found = eventually(lambda: len(events(emulator, function)) >= 13 and events(emulator, function))
 
     told = sorted((event["eventName"], event["oss"]["object"]["key"]) for event in found)
     assert told == [
         ("ObjectCreated:AppendObject", "log"),
         ("ObjectCreated:CompleteMultipartUpload", "m"),
         ("ObjectCreated:CopyObject", "copy"),
+        ("ObjectCreated:InitiateMultipartUpload", "m"),
+        ("ObjectCreated:InitiateMultipartUpload", "n"),
         ("ObjectCreated:PutObject", "a é"),
         ("ObjectCreated:PutObject", "a é"),
+        ("ObjectCreated:UploadPart", "m"),
+        ("ObjectCreated:UploadPartCopy", "n"),
+        ("ObjectRemoved:AbortMultipartUpload", "n"),
         ("ObjectRemoved:DeleteObject", "copy"),
         ("ObjectRemoved:DeleteObjects", "log"),
         ("ObjectRemoved:DeleteObjects", "m"),

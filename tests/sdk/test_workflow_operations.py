@@ -244,6 +244,64 @@ def test_every_operation_of_the_sdk_is_answered(emulator, generation):
     assert sdk.called == sdk.operations()
 
 
+@pytest.mark.parametrize(
+    ("arn", "members"),
+    [
+        (
+            "services/none/functions/f",
+            {"ErrorCode": "ServiceNotFound", "ErrorMessage": "service 'none' does not exist"},
+        ),
+        ("functions/none", {"Code": "FunctionNotFound", "Message": "function 'none' does not exist"}),
+    ],
+    ids=["2.0", "3.0"],
+)
+def test_the_cause_of_a_refused_call_is_the_answer_of_its_api(emulator, arn, members):
+    """3.0 names its members otherwise, and has the id of the request among them."""
+    sdk = Core(emulator)
+    flow = f"refused-{len(members)}-{arn.count('/')}"
+    steps = [{"type": "task", "name": "t", "resourceArn": f"acs:fc:::{arn}"}]
+    definition = json.dumps({"version": "v1", "type": "flow", "steps": steps})
+    sdk.call("CreateFlow", Name=flow, Definition=definition, Description="", Type="FDL")
+    sdk.call("StartExecution", FlowName=flow, ExecutionName="e")
+    sdk.call("DescribeExecution", FlowName=flow, ExecutionName="e", WaitTimeSeconds=10)
+
+    last = sdk.call("GetExecutionHistory", FlowName=flow, ExecutionName="e")["Events"][-1]
+    cause = json.loads(json.loads(last["EventDetail"])["cause"])
+    request_id = cause.pop("RequestId", None)
+
+    assert cause == members
+    assert bool(request_id) == ("Code" in members)
+    sdk.call("DeleteFlow", Name=flow)
+
+
+def test_a_distributed_map_over_nothing_has_a_run(emulator):
+    """Its end does not overtake the answer that names it; its times have the offset of the SDK's samples."""
+    sdk = Tea(emulator)
+    flow = "nothing-mapped"
+    definition = {
+        "Type": "StateMachine", "Name": flow, "SpecVersion": "v1", "StartAt": "each",
+        "States": [{
+            "Type": "Map", "Name": "each", "ItemsPath": "$Input.items", "End": True,
+            "Processor": {
+                "ProcessorConfig": {"ExecutionMode": "Express"}, "StartAt": "one",
+                "States": [{"Type": "Pass", "Name": "one", "End": True}],
+            },
+        }],
+    }  # fmt: skip
+    sdk.call("CreateFlow", Name=flow, Definition=json.dumps(definition), Description="", Type="FDL")
+    sdk.call("StartExecution", FlowName=flow, ExecutionName="e", Input='{"items": []}')
+    ended = sdk.call("DescribeExecution", FlowName=flow, ExecutionName="e", WaitTimeSeconds=10)
+    events = sdk.call("GetExecutionHistory", FlowName=flow, ExecutionName="e")["Events"]
+
+    started = next(json.loads(each["EventDetail"]) for each in events if each["Type"] == "MapRunStarted")
+    name = started["output"]["MapRunName"]
+    run = sdk.call("DescribeMapRun", FlowName=flow, ExecutionName="e", MapRunName=name)
+
+    assert (ended["Output"], run["Status"]) == ('{"Items":[]}', "Succeeded")
+    assert run["StartedTime"].endswith("+08:00")
+    sdk.call("DeleteFlow", Name=flow)
+
+
 @pytest.mark.parametrize("generation", [Core, Tea], ids=["classic", "tea"])
 def test_a_signature_version_of_the_callers_own_does_no_harm(emulator, generation):
     """A field that both SDKs offer for CreateSchedule has the name of a parameter of the signature."""

@@ -86,12 +86,11 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     """Write the state machine that does what a flow of the old language does, with remarks where it differs."""
     # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.languages.conversion.convert import NotConvertible, convert
+    from emulator.services.workflow.languages.conversion import NotConvertible, convert
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
     from emulator.services.workflow.languages.fields import NAME
     from emulator.services.workflow.languages.programs import read_program
 
-    del settings
     source = read_definition(arguments.file)
     text, tags = _without_tags(source, _ANY_RESOURCE)
     if tags:

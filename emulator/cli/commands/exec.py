@@ -22,6 +22,7 @@ from emulator.config import Settings
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
 from emulator.redirect import hook_environment, node_hook
+from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import (
     identity,
@@ -30,7 +31,6 @@ from emulator.redirect.environment import (
     without_real_keys,
     write_bundle,
 )
-from emulator.redirect.java_options import with_java
 
 NOT_EXECUTABLE = 126
 
@@ -71,11 +71,9 @@ def _prepared(arguments: Namespace, client: Client, state: Path) -> Mapping[str,
     """
     environ = _environment(client, state, arguments.keep_proxy)
     if arguments.preload:
-        from emulator.redirect import preload  # needed with this option only
-
         try:
-            environ = preload.with_preload(environ)
-        except preload.CannotBuild as error:
+            environ = with_preload(environ)
+        except CannotBuild as error:
             raise CommandFailed(str(error)) from error
     if arguments.network:
         _enter_network(environ, state)
@@ -221,7 +219,6 @@ def ended_by_signals() -> Iterator[None]:
     """Within the block SIGTERM and SIGHUP end this process by an exception, as Ctrl-C does, so that it can tidy up."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        del frame
         raise SystemExit(128 + number)
 
     with handling(("SIGTERM", "SIGHUP"), end):
@@ -234,7 +231,6 @@ def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
     receivers: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        del frame
         if signal.Signals(number).name not in _OF_THE_TERMINAL or not _is_in_foreground():
             for process in receivers:
                 process.send_signal(number)

@@ -26,8 +26,7 @@ from emulator.cli.output import (
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.comparison import Difference, differences
-from emulator.deploy.export.layout import GROUPS, Job, Written, chosen
-from emulator.deploy.export.portable import Portable, portable
+from emulator.deploy.export.resources import GROUPS, Job, Portable, Written, chosen, portable
 from emulator.deploy.inventory import inventory
 from emulator.deploy.model import FileProblems, Record, Refused, Target
 from emulator.deploy.planner import project_name, read

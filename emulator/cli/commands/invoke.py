@@ -196,8 +196,8 @@ def list_triggers(arguments: Namespace, settings: Settings) -> int:
 
 def _state(row: dict[str, Any]) -> str:
     if not row["enabled"]:
-        return "off"
-    return "waits" if row["waitsFor"] else "on"
+        return _("off")
+    return _("waits") if row["waitsFor"] else _("on")
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:

@@ -27,6 +27,9 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
+from emulator.kernel.instrumentation import parted
+
+_JUMPS_SHOWN = 20
 
 _EVENTS = ("at", "in", "what", "resource")
 
@@ -41,11 +44,17 @@ def clock(arguments: Namespace, settings: Settings) -> int:
         return 0
     frozen = _(" (frozen)") if answer["frozen"] else ""
     say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
-    rows = [(each["at"], duration(each["in_ms"]), each["what"], each["resource"]) for each in answer["next"]]
+    rows = [(each["at"], duration(each["in_ms"]), _event(each["what"]), each["resource"]) for each in answer["next"]]
     if rows:
         say_table(_EVENTS, rows)
     _note(answer.get("active", ()))
     return 0
+
+
+def _event(what: str) -> str:
+    """Return the kind of an event in the user's language, with the name or number behind it."""
+    kind, rest = parted(what)
+    return _(kind) + rest
 
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
@@ -94,7 +103,21 @@ def skip(arguments: Namespace, settings: Settings) -> int:
         answer = connect(settings).admin("POST", "skip", body)
     except CallRefused as refusal:
         return _not_done(arguments, refusal)
+    if not wants_json(arguments):
+        _note_jumps(answer["from"], answer["jumped"])
     return tell(arguments, answer["now"], answer)
+
+
+def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
+    """Print what a skip has jumped over, apart from its result, the time."""
+    if not jumped:
+        note(_("nothing was left to jump over; it is still {time}", time=begin))
+        return
+    note(_("jumped from {time} over:", time=begin))
+    for each in jumped[:_JUMPS_SHOWN]:
+        note(f"  {each['at']}  +{duration(each['in_ms'])}  {_event(each['what'])}  {each['resource']}")
+    if len(jumped) > _JUMPS_SHOWN:
+        note(_("  and {number} more; --json has them", number=len(jumped) - _JUMPS_SHOWN))
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:

@@ -19,6 +19,7 @@ from emulator.cli.output import (
     NoEmulator,
     _,
     complain,
+    enumerated,
     say,
     say_json,
     say_pairs,
@@ -28,11 +29,19 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
-from emulator.config import DEFAULT_REGION, OPTIONS, Settings
+from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
 _SCOPES = ("service", "queue", "topic", "flow", "function")
+STATUS = (
+    *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
+    *("waiting", "counts", "regions", "ok", "available"),
+)
+"""Words of the status, for the catalogues."""
+
+_LABELS = {"state": "state folder"}
+
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
 
@@ -98,15 +107,17 @@ def status(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json(answer)
         return 0
-    say_pairs({name: _readable(value) for name, value in answer.items()})
+    shown = answer | {"status": _(answer["status"])}
+    say_pairs({_(_LABELS.get(name, name)): _readable(value) for name, value in shown.items()})
     return 0
 
 
 def _readable(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
+        named = ((_(name), _(part) if isinstance(part, str) else _readable(part)) for name, part in value.items())
+        return enumerated(f"{name} {part}" for name, part in named)
     if isinstance(value, list):
-        return ", ".join(_readable(part) for part in value) or _("none")
+        return enumerated(_readable(part) for part in value) or _("none")
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
@@ -148,7 +159,6 @@ def remove_account(arguments: Namespace, settings: Settings) -> int:
 
 def version(arguments: Namespace, settings: Settings) -> int:
     """Print the version."""
-    del settings
     if wants_json(arguments):
         say_json({"version": __version__})
     else:
@@ -160,7 +170,9 @@ def config(arguments: Namespace, settings: Settings) -> int:
     """Print every setting, its value and the value's source."""
     rows = shown_settings(settings)
     settings_by_name = {name: {"value": value, "source": source} for name, value, source in rows}
-    shown = [(name, _shown(name, value), source) for name, value, source in rows]
+    shown = [
+        (name, _shown(name, value), _("default") if source == "default" else source) for name, value, source in rows
+    ]
     return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
 
 
@@ -191,6 +203,8 @@ def _shown(name: str, value: Any) -> str:
         return "127.0.0.1, ::1"
     if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
         return _("(generated, in keys.json)")
+    if value == AUTO_PORT and name in {"port", "https_port"}:
+        return "auto"
     if value is None or value == [] or value == {}:
         return _("(none)")
     if isinstance(value, bool):

@@ -2,8 +2,7 @@
 
 from flask import Blueprint, render_template
 
-from emulator.console.pages.shared import marker, paged, view
-from emulator.console.view import PAGE
+from emulator.console.view import PAGE, marker, paged, view
 
 blueprint = Blueprint("buckets", __name__, url_prefix="/buckets")
 

@@ -7,13 +7,12 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows
-from emulator.console.pages.shared import done, field, marker, nonempty, number, view, whole
-from emulator.console.view import PAGE, Row
+from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
+from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key
-from emulator.lab.calls import Recorded
+from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent
@@ -199,6 +198,7 @@ def _shown(record: ExecutionRecord, look: Look) -> Row:
     is_open = record.is_open and at is None
     now = view().now() if is_open else fold.at
     last = at or latest.upto
+    restarts = view().call(view().workflow.restarts, record.started_at, now)
     events = read(max(1, last - EVENTS_SHOWN + 1), whole=True, limit=EVENTS_SHOWN)
     return {
         "status": fold.execution.status,
@@ -206,19 +206,32 @@ def _shown(record: ExecutionRecord, look: Look) -> Row:
         "output": record.output if at is None else "",
         "error": record.error if at is None else "",
         "cause": record.cause if at is None else "",
+        **_failure(fold),
         "at": at,
         "last": latest.upto,
+        "has_earlier": last > EVENTS_SHOWN,
         "time": fold.at,
-        "steps": rows(fold, look, now),
+        "restarts": restarts,
+        "steps": rows(fold, look, now, restarts),
         "chosen": fold.by_id.get(look.visit),
         "calls": _calls(fold, look, flow, name),
         "graph": graph(record.definition, fold, f"{flow} / {name}"),
-        "events": [event for event in reversed(events) if event.id <= last],
+        "events": with_restarts((event for event in reversed(events) if event.id <= last), restarts),
         "next": _next(flow, name) if is_open else [],
         "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
         "names": sorted({visit.step for visit in fold.by_id.values()} | set(_steps(record.definition))),
         "tokens": view().call(view().workflow.tokens, view().tenant, flow, name) if is_open else [],
     }
+
+
+def _failure(fold: Fold) -> Row:
+    """Return which visit ended an execution that failed, and the ``trouble``: the one before it that had an error."""
+    if fold.execution.status != "Failed":
+        return {}
+    visits = list(fold.execution.visits())
+    failure = next((each for each in reversed(visits) if each.outcome == "failed"), None)
+    trouble = next((each for each in reversed(visits) if each.error and each is not failure), None)
+    return {"failure": failure, "trouble": None if failure is None or failure.error else trouble}
 
 
 def _steps(definition: str) -> list[str]:

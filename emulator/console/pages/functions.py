@@ -7,9 +7,8 @@ from typing import Any
 
 from flask import Blueprint, render_template, request
 
-from emulator.console.pages.shared import field, marker, view
-from emulator.console.view import PAGE, Row
-from emulator.lab.calls import Recorded, shown_call
+from emulator.console.view import PAGE, Row, field, marker, view
+from emulator.lab.mocks import Recorded, shown_call
 from emulator.services.fc.model import Function, FunctionName, Slice, display_name
 from emulator.wire.dates import iso_millis
 

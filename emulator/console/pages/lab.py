@@ -6,7 +6,7 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, nonempty, paged, view, whole
+from emulator.console.view import done, field, nonempty, paged, view, whole
 from emulator.wire import large_json
 
 blueprint = Blueprint("lab", __name__)

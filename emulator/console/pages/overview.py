@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import back, done, view
+from emulator.console.view import back, done, view
 from emulator.kernel.clock import Millis
 from emulator.lab.errors import LabError
 from emulator.wire.dates import parse_duration

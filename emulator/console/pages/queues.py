@@ -5,8 +5,7 @@ from typing import Any
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, marker, view, whole
-from emulator.console.view import PAGE
+from emulator.console.view import PAGE, done, field, marker, view, whole
 from emulator.services.mns.admin import message_object
 from emulator.services.mns.queues.model import Draft, Property
 

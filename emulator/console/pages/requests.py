@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
 
-from emulator.console.pages.shared import number, view
-from emulator.console.view import PAGE, Row
+from emulator.console.view import PAGE, Row, number, view
 from emulator.gateway.journal import Journal
 from emulator.kernel.errors import ServiceError
 

@@ -6,8 +6,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.auth.push import SigningFailed, string_to_sign
-from emulator.console.pages.shared import done, field, marker, view
-from emulator.console.view import PAGE, Row
+from emulator.console.view import PAGE, Row, done, field, marker, view
 
 blueprint = Blueprint("topics", __name__, url_prefix="/topics")
 

@@ -5,8 +5,7 @@ from base64 import b64decode
 from flask import Blueprint, render_template
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, field, marker, nonempty, paged, view
-from emulator.console.view import PAGE
+from emulator.console.view import PAGE, done, field, marker, nonempty, paged, view
 
 blueprint = Blueprint("triggers", __name__)
 

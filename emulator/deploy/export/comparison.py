@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from emulator.deploy.export.packages import same_code
-from emulator.deploy.export.portable import document, looks_secret, portable
+from emulator.deploy.export.resources import document, looks_secret, portable
+from emulator.deploy.files import same_code
 from emulator.deploy.inventory import VERSIONS, inventory
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token
 from emulator.deploy.planner import PROVIDERS, with_attributes

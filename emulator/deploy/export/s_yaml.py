@@ -9,10 +9,9 @@ from typing import Any
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services, s_components
-from emulator.deploy.export import packages
-from emulator.deploy.export.layout import Job, Writer, Written, owned, plain, yaml_text
-from emulator.deploy.export.portable import changed, document, parts
+from emulator.deploy.export.resources import Job, Writer, Written, changed, document, owned, parts, plain, yaml_text
 from emulator.deploy.export.template import BUCKET
+from emulator.deploy.files import write_package
 from emulator.deploy.model import Resource, key_of
 from emulator.deploy.shapes import uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
@@ -120,7 +119,7 @@ class _Project(Writer):
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
             return None
-        return f"./code/{packages.write(each.package, self._code_folder(), self._names.of(each))}"
+        return f"./code/{write_package(each.package, self._code_folder(), self._names.of(each))}"
 
     def _layer(self, each: Resource) -> dict[str, Any]:
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)

@@ -11,16 +11,21 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_fc, ros_services
 from emulator.deploy.build import identity_names
-from emulator.deploy.export.layout import Job, Writer, Written, needs, plain, yaml_text
-from emulator.deploy.export.portable import (
+from emulator.deploy.export.resources import (
     ACCOUNT,
     LAYER,
     REGION,
     VARIABLE,
     VERSION,
+    Job,
+    Writer,
+    Written,
     document,
     has_place,
+    needs,
     parts,
+    plain,
+    yaml_text,
 )
 from emulator.deploy.model import Resource, key_of
 from emulator.deploy.shapes import Field, uncapitalised, written_members

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.export.layout import Job, Writer, Written, needs, plain
-from emulator.deploy.export.portable import has_place, parts
+from emulator.deploy.export.resources import Job, Writer, Written, has_place, needs, parts, plain
 from emulator.deploy.model import Resource, key_of
 from emulator.kernel.frozen import field, frozen
 

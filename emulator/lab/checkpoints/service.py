@@ -1,24 +1,26 @@
 """Saving and restoring the whole state while the emulator runs.
 
 To save is to copy the tables of one moment and to keep the files they name. To restore is to replace tables and clock
-while everything stands still (`emulator.lab.standstill`).
+while everything stands still (`Standstill`): a restart without a restart. What runs is ended and the clock is held; the
+tables or the clock are changed; every service goes on from there as after a start. Processes that make function
+instances stay.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Collection
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any, Protocol
 
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
-from emulator.lab.bench import Bench
+from emulator.kernel.timers import LoopTimers
 from emulator.lab.checkpoints.store import About, CheckpointStore, ContentGone, check_name
 from emulator.lab.clock import TimeControl
 from emulator.lab.errors import LabError
-from emulator.lab.standstill import Standstill, World
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -29,8 +31,59 @@ _COPIED_AT_ONCE = 64 * 1024 * 1024
 _ATTEMPTS = 5
 
 
+class World(Protocol):
+    """The services, whose state is changed."""
+
+    def files(self) -> list[str]:
+        """Return the files the tables name: paths below the work folder."""
+        ...
+
+    async def suspend(self) -> None:
+        """End what runs: all tables are about to be replaced."""
+        ...
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now; every timer has been dropped."""
+        ...
+
+
+class Standstill:
+    """Lets the *world* stand still while tables or clock are changed."""
+
+    def __init__(self, world: World, time: TimeControl, timers: LoopTimers) -> None:
+        self._world = world
+        self._time = time
+        self._timers = timers
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncIterator[set[str]]:
+        """Stand still for the context, which is given a set: the files that no table names any more, at its end."""
+        gone: set[str] = set()
+        async with self._time.held():
+            await self._world.suspend()
+            before = set(self._world.files())
+            try:
+                yield gone
+            finally:
+                self._timers.clear()  # they are set anew, by what time it is then
+                await self._world.resume()
+                gone |= before.difference(self._world.files())
+
+
+class InMemory(Protocol):
+    """What goes with a checkpoint, but does not outlive the emulator."""
+
+    def kept(self) -> object:
+        """Return a copy of it."""
+        ...
+
+    def put_back(self, kept: Any) -> None:
+        """Put a copy in the place of what there is, nothing for None."""
+        ...
+
+
 class Checkpoints:
-    """The checkpoints of one emulator. What is on the *bench* goes with them, but does not outlive the emulator.
+    """The checkpoints of one emulator, with what is on its *bench*.
 
     *resumed* is called last in a restore.
     """
@@ -44,7 +97,7 @@ class Checkpoints:
         world: World,
         standstill: Standstill,
         tenant: Tenant,
-        bench: Bench,
+        bench: InMemory,
         resumed: Callable[[], None],
     ) -> None:
         self._store = store

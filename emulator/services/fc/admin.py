@@ -251,7 +251,6 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 @operation("triggers", "GET /triggers")
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The triggers of all functions."""
-    del call
     return {"triggers": admin.triggers()}
 
 

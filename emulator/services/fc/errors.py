@@ -10,7 +10,7 @@ Source: the service's error-code pages and live samples; statuses and codes mark
 from typing import Any
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
-from emulator.kernel.interfering import Dialect
+from emulator.kernel.instrumentation import Dialect
 
 ERRORS: dict[str, ErrorRow] = {
     # A value is missing, malformed or out of range; the message says which and what is allowed

@@ -1,14 +1,23 @@
-"""The front of Function Compute: finds the operation by version and path, writes errors and request ids."""
+"""The front of Function Compute: finds the operation by version and path, writes errors and request ids.
 
-from collections.abc import Awaitable, Iterable
-from typing import Any
+And the rights that calls need: an action, and the resource names policies use. The action is the operation's name but
+where the vendor's table has another; the resource follows the path. A list, and the making of something whose name is
+not known yet, is about ``.../*``.
+
+Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial quoted by Serverless Devs names
+``services/*`` for CreateService.
+"""
+
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
-from emulator.kernel.identity import Demand, Tenant
+from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
-from emulator.services.fc import limits, rights
+from emulator.kernel.instrumentation import Subject
+from emulator.services.fc import limits
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import instance_operations
 from emulator.services.fc.capacity import operations as capacity
@@ -18,7 +27,8 @@ from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, 
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
-from emulator.services.fc.model import invocation_of
+from emulator.services.fc.model import LATEST, invocation_of
+from emulator.services.fc.ports import FC
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers import operations as triggers
 from emulator.wire.dates import http_date
@@ -90,9 +100,9 @@ class FcFront:
         Raises: FcError.
         """
         if not self._is_for_trigger(call):
-            return rights.demands(self._route(call), call)
+            return demands_of(self._route(call), call)
         trigger = self._target(call).trigger
-        return [rights.invocation(call.tenant, trigger.service or None, trigger.function, trigger.qualifier)]
+        return [invocation_demand(call.tenant, trigger.service or None, trigger.function, trigger.qualifier)]
 
     def denied(self, demand: Demand, call: OperationRequest) -> FcError:
         """Return the error for a caller without the right."""
@@ -210,3 +220,96 @@ def _named(response: Response, call: OperationRequest) -> Response:
 
 async def _finish(answer: Awaitable[Response], call: OperationRequest) -> Response:
     return _named(await answer, call)
+
+
+_COLLECTIONS = frozenset(
+    {
+        "services", "functions", "triggers", "versions", "aliases", "layers", "custom-domains", "async-tasks",
+        "stateful-async-invocations", "bindings", "vpc-bindings", "instances", "sessions", "snapshots",
+    }
+)  # fmt: skip
+_ACTIONS = {
+    "PutAsyncInvokeConfig": "PutFunctionAsyncInvokeConfig",
+    "GetAsyncInvokeConfig": "GetFunctionAsyncInvokeConfig",
+    "DeleteAsyncInvokeConfig": "DeleteFunctionAsyncInvokeConfig",
+    "ListAsyncInvokeConfigs": "ListFunctionAsyncInvokeConfigs",
+}
+_NAMED_IN_BODY = {
+    "CreateFunction": "functionName",
+    "CreateTrigger": "triggerName",
+    "CreateAlias": "aliasName",
+    "CreateCustomDomain": "domainName",
+}
+_GIVING_ROLES = {
+    "CreateService": "role",
+    "UpdateService": "role",
+    "CreateFunction": "role",
+    "UpdateFunction": "role",
+    "CreateTrigger": "invocationRole",
+    "UpdateTrigger": "invocationRole",
+}
+
+
+def demands_of(operation: Operation, call: OperationRequest) -> Iterator[Demand]:
+    """Yield what a call of *operation* needs; `OperationRequest.path` has the values of its path."""
+    name = operation.name
+    template = operation.route.partition(" ")[2].strip("/")
+    body = _body(call) if name in _NAMED_IN_BODY or name in _GIVING_ROLES else {}
+    own_name = body.get(_NAMED_IN_BODY.get(name, ""))
+    path = _path(template, call.path, own_name if isinstance(own_name, str) and own_name else "*")
+    qualifier = call.query.get("qualifier", "")
+    if qualifier and "{" in template and path.rpartition("/")[0].endswith("functions"):
+        path = _qualified(path, qualifier)
+    tenant = call.tenant
+    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if own_name and name.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(name, name)}", _arn(tenant, path), general)
+    role = body.get(_GIVING_ROLES.get(name, ""))
+    if isinstance(role, str) and role:
+        yield pass_role(tenant.account, role, FC)
+
+
+def invocation_demand(tenant: Tenant, service: str | None, function: str, qualifier: str | None) -> Demand:
+    """Return the right to call a function."""
+    qualifier = "" if qualifier in {None, LATEST} else str(qualifier)
+    path = f"services/{service}/functions/{function}" if service else f"functions/{function}"
+    return Demand("fc:InvokeFunction", _arn(tenant, _qualified(path, qualifier)))
+
+
+def _path(template: str, segments: Mapping[str, str], name: str) -> str:
+    """Return the part of the path template that names a resource, its placeholders filled."""
+    parts = template.split("/")
+    named: list[str] = []
+    for index, part in enumerate(parts):
+        if part[0] == "{":
+            continue
+        if parts[index + 1 :] and parts[index + 1][0] == "{":
+            named += [part, segments.get(parts[index + 1].strip("{}"), "*")]
+        elif part in _COLLECTIONS or (index == 0 and part.endswith("-configs")):
+            return "/".join([*named, part, name])
+        else:
+            break  # what follows is something of the resource, not one of its own
+    return "/".join(named) or "*"
+
+
+def _qualified(path: str, qualifier: str) -> str:
+    """Return the path of a function with the qualifier where its generation has it."""
+    if not qualifier or qualifier == LATEST:
+        return path
+    kind, service, *rest = path.split("/", 2)
+    if kind == "functions":
+        return f"{path}/{qualifier}"
+    return path if "." in service else "/".join([kind, f"{service}.{qualifier}", *rest])
+
+
+def _arn(tenant: Tenant, path: str) -> str:
+    return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
+
+
+def _body(call: OperationRequest) -> dict[str, Any]:
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
+    try:
+        body = json.loads(call.http.body or b"{}")
+    except (ValueError, RecursionError):
+        return {}  # the operation itself refuses it
+    return body if isinstance(body, dict) else {}

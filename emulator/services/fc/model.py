@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import ABSENT, field, fields_of, frozen, replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Origin, Subject
+from emulator.kernel.instrumentation import Origin, Subject
 from emulator.services.fc.errors import FcError
 
 LATEST = "LATEST"
@@ -67,8 +67,8 @@ class Resource(Dated):
 
 
 @frozen
-class Surroundings:
-    """What is said once per service in 2.0 and per function in 3.0."""
+class SharedConfig:
+    """The settings that a service of 2.0 makes for all its functions, and a function of 3.0 for itself."""
 
     description: str = ""
     role: str = ""
@@ -81,7 +81,7 @@ class Surroundings:
 
 
 @frozen
-class ServiceConfig(Surroundings):
+class ServiceConfig(SharedConfig):
     """The settings of a service of 2.0."""
 
 
@@ -103,7 +103,7 @@ class Service(Resource):
 
 
 @frozen
-class FunctionConfig(Surroundings):
+class FunctionConfig(SharedConfig):
     """The settings of a function, in 3.0 with those that a service of 2.0 has.
 
     ``initializer`` with ``initialization_timeout_s`` is the form of 2.0, ``lifecycle`` holds the hooks of both.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.kernel.interfering import Interference, NoInterference, Origin
+from emulator.kernel.instrumentation import Interference, NoInterference, Origin
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
@@ -139,6 +139,10 @@ class FunctionDoubles(Protocol):
     def refused(self, call: Called, error: FcError) -> None:
         """Keep a record of a call that the platform could not make."""
         ...
+
+
+FC = "fc.aliyuncs.com"
+"""How trust policies and ``acs:Service`` name Function Compute."""
 
 
 class RoleGuard(Protocol):

@@ -5,13 +5,12 @@ Operations act on its stores and on the parts that do what takes more than a row
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome
@@ -31,9 +30,7 @@ from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import FunctionName, Scope, family
-from emulator.services.fc.ports import Instances, Ports, StartShell
-from emulator.services.fc.rights import RoleChecks
-from emulator.services.fc.runtime.model import ShellCommand
+from emulator.services.fc.ports import Instances, Ports
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
@@ -106,7 +103,6 @@ class FunctionCompute:
         self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
         trigger_store = TriggerStore(database)
-        self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
         self.async_store = async_store = AsyncStore(database)
         self.async_queue = AsyncQueue(
             store=async_store,
@@ -116,7 +112,7 @@ class FunctionCompute:
             timers=timers,
             invoker=invoker,
             concurrency=admission.room,
-            check_destination=self.role_checks.check_destination,
+            resolver=resolver,
             ports=ports,
         )
         self.sources = EventSources(
@@ -130,7 +126,6 @@ class FunctionCompute:
             enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
             ports=ports,
-            may_fire=self.role_checks.may_fire,
         )
 
         self._loader = Loader(store, ids, self.retire, self.tenant)
@@ -286,10 +281,6 @@ class FunctionCompute:
         """Queue a call as an `Enqueue` does, unless a fault keeps the trigger from it."""
         self._interference.check(call.subject, DIALECT)
         return self.async_queue.accept(tenant, call, key=key).request_id
-
-    def shell(self, instance_id: str, command: ShellCommand) -> StartShell:
-        """Return what starts a command beside an instance."""
-        return partial(self.instances.shell, instance_id, command)
 
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.

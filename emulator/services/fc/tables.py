@@ -78,11 +78,25 @@ class Rows(Generic[T]):
         return self._kind(**attributes)
 
 
-class CountingStore:
-    """Tables whose changes are counted: what was computed from them holds until ``generation`` is another."""
+class RowStore:
+    """Tables that are read as objects."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def _one(self, rows: Rows[T], where: str, values: Sequence[Any]) -> T | None:
+        row = self._database.read(f"{rows.select} WHERE {where}", values).fetchone()
+        return rows.item(row) if row else None
+
+    def _all(self, rows: Rows[T], where: str, values: Sequence[Any] = ()) -> list[T]:
+        return [rows.item(row) for row in self._database.read(f"{rows.select} WHERE {where}", values)]
+
+
+class CountingStore(RowStore):
+    """Tables whose changes are counted: what was computed from them holds until ``generation`` is another."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self.generation = 0
         """A number that grows with every change."""
         self._watchers: list[Callable[[], None]] = []
@@ -91,13 +105,6 @@ class CountingStore:
     def watch(self, changed: Callable[[], None]) -> None:
         """Call *changed* after every write from now on, still within the transaction."""
         self._watchers.append(changed)
-
-    def _one(self, rows: Rows[T], where: str, values: Sequence[Any]) -> T | None:
-        row = self._database.read(f"{rows.select} WHERE {where}", values).fetchone()
-        return rows.item(row) if row else None
-
-    def _all(self, rows: Rows[T], where: str, values: Sequence[Any] = ()) -> list[T]:
-        return [rows.item(row) for row in self._database.read(f"{rows.select} WHERE {where}", values)]
 
     def _write(self, sql: str, values: Sequence[Any] = ()) -> None:
         self.generation += 1

@@ -7,7 +7,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
@@ -31,7 +31,7 @@ _PATHS["PeekMessage"] = _PATHS["ReceiveMessage"]
 """Operation -> resource: what its URL names; operations of an account are on all of it."""
 
 
-def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "") -> Demand:
+def demand(tenant: Tenant, operation: str, name: str, subscription: str = "") -> Demand:
     """Return the right that an operation on the queue or topic *name* needs; batches need that of the single one.
 
     Source: MNS, "Permission policies and examples"; the resource of the operations on the account, and of those that
@@ -182,7 +182,7 @@ class ManagementFront(RpcFront):
     """The management API, version 2022-01-19, spoken RPC."""
 
     def __init__(self, service: MessageService, ids: Ids) -> None:
-        super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids, upper_case_ids=True)
+        super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids)
 
     def named(self, operation: str, call: OperationRequest) -> Subject:
         """Return the operation with the queue, topic or subscription that the parameters name."""

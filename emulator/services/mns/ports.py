@@ -6,7 +6,7 @@ Ports are named after the need; the composition fills them.
 from typing import Protocol
 
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Dialect, Origin, Subject
+from emulator.kernel.instrumentation import Dialect, Origin, Subject
 from emulator.services.mns.errors import MnsError
 
 

@@ -103,7 +103,6 @@ class Accounts:
 @operation("list-accounts", "GET /accounts")
 def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
     """The accounts beside the installation's own, with their keys."""
-    del call
     return {"accounts": [_shown(each) for each in accounts.all()]}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from emulator.kernel.identity import AccountId, Demand
 from emulator.kernel.ids import Ids
-from emulator.services.ram import access_keys, codec, identities, policies, tags
+from emulator.services.ram import codec, policies, roles, users
 from emulator.services.ram.service import AccessManagement
 from emulator.wire.operation import Actions, operations_of
 from emulator.wire.request import OperationRequest
@@ -22,8 +22,8 @@ class RamFront(RpcFront):
     """Roles, users with their access keys, groups, policies and to whom they are attached."""
 
     def __init__(self, service: AccessManagement, ids: Ids) -> None:
-        actions = Actions(operations_of(access_keys, identities, policies, tags))
-        super().__init__("ram", VERSION, actions, service, ids, upper_case_ids=True)
+        actions = Actions(operations_of(users, roles, policies))
+        super().__init__("ram", VERSION, actions, service, ids)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""

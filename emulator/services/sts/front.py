@@ -81,7 +81,7 @@ class StsFront(RpcFront):
 
     def __init__(self, keys: TemporaryKeys, ids: Ids, roles: RoleDirectory | None = None) -> None:
         actions = Actions(operations_of(sys.modules[__name__]))
-        super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids, upper_case_ids=True)
+        super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Let the one unsigned action of the real service through to the answer that it does not exist here."""

@@ -24,7 +24,7 @@ from emulator.services.workflow.model import (
     Status,
     VersionRecord,
 )
-from emulator.wire.dates import iso_millis, parse_iso
+from emulator.wire.dates import iso_china, iso_millis, parse_iso
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
 
@@ -175,7 +175,7 @@ def render_version(version: VersionRecord) -> Reply:
     return {
         "Version": str(version.number),
         "Description": version.description,
-        "CreatedTime": iso_millis(version.created_at),
+        "CreatedTime": iso_china(version.created_at),
     }
 
 
@@ -185,7 +185,7 @@ def render_alias(alias: AliasRecord) -> Reply:
         "Name": alias.name,
         "Description": alias.description,
         "RoutingConfigurations": [{"Version": str(route.version), "Weight": route.weight} for route in alias.routes],
-        "CreatedTime": iso_millis(alias.created_at),
+        "CreatedTime": iso_china(alias.created_at),
     }
 
 

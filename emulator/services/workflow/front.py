@@ -5,13 +5,12 @@ from collections.abc import Iterable
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.services.workflow import limits
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
 from emulator.services.workflow.ports import DIALECT, demands, subject
-from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
 from emulator.wire.request import OperationRequest
@@ -28,7 +27,7 @@ class WorkflowFront(RpcFront):
     dialect = DIALECT
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        operations = Actions(operations_of(flows, executions, schedules))
+        operations = Actions(operations_of(flows, executions))
         super().__init__("fnf", VERSION, operations, service, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
@@ -51,13 +50,13 @@ class WorkflowFront(RpcFront):
         """Return the error for a caller without the right."""
         return WorkflowError("AccessDenied", action=demand.action, resource=demand.resource)
 
-    def chosen_request_id(self, call: OperationRequest) -> str | None:
-        """Return the parameter ``RequestId``; the answer then carries it.
+    def new_request_id(self, call: OperationRequest) -> str:
+        """Return the parameter ``RequestId``, else a UUID.
 
         Source: API reference of Serverless Workflow, pages of 2021 to 2023.
         """
         chosen = call.parameters.get("RequestId", "")
-        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else None
+        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else self._ids.uuid()
 
     def check_version(self, version: str) -> None:
         """Refuse calls of another version, once it is known that the call names an operation.

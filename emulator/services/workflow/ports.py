@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Demand, Tenant, pass_role
-from emulator.kernel.interfering import Dialect, Origin, Subject
+from emulator.kernel.instrumentation import Dialect, Origin, Subject
 from emulator.services.workflow.errors import WorkflowError
 
 

@@ -3,10 +3,10 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
@@ -16,7 +16,8 @@ from emulator.services.workflow.executions.executions import EndWaiters, Executi
 from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
-from emulator.services.workflow.flows.store import FlowStore
+from emulator.services.workflow.flows.schedules import Firing, Schedules
+from emulator.services.workflow.flows.store import FlowStore, ScheduleStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
@@ -29,8 +30,6 @@ from emulator.services.workflow.ports import (
     TaskGuard,
     subject,
 )
-from emulator.services.workflow.schedules.schedules import Firing, Schedules
-from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
@@ -112,6 +111,10 @@ class Workflow:
 
     async def start(self) -> None:
         """Resume every execution that was under way; must run in the loop that will run the service."""
+        self._store.add_restart(self._clock.now())
+        await self._go_on()
+
+    async def _go_on(self) -> None:
         self._mint.secret = self._store.secret(self._ids.secret(32))
         self._engine.recover()
         self._effects.resume()
@@ -132,7 +135,7 @@ class Workflow:
         self.executions.forget()
         self._engine.forget()
         self._firing.forget()
-        await self.start()
+        await self._go_on()
 
     def end_polls(self) -> None:
         """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
@@ -166,6 +169,10 @@ class Workflow:
         from emulator.services.workflow.flows.lone_steps import LoneSteps
 
         return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
+
+    def restarts(self, begin: Millis, end: Millis) -> list[Millis]:
+        """Return when the service was started with executions under way, from *begin* to *end*, oldest first."""
+        return self._store.restarts(begin, end)
 
     @property
     def open_executions(self) -> int:

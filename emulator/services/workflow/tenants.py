@@ -9,7 +9,7 @@ from emulator.storage.database import Database, Schema
 SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
 
 _TABLES = (
-    "callbacks", "calls", "wakeups", "events", "executions", "map_runs", "schedules", "aliases", "versions",
+    "callbacks", "calls", "wakeups", "turns", "executions", "map_runs", "schedules", "aliases", "versions",
     "definitions", "flows",
 )  # fmt: skip
 """Tables of what tenants have, each before those that it names."""

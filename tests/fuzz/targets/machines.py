@@ -1,12 +1,12 @@
 """The state machine language: definitions, expressions, patterns."""
 
-from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.expression.paths import EvaluationError, ExpressionError
+from emulator.services.workflow.engine.language import DefinitionError, EvaluationError
 from emulator.services.workflow.languages.fields import read_document
 from emulator.services.workflow.languages.statemachine.expressions import RESULT_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.statemachine.reader import read_machine
 from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation, Tree
+from emulator.services.workflow.languages.values import ExpressionError
 
 _DATA = {"a": 1, "b": "x", "c": [1, 2.5, "3", None, {"d": True}], "d": {"e": {"f": []}}, "n": None, "": 0}
 

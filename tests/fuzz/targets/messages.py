@@ -8,7 +8,7 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues import codec as message_wire
 from emulator.services.mns.queues import visibility as receipts
 from emulator.services.mns.queues.model import QUEUE, AccountAttributes
-from emulator.services.mns.topics import codec as topic_wire
+from emulator.services.mns.topics import operations as topic_operations
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, read_endpoint
 from emulator.wire.attributes import read_value
 from emulator.wire.xml import Element, MalformedXml, parse, render
@@ -48,8 +48,8 @@ _BODIES = (
     message_wire.read_handles,
     lambda body: wire.read_change(QUEUE, body),
     lambda body: wire.read_change(TOPIC, body),
-    topic_wire.read_publish,
-    topic_wire.read_subscription,
+    topic_operations.read_publish,
+    topic_operations.read_subscription,
     lambda body: wire.read_change(SUBSCRIPTION, body, changing=True),
     lambda body: message_wire.read_account(body, AccountAttributes()),
 )

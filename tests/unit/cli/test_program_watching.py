@@ -219,3 +219,52 @@ def test_file_that_cannot_be_read_is_a_failure(program):
 
     assert done.returncode == 1
     assert "missing.yml cannot be read" in done.stderr
+
+
+def test_skip_prints_the_time_and_says_what_it_jumped_over(program):
+    """The time alone on standard output, for scripts; the wait, with its time, beside it and in JSON."""
+    program.start()
+    nap = "version: v1\ntype: flow\nsteps:\n- {type: wait, name: Nap, duration: 600}\n"
+    (program.folder / "nap.yml").write_text(nap, encoding="utf-8")
+    program.run("flow", "create", "nap", "nap.yml")
+    program.run("clock", "freeze")
+    program.run("flow", "start", "nap", "--name", "first")
+
+    skipped = program.run("skip", "--execution", "nap/first")
+    program.run("flow", "start", "nap", "--name", "second")
+    told = json.loads(program.run("skip", "--execution", "nap/second", "--json").stdout)
+    quiet = program.run("skip")
+
+    assert skipped.returncode == 0, skipped.stderr
+    begin, over = skipped.stderr.splitlines()
+    assert begin.startswith("jumped from 20")
+    assert over.split() == [skipped.stdout.strip(), "+10m", "end", "of", "a", "wait", "nap/first"]
+    assert [(each["what"], each["in_ms"]) for each in told["jumped"]] == [("end of a wait", 600_000)]
+    assert told["from"] == skipped.stdout.strip()
+    assert "nothing was left to jump over" in quiet.stderr
+
+
+def test_a_list_of_nothing_says_so_beside_its_headings(program):
+    """Standard output is what scripts read: the headings, or JSON."""
+    program.start()
+
+    plain, as_json = program.run("flow", "list"), program.run("flow", "list", "--json")
+
+    assert plain.stdout == "name  created  description\n"
+    assert plain.stderr == "There is none.\n"
+    assert (json.loads(as_json.stdout), as_json.stderr) == ([], "")
+
+
+def test_tree_of_an_execution_is_chinese_where_the_user_is(program, flow):
+    """Headings, names of values and outcomes; names and errors of the flow stay as they are."""
+    program.run("flow", "start", "watched", "--input", BAD, "--follow")
+
+    shown = program.run("flow", "history", "watched", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stdout
+    status = program.run("status", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stdout
+
+    assert "失败" in shown
+    assert "用时" in shown
+    assert "输入" in shown
+    assert "用时  step" not in shown
+    assert {"took", "after", "input", "start", "failed"} & set(shown.split()) == set()
+    assert {"version", "services", "available", "counts"} & set(status.split()) == set()

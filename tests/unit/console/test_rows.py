@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
+from emulator.console.app import body, tree
 from emulator.console.executions import Fold, Folds, Look, compared, parts, rows
-from emulator.console.json_view import body, tree
 from emulator.console.pages.requests import CAUSES, line_of, request_row, requests_with
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Millis, VirtualClock

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from emulator.deploy import fc_fields, ros_services
-from emulator.deploy.export import packages, s_yaml, template, terraform
-from emulator.deploy.export.layout import GROUPS, Job, Names, chosen, needs
-from emulator.deploy.export.portable import has_place, looks_secret, parts, portable
+from emulator.deploy.export import s_yaml, template, terraform
+from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
+from emulator.deploy.files import same_code, write_package
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.planner import PROVIDERS, read
 from emulator.deploy.shapes import Findings, Part, members, whole, written_members
@@ -131,7 +131,7 @@ def test_written_file_reads_back_as_what_was_there(write, tmp_path):
 
         properties = {name: value for name, value in each.properties.items() if name != "AssumeRolePolicyDocument"}
         assert same(properties, read_back[key].properties), each
-        assert packages.same_code(each.package, read_back[key].package)
+        assert same_code(each.package, read_back[key].package)
 
 
 @pytest.mark.parametrize("capital", [False, True])
@@ -313,7 +313,7 @@ def test_package_that_no_folder_gives_again_stays_an_archive(name, tmp_path):
     """Names that lead outside, or that packing leaves out, are not unpacked."""
     package = a_package(**{name: "x"})
 
-    assert packages.write(package, tmp_path, "code") == "code.zip"
+    assert write_package(package, tmp_path, "code") == "code.zip"
     assert [each.name for each in tmp_path.iterdir()] == ["code.zip"]
 
 
@@ -323,8 +323,8 @@ def test_code_is_the_same_whatever_packed_it():
     other = a_package(b="2", a="1")
 
     assert one != other
-    assert packages.same_code(one, other)
-    assert not packages.same_code(one, a_package(a="1"))
+    assert same_code(one, other)
+    assert not same_code(one, a_package(a="1"))
 
 
 def test_variable_without_a_value_is_a_problem_of_the_file(tmp_path):

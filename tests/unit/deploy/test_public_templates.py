@@ -124,6 +124,16 @@ def test_event_of_a_database_names_its_instance(resources):
     assert trigger.properties["triggerConfig"] == {"subscriptionObjects": ["db.t"], "retry": 2, "concurrency": 1}
 
 
+def test_event_of_a_log_names_the_project_of_its_log(resources):
+    """As Funcraft does: the project of LogConfig is also where the entries come from."""
+    event = "{Type: Log, Properties: {SourceConfig: {Logstore: in}, LogConfig: {Project: news, Logstore: out}}}"
+
+    trigger = resources(SERVICE + f"      Events: {{e: {event}}}\n")["fc.trigger", "shop/order/e"]
+
+    assert trigger.properties["sourceArn"] == "acs:log:cn-hangzhou:123456:project/news"
+    assert trigger.properties["triggerConfig"]["logConfig"] == {"project": "news", "logstore": "out"}
+
+
 def test_domain_that_the_cloud_makes_up_is_noted(blueprint):
     """The functions can still be called at their triggers' addresses."""
     domain = (

@@ -134,3 +134,33 @@ def test_port_comes_from_whatever_names_one():
     assert listen_port(plain) == 9000
     assert listen_port(FunctionConfig(runtime="custom", handler="", ca_port=8080)) == 8080
     assert listen_port(FunctionConfig(runtime="custom", handler="", custom_runtime={"port": 8081})) == 8081
+
+
+@pytest.mark.parametrize(
+    ("tags", "reason"),
+    [
+        ([], "1 to 20"),
+        ({}, "1 to 20"),
+        ({f"k{index}": "" for index in range(21)}, "1 to 20"),
+        ({"": "v"}, "key"),
+        ({"k" * 129: "v"}, "key"),
+        ({"k": 1}, "'k'"),
+        ({"k": "v" * 257}, "'k'"),
+    ],
+    ids=["list", "none", "too many", "empty key", "long key", "number", "long value"],
+)
+def test_bad_tags_are_refused(tags: Any, reason: str):
+    """A call sets 1 to 20 tags; their keys and values are texts of bounded length."""
+    with pytest.raises(InvalidArgument, match=reason):
+        fields.check_tags(tags)
+
+
+def test_a_rewrite_rule_needs_both_parts_and_a_pattern_that_compiles():
+    """A rule that is compared as it stands may hold anything."""
+    rules = [{"match": "(", "replacement": "/"}]
+
+    assert fields.ROUTE({"rewriteConfig": {"equalRules": rules}}, "route")["rewriteConfig"]["equalRules"] == rules
+    with pytest.raises(InvalidArgument, match="regular expression"):
+        fields.ROUTE({"rewriteConfig": {"regexRules": rules}}, "route")
+    with pytest.raises(InvalidArgument, match="must have match and replacement"):
+        fields.ROUTE({"rewriteConfig": {"equalRules": [{"match": "/"}]}}, "route")

@@ -9,7 +9,7 @@ import pytest
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.signed_request import AccessKey
 from emulator.gateway.hosts import HostPolicy
-from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
+from emulator.gateway.other_products import OrchestrationFront, UnknownVersionFront
 from emulator.gateway.pipeline import Pipeline
 from emulator.http.answer import Transaction
 from emulator.http.message import Headers, Request
@@ -33,7 +33,7 @@ def pipeline_with(operations, *, lenient=True):
     fronts = {
         "fnf": RpcFront("fnf", "2019-03-15", actions(operations), None, ids),
         "rpc": UnknownVersionFront(ids),
-        **unavailable_fronts(ids),
+        "ros": OrchestrationFront(ids),
     }
     loaded = concurrent.futures.Future()
     loaded.set_result(None)

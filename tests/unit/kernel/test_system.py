@@ -88,7 +88,7 @@ def test_nothing_else_asks_what_system_it_is():
         "emulator/kernel/tasks.py",  # how asyncio ends a child, not what there is
         "emulator/cli/commands/exec.py",  # which program a console sends Ctrl-C to
         "emulator/redirect/network.py",  # imported with an option that is for Linux only
-        "emulator/redirect/preload.py",  # the same
+        "emulator/redirect/compiled_hooks.py",  # an option that is for Linux only
         "emulator/services/fc/runtime/shell.py",  # imported where there are terminals only
     }
 

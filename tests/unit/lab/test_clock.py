@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from emulator.kernel.clock import AdjustableClock, Millis
-from emulator.kernel.observing import Busy, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import SkipEnded, TimeControl, load_clock
 from emulator.lab.errors import LabError
@@ -159,6 +159,8 @@ async def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(dat
         moved = await bench.control.skip(lambda: bench.clock.now() >= start + 180_000, limit_ms=3_600_000, timeout_s=5)
         assert bench.clock.now() - start == 180_000
         assert moved.busy == ()
+        assert moved.begin == start
+        assert [each.at - start for each in moved.jumped] == [60_000, 120_000, 180_000]
         await bench.control.skip(None, limit_ms=3_600_000, timeout_s=5)
         assert bench.clock.now() - start == 180_000
 

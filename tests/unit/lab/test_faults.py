@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.kernel.interfering import Subject
+from emulator.kernel.instrumentation import Subject
 from emulator.lab.errors import LabError
 from emulator.lab.faults import FaultBook, read_rule, shown_rule
 

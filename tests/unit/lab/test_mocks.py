@@ -6,9 +6,8 @@ import pytest
 
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import VirtualTimers
-from emulator.lab.calls import EVENT_BYTES, CallLog, Recorded, shown_call
 from emulator.lab.errors import LabError
-from emulator.lab.mocks import MockAnswer, Mocks
+from emulator.lab.mocks import EVENT_BYTES, CallLog, MockAnswer, Mocks, Recorded, shown_call
 
 
 @pytest.fixture

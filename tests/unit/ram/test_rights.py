@@ -14,7 +14,7 @@ from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.oss import front as oss_rights
 from emulator.services import ram
-from emulator.services.fc import rights as fc_rights
+from emulator.services.fc import front as fc_rights
 from emulator.services.fc.front import ROUTES
 from emulator.services.mns.front import MnsFront
 from emulator.services.ram import front as ram_rights
@@ -49,7 +49,7 @@ def _mns():
 def of_fc(version, method, target, **body):
     made = context(method, target, json.dumps(body).encode())
     operation, made.path = TABLES[version].find(method, made.http.path, {})
-    return list(fc_rights.demands(operation, made))
+    return list(fc_rights.demands_of(operation, made))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_every_operation_of_function_compute_needs_a_right(version):
 
     for each in routes:
         method, _, path = each.route.partition(" ")
-        demands = list(fc_rights.demands(each, context(method, path)))
+        demands = list(fc_rights.demands_of(each, context(method, path)))
         assert demands[0].action.startswith("fc:")
         assert demands[0].resource.startswith("acs:fc:r:123:")
 
@@ -138,7 +138,7 @@ def test_broken_body_is_left_to_the_operation():
 
     operation, made.path = TABLES["2023"].find("POST", "/functions", {})
 
-    assert len(list(fc_rights.demands(operation, made))) == 1
+    assert len(list(fc_rights.demands_of(operation, made))) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
-from emulator.redirect.java_options import JAVA_VARIABLE, with_java, write_trust_store
+from emulator.redirect.compiled_hooks import JAVA_VARIABLE, with_java, write_trust_store
 
 KEYTOOL = shutil.which("keytool")
 PROXY = "http://forward:s3cret@127.0.0.1:8869"

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from emulator.redirect import preload
-from emulator.redirect.preload import VARIABLE, CannotBuild, with_preload
+from emulator.redirect.compiled_hooks import PRELOAD_VARIABLE, CannotBuild, with_preload
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the library is for Linux")
 needs_compiler = pytest.mark.skipif(
@@ -25,14 +24,14 @@ def cache(tmp_path, monkeypatch):
 @needs_compiler
 def test_the_library_is_built_once_and_comes_first(cache, monkeypatch):
     """What the variable held stays behind it; later runs need no compiler."""
-    built = with_preload({"A": "b", VARIABLE: "/other.so"})
+    built = with_preload({"A": "b", PRELOAD_VARIABLE: "/other.so"})
     [library] = cache.iterdir()
     monkeypatch.setenv("PATH", str(cache))
 
     again = with_preload({})
 
-    assert built == {"A": "b", VARIABLE: f"{library} /other.so"}
-    assert again == {VARIABLE: str(library)}
+    assert built == {"A": "b", PRELOAD_VARIABLE: f"{library} /other.so"}
+    assert again == {PRELOAD_VARIABLE: str(library)}
     assert platform.machine() in library.name
     assert library.read_bytes().startswith(b"\x7fELF")
 
@@ -60,14 +59,14 @@ def test_what_the_compiler_complains_of_is_passed_on(cache, monkeypatch, tmp_pat
 
 def test_a_cache_that_cannot_be_written_is_the_reason(cache, monkeypatch, tmp_path):
     (tmp_path / "localyun").write_text("in the way")
-    monkeypatch.setattr(preload.shutil, "which", lambda name: "/usr/bin/cc")
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/cc")
 
     with pytest.raises(CannotBuild, match="localyun"):
         with_preload({})
 
 
 def test_other_systems_have_no_such_variable(cache, monkeypatch):
-    monkeypatch.setattr(preload.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
 
     with pytest.raises(CannotBuild, match="needs Linux, and this is darwin"):
         with_preload({})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis
-from emulator.wire.dates import http_date, iso_millis, iso_seconds, parse_http_date, parse_iso
+from emulator.wire.dates import http_date, iso_china, iso_millis, iso_seconds, parse_http_date, parse_iso
 
 INSTANTS = st.integers(min_value=0, max_value=4_102_444_800_000).map(Millis)
 
@@ -17,6 +17,7 @@ def test_known_instants():
     assert http_date(instant) == "Tue, 22 Sep 2020 23:43:40 GMT"
     assert iso_seconds(instant) == "2020-09-22T23:43:40Z"
     assert iso_millis(instant) == "2020-09-22T23:43:40.073Z"
+    assert iso_china(instant) == "2020-09-23T07:43:40+08:00"
 
 
 @given(INSTANTS)

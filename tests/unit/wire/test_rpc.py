@@ -199,20 +199,11 @@ def test_rights_names_and_refusals_that_a_service_may_replace():
     assert not front.allows_anonymous(call)
 
 
-def test_an_id_that_the_caller_has_chosen_is_the_requests():
-    """Where a service allows that; its own ids are UUIDs in its letters."""
+def test_ids_of_requests_are_uuids_in_capital_letters():
+    """As the gateway of the cloud gives them."""
+    front = RpcFront("things", "", Actions(()), None, RandomIds())
 
-    class Choosing(RpcFront):
-        def chosen_request_id(self, call):
-            return call.parameters.get("Id")
-
-    small, large = (
-        Choosing("things", "", Actions(()), None, RandomIds(), upper_case_ids=upper) for upper in (False, True)
-    )
-
-    assert small.new_request_id(Bench().call(Id="mine")) == "mine"
-    assert small.new_request_id(Bench().call()).islower()
-    assert large.new_request_id(Bench().call()).isupper()
+    assert front.new_request_id(Bench().call()).isupper()
 
 
 async def test_an_operation_may_answer_later():

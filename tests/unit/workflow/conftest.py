@@ -15,6 +15,8 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
+from emulator.services.workflow.engine.events import Recorded, packed
+from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.ports import (
     FunctionReply,
@@ -236,6 +238,16 @@ class Bench:
 
     async def describe(self, name: str = "e", flow: str = "f") -> dict[str, Any]:
         return await self.call("DescribeExecution", FlowName=flow, ExecutionName=name)
+
+    def kept(self, execution: int = 1, start: int = 1) -> list[Recorded]:
+        """Return the events of an execution from id *start* on, as they stand in the store."""
+        return list(recorded(self.database, execution, start))
+
+    def rewrite(self, change: Callable[[Recorded], Recorded], execution: int = 1) -> None:
+        """Change the events of an execution in the store; they all get the time of the first."""
+        events = [change(event) for event in self.kept(execution)]
+        self.database.write("DELETE FROM workflow_turns WHERE execution = ? AND first > 1", (execution,))
+        self.database.write("UPDATE workflow_turns SET events = ? WHERE execution = ?", (packed(events), execution))
 
     async def events(self, name: str = "e", flow: str = "f") -> list[dict[str, Any]]:
         reply = await self.call("GetExecutionHistory", FlowName=flow, ExecutionName=name, Limit=999)

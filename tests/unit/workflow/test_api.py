@@ -45,7 +45,7 @@ async def test_a_created_flow_is_described_as_it_was_given(workflow):
 async def test_an_update_changes_what_it_names(workflow):
     """Absent parameters keep their values; the reply has the storage location and no execution mode."""
     async with workflow() as bench:
-        await bench.call("CreateFlow", **{**FLOW, "Description": "old", "RoleArn": "r"})
+        await bench.call("CreateFlow", **{**FLOW, "Description": "old", "RoleArn": "r", "ResourceGroupId": "rg"})
         await bench.advance(2)
 
         updated = await bench.call("UpdateFlow", Name="f", Description="", Definition=WAIT)
@@ -53,7 +53,7 @@ async def test_an_update_changes_what_it_names(workflow):
         assert (updated["Description"], updated["RoleArn"], updated["Definition"]) == ("", "r", WAIT)
         assert updated["LastModifiedTime"] == "2023-11-14T22:13:22.000Z"
         assert updated["CreatedTime"] == "2023-11-14T22:13:20.000Z"
-        assert updated["ExternalStorageLocation"] == ""
+        assert (updated["ExternalStorageLocation"], updated["ResourceGroupId"]) == ("", "rg")
         assert "ExecutionMode" not in updated
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.interfering import Origin
+from emulator.kernel.instrumentation import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.errors import GONE, FcError, InvalidArgument
@@ -98,7 +98,7 @@ class AsyncCall:
 
     ``due_at`` is the time of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
-    ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
+    ``http_status``, ``error`` and ``result`` are those of the last attempt; ``destination`` is how its delivery ended.
     ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
     ``origin`` is who queued it: ``async`` for a client and for the destination of another call.
     """
@@ -187,7 +187,7 @@ class Accepted(NamedTuple):
 class Attempt:
     """How one attempt ended.
 
-    ``error`` is the error type of a failed function or the code of a refusal, empty after success; ``refused`` tells
+    ``error`` is the error type of a failed function or the code of a refusal, empty after success; ``refused`` means
     that the platform did not run the function, ``retryable`` that it may later, ``gone`` that there is nothing to run.
     """
 

@@ -16,6 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncOutcome, Status
 from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.model import (
     LATEST,
     FunctionName,
@@ -25,7 +26,7 @@ from emulator.services.fc.model import (
     parse_function_arn,
     parse_message_arn,
 )
-from emulator.services.fc.ports import DestinationRefused, MessageDestinations
+from emulator.services.fc.ports import FC, DestinationRefused, Ports
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
@@ -33,25 +34,18 @@ _log = logging.getLogger(__name__)
 HandOver = Callable[[Tenant, FunctionName, bytes, str], None]
 """Queues an asynchronous call of a function: tenant, function, event, key. Raises: ServiceError."""
 
-CheckTarget = Callable[[FunctionRef, FunctionName | MessageTarget], None]
-"""Checks that the function of a lane may tell a destination. Raises: DestinationRefused, ServiceError."""
-
 
 class Destinations:
-    """Delivers messages about ended calls."""
+    """Delivers messages about ended calls, in the name of the function's role."""
 
-    def __init__(
-        self,
-        messages: MessageDestinations | None,
-        hand_over: HandOver,
-        check: CheckTarget,
-    ) -> None:
-        self._messages = messages
+    def __init__(self, ports: Ports, resolver: Resolver, hand_over: HandOver) -> None:
+        self._messages = ports.destinations
+        self._guard = ports.guard
+        self._resolver = resolver
         self._hand_over = hand_over
-        self._check = check
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
-        """Tell the resource *arn* how *call* ended; return whether it took the message.
+        """Send the result of *call* to the resource *arn*; return whether it took the message.
 
         A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
         """
@@ -61,7 +55,7 @@ class Destinations:
             _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
             return False
         except Exception:
-            # whatever ails a receiver, the call has ended and must be written down as such
+            # the call has ended and is recorded as ended, however its receiver failed
             _log.exception("%s: the destination %s failed", call.request_id, arn)
             return False
         return True
@@ -79,6 +73,18 @@ class Destinations:
         if target is None or self._messages is None:
             raise DestinationRefused("this emulator does not serve destinations of this kind")
         self._messages.send(lane.tenant, target, body)
+
+    def _check(self, lane: FunctionRef, target: FunctionName | MessageTarget) -> None:
+        """Check that the role of the function whose call has ended may send its result to *target*.
+
+        Raises: DestinationRefused; FcError when the function is gone.
+        """
+        if self._guard is None:
+            return
+        role = self._resolver.target(lane.tenant, lane.service, lane.function, lane.qualifier, 0.0).role
+        reason = self._guard.refusal(lane.tenant, role, FC, target)
+        if reason is not None:
+            raise DestinationRefused(reason)
 
 
 def message(call: AsyncCall, now: Millis) -> str:
@@ -137,12 +143,12 @@ class Completions:
         self._waiting.setdefault(request_id, (call.lane, []))[1].append(waiter)
         return await waiter
 
-    def tell(self, call: AsyncCall, body: bytes) -> None:
+    def resolve(self, call: AsyncCall, body: bytes) -> None:
         """Release the waiters for *call*, which has ended with *body*, once that is on disk."""
         if call.request_id in self._waiting:
             self._database.after_commit(self._release(outcome_of(call, body)))
 
-    def tell_removed(self, tenant: Tenant, service: str, function: str) -> None:
+    def resolve_removed(self, tenant: Tenant, service: str, function: str) -> None:
         """Release the waiters for a call of a deleted function of which nothing is left."""
         for request_id, (lane, _) in list(self._waiting.items()):
             if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:

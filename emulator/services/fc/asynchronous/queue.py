@@ -34,8 +34,9 @@ from emulator.services.fc.asynchronous.model import (
     policy_of,
     refused,
 )
-from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
+from emulator.services.fc.asynchronous.outcomes import Completions, Destinations
 from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
@@ -63,7 +64,7 @@ class AsyncQueue:
         timers: Timers,
         invoker: Invoker,
         concurrency: Callable[[FunctionRef], int | None],
-        check_destination: CheckTarget,
+        resolver: Resolver,
         ports: Ports,
     ) -> None:
         self._store = store
@@ -74,7 +75,7 @@ class AsyncQueue:
         self._invoker = invoker
         self._concurrency = concurrency
         self._interference = ports.interference
-        self._destinations = Destinations(ports.destinations, self._hand_over, check_destination)
+        self._destinations = Destinations(ports, resolver, self._hand_over)
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
@@ -240,7 +241,7 @@ class AsyncQueue:
         for call in self._store.open_calls(tenant, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        self.completions.tell_removed(tenant, service, function)
+        self.completions.resolve_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Forget a deleted alias or version; calls through it fail when their turn comes."""
@@ -386,7 +387,7 @@ class AsyncQueue:
             self._store.add_events(call, now, [(status, event_detail(attempt.error))])
 
     def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
-        """End a call: tell its destination, keep or remove its row, release its waiters."""
+        """End a call: send its result to its destination, keep or remove its row, release its waiters."""
         call = replace(call, status=status, due_at=None, ended_at=now)
         arn = destination_of(self._config(call.lane), status)
         if arn:
@@ -398,7 +399,7 @@ class AsyncQueue:
             self._store.update(call)
         else:
             self._store.delete(call)
-        self.completions.tell(call, call.result if body is None else body)
+        self.completions.resolve(call, call.result if body is None else body)
 
     def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)

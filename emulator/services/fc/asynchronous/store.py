@@ -20,8 +20,7 @@ from emulator.services.fc.asynchronous.model import (
 )
 from emulator.services.fc.model import ABOVE_ALL_NAMES, FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.tables import JSON, PLACE, Form, Rows
-from emulator.storage.database import Database
+from emulator.services.fc.tables import JSON, PLACE, Form, Rows, RowStore
 
 _PLACE = ", ".join(PLACE.columns)
 _NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
@@ -62,28 +61,23 @@ _CALLS = Rows(
 )
 
 
-class AsyncStore:
+class AsyncStore(RowStore):
     """The tables ``fc_async_configs``, ``fc_async_calls`` and ``fc_task_events``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def config(self, lane: FunctionRef) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""
-        row = self._database.read(f"{_CONFIGS.select} WHERE {_OF_LANE}", PLACE.write(lane)).fetchone()
-        return _CONFIGS.item(row) if row else None
+        return self._one(_CONFIGS, _OF_LANE, PLACE.write(lane))
 
     def configs(
         self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
-        sql = f"{_CONFIGS.select} WHERE account = ? AND region = ? AND service = ? AND (function, qualifier) >= (?, ?)"
-        values: list[Any] = [tenant.account, tenant.region, service, *start]
+        where = "account = ? AND region = ? AND service = ? AND (function, qualifier) >= (?, ?)"
+        values: list[Any] = [*tenant, service, *start]
         if function is not None:
-            sql += " AND function = ?"
+            where += " AND function = ?"
             values.append(function)
-        rows = self._database.read(sql + " ORDER BY function, qualifier LIMIT ?", (*values, limit + 1))
-        return [_CONFIGS.item(row) for row in rows]
+        return self._all(_CONFIGS, f"{where} ORDER BY function, qualifier LIMIT ?", (*values, limit + 1))
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
@@ -92,7 +86,7 @@ class AsyncStore:
     def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
         sql = "DELETE FROM fc_async_configs WHERE account = ? AND region = ? AND service = ?"
-        values = [tenant.account, tenant.region, service]
+        values = [*tenant, service]
         for column, value in (("function", function), ("qualifier", qualifier)):
             if value is not None:
                 sql += f" AND {column} = ?"
@@ -131,8 +125,8 @@ class AsyncStore:
 
     def due(self, lane: FunctionRef, now: Millis, limit: int) -> list[AsyncCall]:
         """Return up to *limit* waiting calls whose time has come, the earliest first."""
-        sql = f"{_CALLS.select} WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
-        return [_CALLS.item(row) for row in self._database.read(sql, (*PLACE.write(lane), now, limit))]
+        where = f"{_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
+        return self._all(_CALLS, where, (*PLACE.write(lane), now, limit))
 
     def keep_due(self, now: Millis, before: Millis) -> None:
         """Make due at *now* what became due up to *before*."""
@@ -161,8 +155,8 @@ class AsyncStore:
 
     def interrupted(self) -> list[AsyncCall]:
         """Return the calls that were running or being stopped when the emulator ended."""
-        sql = f"{_CALLS.select} WHERE ended_at IS NULL AND status IN (?, ?)"
-        return [_CALLS.item(row) for row in self._database.read(sql, (Status.RUNNING.value, Status.STOPPING.value))]
+        where = "ended_at IS NULL AND status IN (?, ?)"
+        return self._all(_CALLS, where, (Status.RUNNING.value, Status.STOPPING.value))
 
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
@@ -171,27 +165,25 @@ class AsyncStore:
 
     def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
-        sql = f"{_CALLS.select} WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"
-        return [
-            _CALLS.item(row) for row in self._database.read(sql, (tenant.account, tenant.region, service, function))
-        ]
+        where = f"{_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"
+        return self._all(_CALLS, where, (*tenant, service, function))
 
     def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
         self._database.write(
             f"DELETE FROM fc_async_calls WHERE {_OF_FUNCTION} AND due_at IS NOT NULL "  # noqa: S608 - constants
             "AND task_id = '' AND call_key = ''",
-            (tenant.account, tenant.region, service, function),
+            (*tenant, service, function),
         )
 
     def by_request(self, tenant: Tenant, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
-        return self._one("request_id = ? AND account = ? AND region = ?", (request_id, tenant.account, tenant.region))
+        return self._newest("request_id = ? AND account = ? AND region = ?", (request_id, *tenant))
 
     def by_key(self, tenant: Tenant, call_key: str) -> AsyncCall | None:
         """Return a call by its caller's own name for it."""
         where = "account = ? AND region = ? AND call_key = ? AND call_key <> ''"
-        return self._one(where, (tenant.account, tenant.region, call_key))
+        return self._newest(where, (*tenant, call_key))
 
     def purge(self, tasks_before: Millis, others_before: Millis) -> None:
         """Remove the records of calls that ended before these times."""
@@ -211,12 +203,12 @@ class AsyncStore:
     def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:
         """Return the newest task of this id."""
         where = f"{_OF_FUNCTION} AND task_id = ? AND task_id <> ''"
-        return self._one(where, (tenant.account, tenant.region, service, function, task_id))
+        return self._newest(where, (*tenant, service, function, task_id))
 
     def tasks(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
         """Return tasks in the order they were accepted, or the other way round."""
-        sql = f"{_CALLS.select} WHERE {_OF_FUNCTION} AND task_id <> ''"
-        values: list[Any] = [tenant.account, tenant.region, service, function]
+        where = f"{_OF_FUNCTION} AND task_id <> ''"
+        values: list[Any] = [*tenant, service, function]
         order, further = ("DESC", "<=") if query.newest_first else ("ASC", ">=")
         bounds = (
             (f"seq {further} ?", query.after),
@@ -227,23 +219,21 @@ class AsyncStore:
         )
         for condition, value in bounds:
             if value is not None:
-                sql += f" AND {condition}"
+                where += f" AND {condition}"
                 values.append(value)
         if query.prefix:
-            sql += " AND task_id >= ? AND task_id < ?"
+            where += " AND task_id >= ? AND task_id < ?"
             values += [query.prefix, query.prefix + ABOVE_ALL_NAMES]
-        rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
-        return [_CALLS.item(row) for row in rows]
+        return self._all(_CALLS, f"{where} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
 
     def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
-        mine = (tenant.account, tenant.region)
         return self._database.read(
             "SELECT service, function, qualifier FROM fc_async_configs WHERE account = ? AND region = ? "
             "AND service <> '' AND json_extract(config, '$.task_mode') UNION "
             "SELECT service, function, qualifier FROM fc_async_calls WHERE account = ? AND region = ? "
             "AND service <> '' AND task_id <> '' ORDER BY 1, 2, 3",
-            (*mine, *mine),
+            (*tenant, *tenant),
         ).fetchall()
 
     def add_events(self, call: AsyncCall, at: Millis, changes: Iterable[tuple[Status, str]]) -> None:
@@ -269,7 +259,5 @@ class AsyncStore:
         for table in ("fc_async_configs", "fc_async_calls", "fc_task_events"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
-    def _one(self, where: str, values: tuple[Any, ...]) -> AsyncCall | None:
-        sql = f"{_CALLS.select} WHERE {where} ORDER BY seq DESC LIMIT 1"
-        row = self._database.read(sql, values).fetchone()
-        return _CALLS.item(row) if row else None
+    def _newest(self, where: str, values: tuple[str, ...]) -> AsyncCall | None:
+        return self._one(_CALLS, f"{where} ORDER BY seq DESC LIMIT 1", values)

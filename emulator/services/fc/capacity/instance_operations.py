@@ -115,7 +115,6 @@ def claim_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: OutOfStock. Source: alibabacloud_fc_open20210406; the code is assumed.
     """
-    del fc, call
     raise FcError("OutOfStock", wanted="GPU instance")
 
 

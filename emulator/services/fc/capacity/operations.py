@@ -48,13 +48,11 @@ Render = Callable[[FunctionCompute, Setting], dict[str, Any]]
 
 def render_on_demand(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write a limit of instances."""
-    del fc
     return {"resource": resource_of(setting.place), **setting.config}
 
 
 def render_concurrency(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     """Write a reserved concurrency."""
-    del fc
     return {"functionArn": function_arn(setting.place.tenant, "", setting.place.function), **setting.config}
 
 

@@ -109,8 +109,7 @@ class Provisioner:
             return
         self._dirty = True
 
-        def look(failure: CommitFailed | None) -> None:
-            del failure  # a change that was undone costs one look
+        def look(_: CommitFailed | None) -> None:  # a change that was undone costs one look
             self._dirty = False
             if self._open:
                 self._plan()
@@ -187,7 +186,7 @@ class Provisioner:
                 self._tasks.spawn(self._apply(key), key)
         changes = [when for _, when in self._targets.values() if when is not None]
         if changes:
-            self._look_at(min(changes))
+            self._timers.call_at(min(changes), _TIMER, self._plan)
 
     def _shares(self, setting: Setting, wanted: int) -> list[Share]:
         """Return how many instances of which version *setting* wants; an additional version gets its weight's part.
@@ -203,9 +202,6 @@ class Provisioner:
             return [Share(main, wanted)]
         other = self._resolver.target(tenant, service, function, qualifier, 0.0)
         return [Share(main, wanted - part), Share(other, part)]
-
-    def _look_at(self, when: Millis) -> None:
-        self._timers.call_at(when, _TIMER, self._plan)
 
     async def _apply(self, key: str) -> None:
         """Bring the instances of one version to the wanted number, also when that changes meanwhile."""

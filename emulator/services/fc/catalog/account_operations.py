@@ -45,7 +45,6 @@ def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Respons
     Raises: nothing. Source: aliyun-fc2 client.py; fc-python-sdk test/get_account_test.py for cn-hongkong, elsewhere the
     zone is assumed.
     """
-    del fc
     region = call.tenant.region
     return json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
 
@@ -68,7 +67,6 @@ def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response
 
     Raises: nothing. Source: fc-nodejs-sdk test/client.test.js.
     """
-    del fc
     wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
     return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
 
@@ -109,7 +107,6 @@ def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Res
 
     Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    del fc, call
     return page_answer("reservedCapacities", [], None)
 
 
@@ -119,7 +116,6 @@ def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: nothing. Source: alibabacloud_fc20230330, DescribeRegions.
     """
-    del fc
     region = call.tenant.region
     return json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
 

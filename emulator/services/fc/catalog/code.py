@@ -349,7 +349,7 @@ _REMOVAL = ("fc", "unused code")
 
 
 class UnusedPackages:
-    """Removes the packages that no function or layer names and nobody is about to download."""
+    """Removes the packages that no function or layer names and that are not offered for download."""
 
     def __init__(
         self,

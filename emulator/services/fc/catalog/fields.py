@@ -1,15 +1,18 @@
-"""The attribute tables of services, functions and aliases: wire name, attribute, kind.
+"""The attribute tables of services, functions and aliases, and what answers show of them.
 
 One row per field: wire name, attribute, rule. The same rows read a request, a ``service.yml`` or ``function.yml`` and
-write an answer.
+write an answer. 2021-04-06 differs from 2016-08-15 in aliases only; 2023-03-30 has functions without services, no
+ETags.
 
-Source: parameter tables of the three API versions; SDK models.
+Source: parameter tables of the three API versions and the published metadata of 2023-03-30; SDK models; aliyun-fc2
+client.py.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import (
     ANYTHING,
@@ -38,9 +41,22 @@ from emulator.services.fc.attributes import (
     is_custom,
     json_text,
     version_or_latest,
+    write,
 )
+from emulator.services.fc.capacity.model import Setting
+from emulator.services.fc.codec import times_of
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, ServiceConfig
+from emulator.services.fc.model import (
+    CUSTOM_CONTAINER,
+    Alias,
+    Function,
+    FunctionConfig,
+    Service,
+    ServiceConfig,
+    Version,
+    function_arn,
+)
+from emulator.wire.dates import iso_seconds
 
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 
@@ -92,7 +108,7 @@ def _layers(value: Any, field: str) -> tuple[str, ...]:
     return tuple(Items(Text(shortest=1), limits.LAYERS)(value, field))
 
 
-_SURROUNDINGS = (
+_SHARED = (
     Field("role", "role", Text(limits.ROLE_LENGTH)),
     Field("internetAccess", "internet_access", FLAG),
     Field("logConfig", "log_config", _LOG),
@@ -101,7 +117,7 @@ _SURROUNDINGS = (
     Field("ossMountConfig", "oss_mount_config", _OSS_MOUNT),
     Field("tracingConfig", "tracing_config", _TRACING),
 )
-"""What is said once per service in 2.0 and per function in 3.0."""
+"""The fields of a service of 2.0, for all its functions, and of a function of 3.0."""
 
 _ALWAYS_SHOWN: Mapping[str, dict[str, Any]] = {
     "logConfig": {
@@ -124,7 +140,7 @@ SERVICE = (
     DESCRIPTION,
     *(
         field._replace(unset={}, members=_ALWAYS_SHOWN[field.wire]) if field.wire in _ALWAYS_SHOWN else field
-        for field in _SURROUNDINGS
+        for field in _SHARED
     ),
 )
 
@@ -172,7 +188,7 @@ Source of what is shown of unset fields: the defaults of the parameter tables.
 
 FUNCTION_3 = (
     *_FUNCTION,
-    *_SURROUNDINGS,
+    *_SHARED,
     Field("environmentVariables", "environment", environment),
     Field("gpuConfig", "gpu_config", Shape(gpuType=TEXT, gpuMemorySize=GPU_MEMORY)),
     Field("customContainerConfig", "custom_container", _CONTAINER_3),
@@ -300,3 +316,83 @@ LAYER = (
     Field("license", "license", Text(limits.LICENSE_LENGTH)),
     Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
 )
+
+
+def _code_size(function: Function) -> dict[str, Any]:
+    code = function.code
+    return {"codeSize": code.size if code else 0, "codeChecksum": code.checksum if code else "0"}
+
+
+def render_service(service: Service) -> dict[str, Any]:
+    """Write a service."""
+    return {
+        "serviceName": service.name,
+        "serviceId": service.id,
+        **write(SERVICE, service.config),
+        **times_of(service),
+        "useSLRAuthentication": False,
+    }
+
+
+def render_function_2(function: Function) -> dict[str, Any]:
+    """Write a function of a service."""
+    return {
+        "functionName": function.name,
+        "functionId": function.id,
+        **write(FUNCTION_2, function.config),
+        "layersArnV2": list(function.config.layers),
+        **_code_size(function),
+        **times_of(function),
+    }
+
+
+def render_function_3(
+    tenant: Tenant,
+    function: Function,
+    *,
+    layer_size: Callable[[str], int],
+    tags: Mapping[str, str],
+    switch: Setting | None,
+) -> dict[str, Any]:
+    """Write a function without a service. It is ready at once, which deployment tools poll for.
+
+    *layer_size* returns the size of a layer's package by its ARN; *switch* is what disables invocation, if anything.
+    """
+    body = {
+        "functionName": function.name,
+        "functionId": function.id,
+        "functionArn": function_arn(tenant, "", function.name),
+        **write(FUNCTION_3, function.config),
+        "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
+        **_code_size(function),
+        **times_of(function),
+        "state": "Active",
+        "stateReason": "",
+        "stateReasonCode": "",
+        "lastUpdateStatus": "Successful",
+        "lastUpdateStatusReason": "",
+        "lastUpdateStatusReasonCode": "",
+    }
+    if switch is not None:
+        body["invocationRestriction"] = {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
+    if tags:
+        body["tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return body
+
+
+def render_version(version: Version) -> dict[str, Any]:
+    """Write a version; 2023-03-30 has the same form."""
+    return {
+        "versionId": str(version.number),
+        "description": version.description,
+        **times_of(version),
+    }
+
+
+def render_alias(alias: Alias, table: tuple[Field, ...] = ALIAS) -> dict[str, Any]:
+    """Write an alias with the fields of *table*."""
+    return {
+        "aliasName": alias.name,
+        **write(table, alias),
+        **times_of(alias),
+    }

@@ -178,7 +178,7 @@ def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str
                     if entry.name == "node_modules":
                         seen.append(f"{relative} {status.st_mtime_ns}")
                 elif depth < _DEEPEST and len(seen) < _MOST_FILES and status.st_ino not in followed:
-                    followed |= {status.st_ino} - {0}  # 0 where the system does not tell
+                    followed |= {status.st_ino} - {0}  # 0 where the system has no such number
                     pending.append((entry.path, relative + "/", depth + 1))
                 continue
             size += status.st_size

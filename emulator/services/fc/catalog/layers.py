@@ -4,16 +4,17 @@ import json
 import logging
 import re
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import SLICED, Code, Slice
-from emulator.storage.database import Database
+from emulator.services.fc.tables import Form, Rows, RowStore
 
 OFFICIAL = "official"
 """The account segment of layers that the cloud itself provides."""
@@ -55,52 +56,53 @@ def parse_layer_arn(arn: str) -> LayerName | None:
     return LayerName(AccountId(match[2]), match[3], int(match[4])) if match else None
 
 
-_COLUMNS = (
-    "v.name, v.version, v.description, v.license, v.runtimes, v.code_digest, v.code_checksum, v.code_size, "
-    "v.created_at, l.public, v.deleted"
-)
 _FROM = "fc_layer_versions v JOIN fc_layers l USING (account, region, name)"
-_OWN = "v.account = ? AND v.region = ?"
+_FLAG = Form(int, bool)
+_VERSIONS = Rows(
+    LayerVersion,
+    _FROM,
+    number=Form(lambda number: (number,), int, ("version",)),
+    runtimes=Form(json.dumps, lambda text: tuple(json.loads(text))),
+    code=Form(
+        attrgetter("digest", "checksum", "size"),
+        lambda digest, checksum, size: Code(digest=digest, checksum=checksum, size=size),
+        ("code_digest", "code_checksum", "code_size"),
+    ),
+    public=_FLAG,
+    deleted=_FLAG,
+)
+_OWN = "account = ? AND region = ?"
 
 
-class LayerStore:
+class LayerStore(RowStore):
     """Everything layers keep over a restart."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def version(self, tenant: Tenant, name: str, number: int) -> LayerVersion | None:
         """Return a version, also a deleted one."""
-        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? AND v.version = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (tenant.account, tenant.region, name, number)).fetchone()
-        return _version(row) if row else None
+        return self._one(_VERSIONS, f"{_OWN} AND name = ? AND version = ?", (*tenant, name, number))
 
     def versions(self, tenant: Tenant, name: str, start: int, limit: int) -> list[LayerVersion]:
         """Return some versions by number, one more than *limit* when there are more."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? "  # noqa: S608 - constants
-            "AND v.version >= ? AND NOT v.deleted ORDER BY v.version LIMIT ?"
-        )
-        rows = self._database.read(sql, (tenant.account, tenant.region, name, start, limit + 1))
-        return [_version(row) for row in rows]
+        where = f"{_OWN} AND name = ? AND version >= ? AND NOT deleted ORDER BY version LIMIT ?"
+        return self._all(_VERSIONS, where, (*tenant, name, start, limit + 1))
 
     def newest(self, tenant: Tenant, part: Slice, *, public: bool) -> list[tuple[Tenant, LayerVersion]]:
         """Return the newest version of some layers by name: the caller's, or the public ones of every account."""
-        whose = "l.public AND v.region = ?" if public else _OWN
+        whose = "public AND region = ?" if public else _OWN
         sql = (
-            f"SELECT v.account, v.region, {_COLUMNS} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
-            "AND NOT v.deleted AND v.version = (SELECT max(o.version) FROM fc_layer_versions o "
+            f"SELECT account, region, {_VERSIONS.columns} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
+            "AND NOT deleted AND version = (SELECT max(o.version) FROM fc_layer_versions o "
             "WHERE o.account = v.account AND o.region = v.region AND o.name = v.name AND NOT o.deleted) "
             f"AND {SLICED}"
         )
-        owner = (tenant.region,) if public else (tenant.account, tenant.region)
+        owner = (tenant.region,) if public else tenant
         rows = self._database.read(sql, (*owner, *part.bounds))
-        return [(Tenant(AccountId(row[0]), Region(row[1])), _version(row[2:])) for row in rows]
+        return [(Tenant(*row[:2]), _VERSIONS.item(row[2:])) for row in rows]
 
     def last_number(self, tenant: Tenant, name: str) -> int:
         """Return the highest number ever given to a version of the layer, 0 when there is no such layer."""
         sql = "SELECT last_version FROM fc_layers WHERE account = ? AND region = ? AND name = ?"
-        row = self._database.read(sql, (tenant.account, tenant.region, name)).fetchone()
+        row = self._database.read(sql, (*tenant, name)).fetchone()
         return int(row[0]) if row else 0
 
     def add(self, tenant: Tenant, version: LayerVersion) -> None:
@@ -108,12 +110,12 @@ class LayerStore:
         self._database.write(
             "INSERT INTO fc_layers (account, region, name, last_version, public) VALUES (?, ?, ?, ?, 0) "
             "ON CONFLICT DO UPDATE SET last_version = excluded.last_version",
-            (tenant.account, tenant.region, version.name, version.number),
+            (*tenant, version.name, version.number),
         )
         self._database.write(
             "INSERT INTO fc_layer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
-                tenant.account, tenant.region, version.name, version.number, version.description, version.license,
+                *tenant, version.name, version.number, version.description, version.license,
                 json.dumps(version.runtimes), version.code.digest, version.code.checksum, version.code.size,
                 version.created_at,
             ),
@@ -122,11 +124,11 @@ class LayerStore:
     def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
         """Open a layer to other accounts, or close it."""
         sql = "UPDATE fc_layers SET public = ? WHERE account = ? AND region = ? AND name = ?"
-        self._database.write(sql, (public, tenant.account, tenant.region, name))
+        self._database.write(sql, (public, *tenant, name))
 
     def remove(self, tenant: Tenant, version: LayerVersion, *, keep_code: bool) -> None:
         """Remove a version; with *keep_code* it stays for the functions that use it and is shown no more."""
-        where = (tenant.account, tenant.region, version.name, version.number)
+        where = (*tenant, version.name, version.number)
         own = "WHERE account = ? AND region = ? AND name = ? AND version = ?"
         if keep_code:
             self._database.write(f"UPDATE fc_layer_versions SET deleted = 1 {own}", where)  # noqa: S608 - constants
@@ -142,15 +144,6 @@ class LayerStore:
         """Forget every layer."""
         self._database.write("DELETE FROM fc_layer_versions")
         self._database.write("DELETE FROM fc_layers")
-
-
-def _version(row: Any) -> LayerVersion:
-    name, number, description, license_, runtimes, digest, checksum, size, created_at, public, deleted = row
-    return LayerVersion(
-        name=name, number=number, description=description, license=license_, runtimes=tuple(json.loads(runtimes)),
-        code=Code(digest=digest, checksum=checksum, size=size), created_at=created_at, public=bool(public),
-        deleted=bool(deleted),
-    )  # fmt: skip
 
 
 _log = logging.getLogger(__name__)

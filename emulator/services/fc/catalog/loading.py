@@ -121,9 +121,8 @@ class _Step:
                 _log.warning("functions folder: %s takes the place of the function made by the API", file.folder)
         code = Code(checksum=file.checksum, size=file.size, folder=file.folder)
         if old is None:
-            head = self._functions_id(file)
             new = Function(
-                service=file.service, name=file.name, version=file.version, id=head,
+                service=file.service, name=file.name, version=file.version, id=self._functions_id(file),
                 config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
                 base=file.config, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
@@ -133,8 +132,8 @@ class _Step:
                 old, config=replace(file.config, **changed), code=code, folder=file.folder, base=file.config,
                 changed=changed, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
-        if not file.service:
-            new = self._counted(new)
+        if file.version and not file.service:
+            self._number(new)
         if new == old:
             return
         if old is not None:
@@ -146,15 +145,12 @@ class _Step:
         head = self._store.function(self._tenant, file.service, file.name) if file.version else None
         return head.id if head else self._ids.uuid()
 
-    def _counted(self, function: Function) -> Function:
-        """Take care of the version row of a 3.0 function; its head remembers the highest number."""
-        if function.version:
-            scope = Scope(function=function.name)
-            self._version(scope, function.version, None, [function], function.folder)
-            head = self._store.function(self._tenant, "", function.name)
-            if head is not None and head.last_version < function.version:
-                self._store.put_function(self._tenant, replace(head, last_version=function.version))
-        return function
+    def _number(self, function: Function) -> None:
+        """Write the version that a frozen 3.0 function belongs to; its head remembers the highest number."""
+        self._version(function.scope, function.version, None, [function], function.folder)
+        head = self._store.function(self._tenant, "", function.name)
+        if head is not None and head.last_version < function.version:
+            self._store.put_function(self._tenant, replace(head, last_version=function.version))
 
     def versions(self, service: FileService, functions: list[FileFunction]) -> None:
         scope = Scope(service=service.name)

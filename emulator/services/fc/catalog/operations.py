@@ -17,7 +17,6 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
-from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.code import CodeSource, code_source, large_body
 from emulator.services.fc.codec import (
@@ -72,7 +71,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         name=name, id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
     )
     fc.store.put_service(call.tenant, service)
-    return json_answer(forms.render_service(service), service.etag)
+    return json_answer(fields.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
@@ -90,7 +89,7 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         version = fc.resolver.version(call.tenant, scope, number)
         config = replace(version.config or service.config, description=version.description)
         service = replace(service, config=config, modified_at=version.modified_at)
-    return json_answer(forms.render_service(service), service.etag)
+    return json_answer(fields.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
@@ -111,7 +110,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.store.put_service(call.tenant, changed)
     functions = fc.store.functions(call.tenant, service.name, 0)
     fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
-    return json_answer(forms.render_service(changed), changed.etag)
+    return json_answer(fields.render_service(changed), changed.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -141,7 +140,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     part = slice_of(call, tags)
     page = cut(fc.store.services(call.tenant, part), part.limit, lambda service: service.name)
-    rows = [forms.render_service(service) for service in page.items]
+    rows = [fields.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
 
 
@@ -318,7 +317,7 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     if number:
         fc.resolver.version(call.tenant, scope, number)
     page = cut(fc.store.functions(call.tenant, service, number, part), part.limit, lambda function: function.name)
-    rows = [forms.render_function_2(function) for function in page.items]
+    rows = [fields.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
 
 
@@ -356,13 +355,13 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
     if function.service:
-        return json_answer(forms.render_function_2(function), function.etag)
+        return json_answer(fields.render_function_2(function), function.etag)
     return json_answer(_render_3(fc, call, function))
 
 
 def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
     tenant = call.tenant
-    return forms.render_function_3(
+    return fields.render_function_3(
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),

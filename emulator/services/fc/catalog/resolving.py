@@ -262,20 +262,18 @@ class Resolver:
 
     def _build(self, tenant: Tenant, service: str, name: str, number: int) -> Target:
         function = self._function(tenant, service, name, number)
-        state = function.etag
-        surroundings = None
+        config, state = function.config, function.etag
+        shared: ServiceConfig | FunctionConfig = config
         if service:
-            surroundings, more = self._surroundings(tenant, service, number)
-            state += more
-        config = function.config
-        around = surroundings or config
-        log = around.log_config or {}
+            shared, of_service = self._service_config(tenant, service, number)
+            state += of_service
+        log = shared.log_config or {}
         initializer, freeze, stop = initializer_of(config), hook_of(config, "preFreeze"), hook_of(config, "preStop")
-        kin = family(tenant, service, name, number)
+        instances = family(tenant, service, name, number)
         image = FunctionImage(
-            key=f"{kin}#{state}",
+            key=f"{instances}#{state}",
             label=display_name(service, name),
-            family=kin,
+            family=instances,
             generation="2.0" if service else "3.0",
             account=tenant.account,
             region=tenant.region,
@@ -298,7 +296,7 @@ class Resolver:
             layers=self._layers.folders(tenant, config.layers) if config.layers else (),
             log_project=log.get("project", ""),
             log_store=log.get("logstore", ""),
-            role=around.role,
+            role=shared.role,
             port=listen_port(config),
             command=command_of(config),
             health_check=health_check_of(config),
@@ -306,9 +304,9 @@ class Resolver:
             keys_in_environment=config.inject_credentials not in {"Env", "All"},
             keys_in_calls=config.inject_credentials not in {"Request", "All"},
         )
-        return Target(function=function, version=image.version, image=image, role=around.role)
+        return Target(function=function, version=image.version, image=image, role=shared.role)
 
-    def _surroundings(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
+    def _service_config(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
         """Return the service's configuration, current or frozen, and a text that changes with it."""
         if number:
             version = self.version(tenant, Scope(service=service), number)

@@ -11,7 +11,6 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
 from emulator.services.fc.attributes import Field, check_alias_name, check_version_id, read
-from emulator.services.fc.catalog import codec as forms
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
     V2016,
@@ -84,7 +83,7 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
             fc.store.put_service(tenant, replace(owner, last_version=number))
         else:
             fc.store.put_function(tenant, replace(owner, last_version=number))
-    return json_answer(forms.render_version(version))
+    return json_answer(fields.render_version(version))
 
 
 async def _frozen(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
@@ -139,7 +138,7 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
         call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
     )
     page = cut(versions, limit, lambda version: str(version.number))
-    rows = [forms.render_version(version) for version in page.items]
+    rows = [fields.render_version(version) for version in page.items]
     return page_answer("versions", rows, page.next_marker, direction=direction)
 
 
@@ -289,4 +288,4 @@ def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
 
 
 def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
-    return forms.render_alias(alias, _alias_fields(call))
+    return fields.render_alias(alias, _alias_fields(call))

@@ -23,6 +23,7 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom
+from emulator.services.fc.codec import LARGE_BODY
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.http_access import allowed_fields, claims_of, fields_of_claims, preflight, with_fields
 from emulator.services.fc.invoke.http_routing import HttpTarget
@@ -37,8 +38,6 @@ _NOT_PASSED_IN = frozenset({"connection", "keep-alive", "transfer-encoding", "te
 _NOT_PASSED_OUT = frozenset(
     {"connection", "content-length", "date", "keep-alive", "server", "upgrade", "transfer-encoding", "te", "trailer"}
 )
-_LARGE_BODY = 256 * 1024
-"""A body from this size on is written into an envelope, or read out of one, in a thread."""
 
 
 class HttpInvoker:
@@ -117,7 +116,7 @@ class HttpInvoker:
 
 
 async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tuple[Request, HttpTarget]:
-    """Verify the tokens that *target* asks for, and return request and target with what they tell the function.
+    """Verify the tokens that *target* asks for, and return request and target with the claims for the function.
 
     Raises: AccessDenied, InvalidArgument.
     """
@@ -125,7 +124,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
         if not rules.concern(request.decoded_path):
             continue
         added = fields_of_claims(await claims_of(request, rules, now), rules)
-        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # nobody else may set these
+        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # only a token may set these
         pairs = [pair for pair in request.headers.pairs if pair[0].lower() not in names]
         body = request.body
         if added.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():
@@ -241,9 +240,8 @@ def _failed(invoked: Invoked, request: Request) -> Response:
 
 
 def _too_large(message: str) -> Response:
-    body = json.dumps({"errorMessage": message}, separators=(",", ":")).encode()
     headers = [("Content-Type", "application/json"), ("X-Fc-Error-Type", "UnhandledInvocationError")]
-    return Response(502, body, headers)
+    return Response(502, logs.error_body(message), headers)
 
 
 def _size(headers: list[tuple[str, str]]) -> int:
@@ -251,7 +249,8 @@ def _size(headers: list[tuple[str, str]]) -> int:
 
 
 async def _beside_the_loop(size: int, job: Callable[[], T]) -> T:
-    return job() if size < _LARGE_BODY else await asyncio.to_thread(job)
+    """Write a body of *size* bytes into an envelope, or read one out of it: a large one in a thread."""
+    return job() if size < LARGE_BODY else await asyncio.to_thread(job)
 
 
 _TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")

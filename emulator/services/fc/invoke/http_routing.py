@@ -49,7 +49,6 @@ def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARC
     searching = True
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        del number, frame
         if searching:  # else the alarm and the end of the search have crossed
             raise SearchTooLong
 
@@ -215,7 +214,7 @@ class HttpRouting:
         self._domains: dict[str, Domain] = {}
 
     def concerns(self, request: Request, host: str) -> bool:
-        """Whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
         if request.path.startswith(PROXIES):
             return True
         if not host:

@@ -11,7 +11,7 @@ from emulator.kernel.clock import MINUTE, Clock, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Origin, Subject
+from emulator.kernel.instrumentation import Origin, Subject
 from emulator.kernel.tracing import trace
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission

@@ -13,6 +13,7 @@ import asyncio
 import json
 import shlex
 from collections.abc import Sequence
+from functools import partial
 
 from emulator.http.message import Response
 from emulator.http.websocket import NoHandshake, WebSocket, accept
@@ -159,7 +160,7 @@ def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> StartS
     if not command or any("\0" in word for word in command):
         raise InvalidArgument("command is required")
     flags = {name: truth(query(call, name) or default) for name, default in _FLAGS.items()}
-    return fc.shell(instance, ShellCommand(command=tuple(command), **flags))
+    return partial(fc.instances.shell, instance, ShellCommand(command=tuple(command), **flags))
 
 
 _FLAGS = {"stdin": "true", "stdout": "true", "stderr": "false", "tty": "true"}
@@ -249,7 +250,7 @@ def command_line(parts: Sequence[str]) -> list[str]:
 
 
 def _size(data: bytes) -> tuple[int, int] | None:
-    """Return columns and rows, None when the message tells none."""
+    """Return columns and rows, None when the message has none."""
     try:
         size = json.loads(data)
     except (ValueError, RecursionError):

@@ -14,8 +14,8 @@ from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
 from emulator.services.fc.runtime.process import Forker, InstanceProcess, Launcher, Listener, Program
-from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served, key_variables
-from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
+from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served
+from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment, key_variables
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def run_command(
     own = os.environ | {"DOCKER_CLI_HINTS": "false"}
     variables = function_environment(image, instance_id)
     variables |= dict.fromkeys(PORT_VARIABLES, str(image.port))
-    variables |= key_variables(credentials if image.keys_in_environment else None)
+    variables |= key_variables(image, credentials)
     command = [docker, "run", "--rm", "--name", name, "--label", "localyun", "--memory", f"{image.memory_mb}m"]
     command += ["--publish", f"127.0.0.1:{port}:{image.port}", "--add-host", "host.docker.internal:host-gateway"]
     for variable, value in variables.items():

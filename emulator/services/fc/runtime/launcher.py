@@ -214,7 +214,6 @@ def _remove(folder: Path) -> None:
     """Remove a folder with everything in it, also what a function has made unreadable; links are not followed."""
 
     def open_up(function: Callable[..., Any], path: str, error: object) -> None:
-        del error
         with contextlib.suppress(OSError):
             for place in (Path(path).parent, Path(path)):
                 if not place.is_symlink():

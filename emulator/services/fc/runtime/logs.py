@@ -111,7 +111,6 @@ class PipeLog:
         Whatever was written before a frame was sent is in the pipe when the frame arrives, and one read empties it:
         no marker is needed to know where a call's output ends.
         """
-        del sequence
         if self._descriptor >= 0:
             self._read()
         then()

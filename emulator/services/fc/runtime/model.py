@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from emulator.kernel.frozen import field, frozen
-from emulator.kernel.interfering import FunctionFault
+from emulator.kernel.instrumentation import FunctionFault
 from emulator.services.fc.runtime.streaming import StreamedBody
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]

@@ -117,7 +117,7 @@ def _dotnet(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingPro
 
 
 def _published_options(image: FunctionImage, agent: Path) -> list[str]:
-    """Return what tells the host which framework to take and where the assemblies of the package are.
+    """Return the options for the host: which framework to take and where the assemblies of the package are.
 
     A library does not say what it runs on, a program without framework brings a runtime, which is not used.
     Assemblies that no list names are found in the folder by the agent.

@@ -265,7 +265,6 @@ class InstanceProcess(ABC):
 
     def _on_lost(self, error: Exception | None) -> None:
         """Take note that the channel has closed."""
-        del error
         self._lost = True
 
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from pathlib import Path
 from typing import Any
 
-from emulator.kernel.interfering import FunctionFault
+from emulator.kernel.instrumentation import FunctionFault
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.model import (
@@ -40,14 +40,10 @@ from emulator.services.fc.runtime.settings import (
     RuntimeSettings,
     faketime_library,
     instance_environment,
+    key_variables,
 )
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
-_KEY_VARIABLES = (
-    ("ALIBABA_CLOUD_ACCESS_KEY_ID", "accessKeyID"),
-    ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "accessKeySecret"),
-    ("ALIBABA_CLOUD_SECURITY_TOKEN", "securityToken"),
-)
 _CODE = re.compile(r"""(?<![^\s=:,;'"(])/code(?=$|[/\s:,;'")&|])""")
 
 
@@ -71,17 +67,10 @@ def program_of(
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     environment |= variables
-    environment |= key_variables(credentials if image.keys_in_environment else None)
+    environment |= key_variables(image, credentials)
     environment |= settings.time.variables()
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
-
-
-def key_variables(credentials: Credentials | None) -> dict[str, str]:
-    """Return the variables that hold a role's temporary keys, under the names of both generations."""
-    if credentials is None:
-        return {}
-    return {name: value for names, value in zip(_KEY_VARIABLES, credentials, strict=True) for name in names}
 
 
 def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:
@@ -349,7 +338,6 @@ class ProgramProcess(InstanceProcess):
                 task.cancel()
 
     def _on_frame(self, header: Header, payload: bytes) -> None:
-        del payload
         self._fatal = str(header.get("fatal", ""))
 
 

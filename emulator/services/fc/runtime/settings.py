@@ -98,8 +98,12 @@ RUNTIME_VERSION = "localyun"
 LOG_LEVEL = "FC_SERVER_LOG_LEVEL"
 """A variable of the function that sets the level of the root logger; the agent reads and removes it."""
 
-_KEY_VARIABLES = ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN")
-_RESERVED = frozenset({*_KEY_VARIABLES, "accessKeyID", "accessKeySecret", "securityToken"})
+_KEY_VARIABLES = (
+    ("ALIBABA_CLOUD_ACCESS_KEY_ID", "accessKeyID"),
+    ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "accessKeySecret"),
+    ("ALIBABA_CLOUD_SECURITY_TOKEN", "securityToken"),
+)
+_RESERVED = frozenset(name for names in _KEY_VARIABLES for name in names)
 
 
 def instance_environment(
@@ -124,10 +128,7 @@ def shell_environment(
 ) -> dict[str, str]:
     """Return the variables of a command that runs beside an instance."""
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
-    environment |= settings.time.variables()
-    if keys is not None and image.keys_in_environment:
-        environment |= zip(_KEY_VARIABLES, keys, strict=True)
-    return environment
+    return environment | settings.time.variables() | key_variables(image, keys)
 
 
 def function_environment(image: FunctionImage, instance_id: str) -> dict[str, str]:
@@ -138,6 +139,13 @@ def function_environment(image: FunctionImage, instance_id: str) -> dict[str, st
         if not name.startswith(("FC_", "_FC_")) and name not in _RESERVED
     }
     return own | _platform_variables(image, instance_id)
+
+
+def key_variables(image: FunctionImage, keys: Credentials | None) -> dict[str, str]:
+    """Return the variables that hold the temporary keys of the function's role, under the names of both generations."""
+    if keys is None or not image.keys_in_environment:
+        return {}
+    return {name: value for names, value in zip(_KEY_VARIABLES, keys, strict=True) for name in names}
 
 
 def log_level(image: FunctionImage) -> str:

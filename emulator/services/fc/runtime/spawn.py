@@ -123,7 +123,6 @@ class ProgramSpawner:
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
     ) -> tuple[ProcessControl, LogSource]:
         """Start *program*; see `Forker`."""
-        del image, instance_id
         assert not keep_channel
         spawned = SpawnedProgram(process, self._running.discard)
         try:
@@ -163,7 +162,7 @@ class _Greeting(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Look the secret up; a stranger is cut off."""
+        """Look the secret up; a connection without one that is expected is closed."""
         self._received += data
         if len(self._received) < _SECRET_DIGITS:
             return

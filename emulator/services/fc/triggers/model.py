@@ -123,7 +123,7 @@ _WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"}
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
 
 # texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
-_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)"
+_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectModified|ObjectReplication):(?:\*|[A-Za-z]+)"
 _TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 

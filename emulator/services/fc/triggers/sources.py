@@ -14,7 +14,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
-from emulator.services.fc.model import Function
+from emulator.services.fc.model import Function, FunctionName
 from emulator.services.fc.ports import Ports
 from emulator.services.fc.triggers.model import (
     ObjectChange,
@@ -42,6 +42,9 @@ from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
+_CALLERS = {"mns_topic": "mns.aliyuncs.com", "oss": "oss.aliyuncs.com"}
+"""By the type of a trigger, the service that calls its function and that the role has to trust."""
+
 
 class EventSources:
     """The triggers and custom domains of every account, and what they do.
@@ -62,13 +65,12 @@ class EventSources:
         enqueue: Enqueue,
         endpoint: Callable[[], str],
         ports: Ports,
-        may_fire: Callable[[Tenant, Trigger], bool],
     ) -> None:
         self._clock = clock
         self._ids = ids
         self._endpoint = endpoint
         self._enqueue = enqueue
-        self._may_fire = may_fire
+        self._guard = ports.guard
         self._host_names = ports.host_names
         self.store = store
         self.triggers = Triggers(store, database, resolver, ids)
@@ -158,6 +160,31 @@ class EventSources:
                     _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         return started
 
+    def _may_fire(self, tenant: Tenant, trigger: Trigger) -> bool:
+        """Whether the role that a trigger's source calls with, if any, may call the function.
+
+        The log says why it may not.
+        """
+        caller = _CALLERS.get(trigger.kind)
+        if self._guard is None or caller is None or not trigger.role:
+            return True
+        function = FunctionName(trigger.service, trigger.function, trigger.qualifier)
+        reason = self._guard.refusal(tenant, trigger.role, caller, function)
+        if reason is not None:
+            _log.warning("trigger %s of %s may not fire: %s", trigger.name, trigger.function, reason)
+        return reason is None
+
+    def topics_may_call(self, tenant: Tenant, name: FunctionName) -> bool:
+        """Whether topics may call a function: one of its topic triggers may fire, or it has none."""
+        if self._guard is None:
+            return True
+        own = [
+            trigger
+            for owner, trigger in self.store.of_kind("mns_topic")
+            if owner == tenant and (trigger.service, trigger.function) == (name.service, name.function)
+        ]
+        return not own or any(self._may_fire(tenant, trigger) for trigger in own)
+
     def _fire(self, tenant: Tenant, trigger: Trigger, event: bytes, key: str) -> str:
         """Queue a call of a trigger's function; see `Fire`."""
         return self._enqueue(tenant, call_of(trigger, event, self._ids.uuid(), self._clock.now()), key)
@@ -173,7 +200,7 @@ def call_of(trigger: Trigger, event: bytes, request_id: str, now: Millis) -> Fun
 
 @frozen
 class Fired:
-    """What came of it. ``status`` is that of the HTTP answer for an HTTP trigger, else 200."""
+    """The result of a trigger that was fired. ``status`` is that of the HTTP answer for an HTTP trigger, else 200."""
 
     request_id: str
     status: int

@@ -33,10 +33,10 @@ class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
     def start(self) -> None:
-        """Take up the triggers of an earlier run."""
+        """Act on the triggers of an earlier run."""
 
     async def close(self) -> None:
-        """Let them rest."""
+        """Stop acting on triggers."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
@@ -55,7 +55,6 @@ class TriggerWatcher:
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return what *trigger* waits for as a sentence, empty when it works."""
-        del tenant, trigger
         return ""
 
 
@@ -259,19 +258,19 @@ class Triggers:
 
     def _put(self, tenant: Tenant, trigger: Trigger) -> None:
         self._store.put(tenant, trigger)
-        self._tell(lambda watcher: watcher.changed(tenant, trigger))
+        self._after_commit(lambda watcher: watcher.changed(tenant, trigger))
 
     def _delete(self, tenant: Tenant, trigger: Trigger) -> None:
         for watcher in self.watchers:
             watcher.leaving(tenant, trigger)
         self._store.delete(tenant, trigger)
-        self._tell(lambda watcher: watcher.removed(tenant, trigger))
+        self._after_commit(lambda watcher: watcher.removed(tenant, trigger))
 
-    def _tell(self, news: Callable[[TriggerWatcher], None]) -> None:
+    def _after_commit(self, notify: Callable[[TriggerWatcher], None]) -> None:
         def committed(failure: CommitFailed | None) -> None:
             if failure is None:
                 for watcher in self.watchers:
-                    news(watcher)
+                    notify(watcher)
 
         self._database.after_commit(committed)
 

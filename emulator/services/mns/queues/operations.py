@@ -42,7 +42,10 @@ from emulator.wire.request import Answer, OperationRequest
 
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of the account: 200. Source: aliyun-mns-python-sdk mns/account.py."""
+    """Answer the attributes of the account: 200.
+
+    Source: aliyun-mns-python-sdk mns/account.py.
+    """
     return respond(call, 200, render_account(service.queue_store.account(call.tenant)))
 
 
@@ -59,13 +62,19 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
 @operation("GetAccount", "GET /?account")
 def get_account(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the number of the account: 200. Source: error decoders of the SDKs, form assumed."""
+    """Answer the number of the account: 200.
+
+    Source: error decoders of the SDKs, form assumed.
+    """
     return respond(call, 200, document("Account", leaf("AccountId", call.tenant.account)))
 
 
 @operation("OpenService", "POST /commonbuy/openservice")
 def open_service(service: MessageService, call: OperationRequest) -> Response:
-    """Answer an order number, which is the request's: there is nothing to order here. Source: OpenService, assumed."""
+    """Answer an order number, which is the request's: there is nothing to order here.
+
+    Source: OpenService, assumed.
+    """
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
 
 
@@ -95,21 +104,32 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetQueueAttributes", "GET /queues/{queue}")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes and counters of a queue: 200. Raises: QueueNotExist. Source: GetQueueAttributes."""
+    """Answer the attributes and counters of a queue: 200.
+
+    Raises: QueueNotExist.
+    Source: GetQueueAttributes.
+    """
     view = service.queues.view(call.tenant, call.path["queue"])
     return respond(call, 200, render_resource(QUEUE, view.queue.settings, view))
 
 
 @operation("DeleteQueue", "DELETE /queues/{queue}")
 def delete_queue(service: MessageService, call: OperationRequest) -> Response:
-    """Delete a queue and its messages: 204, also when it does not exist. Source: DeleteQueue."""
+    """Delete a queue and its messages: 204, also when it does not exist.
+
+    Source: DeleteQueue.
+    """
     service.queues.delete(call.tenant, call.path["queue"])
     return respond(call, 204)
 
 
 @operation("ListQueue", "GET /queues")
 def list_queues(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of queue URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListQueue."""
+    """Answer a page of queue URLs, on demand with attributes: 200.
+
+    Raises: InvalidArgument.
+    Source: ListQueue.
+    """
     prefix, start, limit, with_meta = read_listing(call)
     url = base_url(call.http) + "/queues/"
     page: Page[Any]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference
+from emulator.kernel.instrumentation import Interference
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import OUTBOX
 from emulator.services.mns.ports import DIALECT, FunctionInvoker, FunctionRefused, push, subject

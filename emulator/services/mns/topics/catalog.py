@@ -66,7 +66,7 @@ class LiveTopic:
 
 
 class TopicRegistry:
-    """Finds topics by name and subscriptions by number."""
+    """Finds topics by name."""
 
     def __init__(self, database: Database, store: TopicStore) -> None:
         self._store = store
@@ -93,10 +93,6 @@ class TopicRegistry:
         self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
-
-    def subscription(self, subscription_id: SubscriptionId) -> Subscription | None:
-        """Return a subscription, or None when it has been deleted."""
-        return self._store.subscription_by_id(subscription_id)
 
     def counted(self, topic_id: TopicId, change: int) -> None:
         """Note that a topic has more or fewer messages on their way."""

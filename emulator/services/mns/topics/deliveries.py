@@ -83,7 +83,7 @@ class Courier:
         clock: Clock,
         ids: Ids,
         *,
-        scale: float = 1.0,
+        scale: float,
     ) -> None:
         self._database = database
         self._store = store
@@ -178,14 +178,14 @@ class Courier:
 
     def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, then ended ones, newest first."""
-        subscription = self._registry.subscription(subscription_id)
+        subscription = self._store.subscription_by_id(subscription_id)
         endpoint = subscription.settings.endpoint if subscription is not None else ""
         return self.history.reports(subscription_id, endpoint, self._store.pending(subscription_id, limit), limit)
 
     def attempts_under_way(self) -> list[tuple[str, str, str]]:
         """Return the attempts being made: topic, subscription, endpoint."""
         subscriptions = (
-            self._registry.subscription(number) for number, lane in self._lanes.items() for _ in lane.under_way
+            self._store.subscription_by_id(number) for number, lane in self._lanes.items() for _ in lane.under_way
         )
         return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
 
@@ -257,7 +257,7 @@ class Courier:
 
     async def _attempt(self, subscription_id: SubscriptionId, delivery_id: DeliveryId) -> None:
         try:
-            subscription = self._registry.subscription(subscription_id)
+            subscription = self._store.subscription_by_id(subscription_id)
             delivery = self._store.delivery(delivery_id)
             if subscription is not None and delivery is not None:
                 begin(delivery.publication.trace)

@@ -50,21 +50,32 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetTopicAttributes", "GET /topics/{topic}")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
+    """Answer the attributes of a topic: 200.
+
+    Raises: TopicNotExist.
+    Source: GetTopicAttributes.
+    """
     view = service.topics.view(call.tenant, call.path["topic"])
     return respond(call, 200, render_resource(TOPIC, view.topic.settings, view))
 
 
 @operation("DeleteTopic", "DELETE /topics/{topic}")
 def delete_topic(service: MessageService, call: OperationRequest) -> Response:
-    """Delete a topic with its subscriptions: 204, also when it does not exist. Source: DeleteTopic."""
+    """Delete a topic with its subscriptions: 204, also when it does not exist.
+
+    Source: DeleteTopic.
+    """
     service.topics.delete(call.tenant, call.path["topic"])
     return respond(call, 204)
 
 
 @operation("ListTopic", "GET /topics")
 def list_topics(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
+    """Answer a page of topic URLs, on demand with attributes: 200.
+
+    Raises: InvalidArgument.
+    Source: ListTopic.
+    """
     prefix, start, limit, with_meta = read_listing(call)
     page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
     url = base_url(call.http) + "/topics/"
@@ -81,7 +92,7 @@ def publish_message(service: MessageService, call: OperationRequest) -> Response
     """
     tenant, name = call.tenant, call.path["topic"]
     service.topics.view(tenant, name)
-    receipt = service.publishing.publish(tenant, name, _read_publish(call.http.body))
+    receipt = service.publishing.publish(tenant, name, read_publish(call.http.body))
     call.about = {"message_id": receipt.message_id}
     return respond(call, 201, render_receipt(receipt))
 
@@ -95,7 +106,7 @@ def subscribe(service: MessageService, call: OperationRequest) -> Response:
     """
     tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
     service.topics.view(tenant, topic)
-    is_new = service.subscriptions.create(tenant, topic, name, _read_subscription(call.http.body))
+    is_new = service.subscriptions.create(tenant, topic, name, read_subscription(call.http.body))
     return respond(call, 201 if is_new else 204, location=f"/topics/{topic}/subscriptions/{name}")
 
 
@@ -124,7 +135,10 @@ def get_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
 def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
-    """End a subscription: 204, also when it does not exist. Source: Unsubscribe."""
+    """End a subscription: 204, also when it does not exist.
+
+    Source: Unsubscribe.
+    """
     service.subscriptions.delete(call.tenant, call.path["topic"], call.path["subscription"])
     return respond(call, 204)
 
@@ -143,7 +157,7 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Respo
     return respond(call, 200, render_list(SUBSCRIPTION, entries, page.next_marker))
 
 
-def _read_subscription(body: bytes) -> SubscriptionSettings:
+def read_subscription(body: bytes) -> SubscriptionSettings:
     """Read a new subscription.
 
     Raises: MalformedXML, SchemaViolation, InvalidArgument.
@@ -154,7 +168,7 @@ def _read_subscription(body: bytes) -> SubscriptionSettings:
     return SubscriptionSettings(**settings)
 
 
-def _read_publish(body: bytes) -> PublishDraft:
+def read_publish(body: bytes) -> PublishDraft:
     """Read a message to be published; the attributes are elements with JSON text.
 
     Raises: MalformedXML, SchemaViolation.

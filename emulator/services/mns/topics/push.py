@@ -208,7 +208,7 @@ _ANSWER_BYTES = 1024 * 1024
 class GuardedClients:
     """Clients that call only where *policy* allows; *trusted* is a file with further authorities for https."""
 
-    def __init__(self, policy: PushPolicy, trusted: Path | None = None) -> None:
+    def __init__(self, policy: PushPolicy, trusted: Path | None) -> None:
         self._policy = policy
         self._trusted = trusted
         self._clients: dict[tuple[bool, bool], HttpClient] = {}
@@ -256,8 +256,8 @@ class Pusher:
         policy: PushPolicy,
         *,
         certificate_url: Callable[[], str],
-        home: Home = lambda host: None,
-        trusted: Path | None = None,
+        home: Home,
+        trusted: Path | None,
     ) -> None:
         self._signer = signer
         self._clock = clock

@@ -24,6 +24,7 @@ from emulator.services.workflow.engine.language import (
     CallService,
     Command,
     DeadlinePassed,
+    EvaluationError,
     Events,
     Facts,
     Park,
@@ -37,7 +38,6 @@ from emulator.services.workflow.engine.language import (
 )
 from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 
 RUNTIME_ERROR: Final = "FnF.RuntimeError"

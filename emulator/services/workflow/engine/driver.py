@@ -29,7 +29,7 @@ from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.limits import DOCUMENTED, Bounds
+from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
 from emulator.storage.database import CommitFailed, Database
 
@@ -81,7 +81,7 @@ class Driver:
         mint: Mint,
         programs: Programs,
         outside: Outside,
-        bounds: Bounds = DOCUMENTED,
+        bounds: Bounds,
     ) -> None:
         self._database = database
         self._store = store
@@ -141,15 +141,19 @@ class Driver:
     def deliver(self, execution: ExecutionId, arrival: Arrival, reported: ExecutionId | None = None) -> Events:
         """Record at once, in this tick's transaction, what *arrival* causes, and return the events.
 
-        The execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
+        What was posted before is recorded before: the reply to a submission ahead of the report of its end. The
+        execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
         """
         part = Slice()
         recorded: Events = ()
         run = self._run_now(execution)
         if run is not None:
             now = self._clock.now()
+            posted = self._queue.get(execution, [])
+            earlier = [self._turns.receive(run, each, now, part) for each in posted]
+            posted.clear()
             recorded = self._turns.receive(run, arrival, now, part)
-            if recorded:
+            if recorded or any(earlier):
                 self._settle(run, parked=False, part=part)
         if reported is not None:
             part.reported.append(reported)
@@ -202,8 +206,9 @@ class Driver:
     def tokens(self, execution: ExecutionId) -> list[tuple[str, str]]:
         """Return the steps of an open execution that wait for a report, each with its task token."""
         run = self._run_now(execution)
-        entries = run.state.submitted() if run is not None else ()
-        return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in entries if run is not None]
+        if run is None:
+            return []
+        return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in run.state.submitted()]
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""
@@ -314,14 +319,11 @@ class Driver:
         """Bring a due wake-up to its execution; False when that has to wait for its definition."""
         if wakeup.execution in self._loading:
             return False
-        arrival: Arrival
-        if wakeup.kind == "deadline":
+        arrivals = self._queue.pop(wakeup.execution, [])
+        if wakeup.kind == "deadline":  # every turn looks at the deadline itself
             part.wakeups[wakeup.execution, 0, "deadline"] = None
-            arrivals: list[Arrival | Resumed] = []  # every turn looks at the deadline itself
         else:
-            arrival = TimerFired(wakeup.entry, wakeup.kind, now)  # type: ignore[arg-type]  # the kinds the driver wrote
-            arrivals = [arrival]
-        arrivals = [*self._queue.pop(wakeup.execution, ()), *arrivals]
+            arrivals.append(TimerFired(wakeup.entry, wakeup.kind, now))  # type: ignore[arg-type]  # the kinds the driver wrote
         self._turn(wakeup.execution, arrivals, now, part)
         return wakeup.execution not in self._loading
 

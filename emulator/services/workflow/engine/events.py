@@ -14,9 +14,11 @@ error); members and sequences without such a record are assumed.
 """
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from json import encoder
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.clock import Millis
 from emulator.services.workflow.limits import NESTING
 
 EXECUTION_STARTED: Final = "ExecutionStarted"
@@ -71,6 +73,10 @@ Source: pass is recorded by the vendor; the others are assumed. The tests hold t
 """
 
 
+quote = encoder.encode_basestring
+"""Return a text as a JSON string."""
+
+
 class Event(NamedTuple):
     """One entry of a history. A tuple and no dataclass, because forty are made for a flow of ten steps.
 
@@ -88,14 +94,51 @@ class Event(NamedTuple):
     value: Any
 
 
+class Recorded(NamedTuple):
+    """One entry of a history as it is kept: an `Event` without its ``value``, and when it was recorded."""
+
+    id: int
+    type: str
+    strand: int
+    cause: int
+    step: str
+    detail: str
+    mark: int | None
+    at: Millis
+
+    def event(self, decode: Callable[[str, str], Any]) -> Event:
+        """Return the event, with the value that *decode* gets from its type and detail."""
+        return Event(*self[:7], decode(self.type, self.detail))
+
+
+def packed(recorded: Iterable[Event | Recorded]) -> str:
+    """Return the text in which events of one turn are kept: a line each, its fields between tabs.
+
+    Neither stands in JSON text, which escapes them; hence the name of the step is written as JSON, too. The ids are
+    left out: they are consecutive.
+    """
+    return "\n".join(
+        [
+            f"{kind}\t{strand}\t{cause}\t{quote(step)}\t{'' if mark is None else mark}\t{text}"
+            for _, kind, strand, cause, step, text, mark, _ in recorded
+        ]
+    )
+
+
+def unpacked(first: int, at: int, text: str) -> Iterator[Recorded]:
+    """Return the events of a turn from the text that `packed` has made; *first* is the id of the first one."""
+    for number, line in enumerate(text.split("\n"), first):
+        kind, strand, cause, step, mark, detail = line.split("\t")
+        parent, trigger, choice = int(strand), int(cause), int(mark) if mark else None
+        yield Recorded(number, kind, parent, trigger, json.loads(step), detail, choice, Millis(at))
+
+
 _slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False).encode
 _make_encoder = getattr(encoder, "c_make_encoder", None)
 # JSONEncoder.encode builds this encoder anew for every value, which takes as long as writing a small object
 _chunks = (
     _make_encoder(None, _slow, encoder.encode_basestring, None, ":", ",", True, False, False) if _make_encoder else None
 )
-quote = encoder.encode_basestring
-"""Return a text as a JSON string."""
 
 
 def canonical(value: Any) -> str:

@@ -155,6 +155,14 @@ class DefinitionError(Exception):
         return f"{subject}{self.message} (line {self.line}, column {self.column})"
 
 
+class EvaluationError(Exception):
+    """An expression that cannot be evaluated on the data of this run; the engine reports ``FnF.RuntimeError``."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        super().__init__(message)
+
+
 class Program(Definition):
     """A definition that can be run."""
 

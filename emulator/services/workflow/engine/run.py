@@ -14,7 +14,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR, call_of, decide, final_event, react
-from emulator.services.workflow.engine.events import Event, parse_object
+from emulator.services.workflow.engine.events import parse_object
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -121,16 +121,10 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
-            event = read_event(program, row)
-            apply(program, state, event, Millis(row[7]))
+            event = row.event(program.decode)
+            apply(program, state, event, row.at)
             run.chars_since += len(event.detail)
     return run
-
-
-def read_event(program: Program, row: tuple[object, ...]) -> Event:
-    """Return an event from a row of `EngineStore.events_after`."""
-    event_id, kind, strand, cause, step, detail, mark, _ = row
-    return Event(event_id, kind, strand, cause, step, detail, mark, program.decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema
 
 
 class Slice(Changes):
@@ -314,10 +308,10 @@ class Turns:
 
     def record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
         """Record events, which the state moves on by."""
-        head = (run.id, run.world_id, now)
         program, state = run.facts.program, run.state
+        if recorded:
+            part.events.setdefault((run.id, run.world_id, now), []).extend(recorded)
         for event in recorded:
-            part.events.append(head + event[:7])
             run.chars_since += len(event.detail)
             apply(program, state, event, now)
         if state.abandoned:
@@ -387,6 +381,6 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     state.last = run.state.last if run is not None else live.last_event
     cause = "The engine cannot go on with this execution; the log of the emulator tells why."
     event = final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause)
-    part.events.append((live.id, live.world_id, now, *event[:7]))
+    part.events.setdefault((live.id, live.world_id, now), []).append(event)
     part.endings.append(Ending("Failed", now, event.id, "", RUNTIME_ERROR, cause, live.id))
     part.cleared.append(live.id)

@@ -1,17 +1,15 @@
 """Executions as the driver sees them: what a slice has changed goes in, what is due comes out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
+from emulator.services.workflow.engine.events import Event, Recorded, packed, unpacked
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 
-_ADD_EVENT = (
-    "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_ADD_TURN = "INSERT INTO workflow_turns (execution, first, world, at, events) VALUES (?, ?, ?, ?, ?)"
 _END = (
     "UPDATE workflow_executions SET status = ?, stopped_at = ?, last_event = ?, output = ?, error = ?, cause = ?,"
     " ready = 0, snapshot = NULL WHERE id = ?"
@@ -20,10 +18,6 @@ _GO_ON = (
     "UPDATE workflow_executions SET status = 'Running', ready = ?, last_event = ?, snapshot = coalesce(?, snapshot)"
     " WHERE id = ?"
 )
-
-
-EventRow = tuple[Any, ...]
-"""Execution, tenant, time, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
 
 
 class Wakeup(NamedTuple):
@@ -59,15 +53,16 @@ class Progress(NamedTuple):
 class Changes:
     """Everything one slice of the driver's work has changed; written in one transaction.
 
-    In ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups
-    and calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those
-    for which that is done. ``watches`` is what is watched of executions that are being debugged.
+    ``events`` has what each execution has recorded, by its id, tenant and the time: a turn, which is one row. In
+    ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups and
+    calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those for
+    which that is done. ``watches`` is what is watched of executions that are being debugged.
     """
 
     __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups", "watches")
 
     def __init__(self) -> None:
-        self.events: list[EventRow] = []
+        self.events: dict[tuple[ExecutionId, WorldId, Millis], list[Event]] = {}
         self.endings: list[Ending] = []
         self.progress: list[Progress] = []
         self.wakeups: dict[tuple[ExecutionId, int, str], tuple[WorldId, Millis] | None] = {}
@@ -76,6 +71,19 @@ class Changes:
         self.callbacks: list[tuple[ExecutionId, WorldId]] = []
         self.reported: list[ExecutionId] = []
         self.watches: list[tuple[str | None, ExecutionId]] = []
+
+
+def recorded(database: Database, execution: ExecutionId, start: int = 1) -> Iterator[Recorded]:
+    """Return the events of an execution from id *start* on, as they are asked for."""
+    rows = database.read(
+        "SELECT first, at, events FROM workflow_turns WHERE execution = ?1 AND first >= ifnull("
+        "(SELECT max(first) FROM workflow_turns WHERE execution = ?1 AND first <= ?2), 0) ORDER BY first",
+        (execution, start),
+    )
+    for row in rows:
+        for event in unpacked(*row):
+            if event.id >= start:
+                yield event
 
 
 class EngineStore:
@@ -99,19 +107,16 @@ class EngineStore:
         execution_id, tenant, *rest = row
         return LiveExecution(execution_id, self._tenants.by_id(tenant), WorldId(tenant), *rest)
 
-    def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
-        """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""
-        return self._database.read(
-            "SELECT id, type, strand, cause, step, detail, mark, at FROM workflow_events"
-            " WHERE execution = ? AND id > ? ORDER BY id",
-            (execution, event),
-        )
+    def events_after(self, execution: ExecutionId, event: int) -> Iterator[Recorded]:
+        """Return the events after *event*."""
+        return recorded(self._database, execution, event + 1)
 
     def write(self, changes: Changes) -> None:
         """Write a slice's changes."""
         many = self._database.write_many
         if changes.events:
-            many(_ADD_EVENT, changes.events)
+            turns = changes.events.items()
+            many(_ADD_TURN, [(run, of[0].id, world, at, packed(of)) for (run, world, at), of in turns])
         if changes.progress:
             many(_GO_ON, changes.progress)
         if changes.endings:

@@ -138,21 +138,22 @@ class TaskCaller:
         in_full = call.step.answers_in_full
         if kind == "Sync":
             reply = await self._invoker.invoke(tenant, function, event, key)
-            result = function_result(reply)
+            result = function_result(function, reply)
             if in_full and result.error is None:
                 return _in_full(200, _request_id_header(reply.request_id), reply.body)
             return result
         own_id = attempt.text("StatefulAsyncInvocationID", "")
         submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
         accepted = function_result(
-            FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal)
+            function,
+            FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal),
         )
         if submission.refusal is not None or call.step.pattern != "sync":
             if in_full and submission.refusal is None:
                 return _in_full(202, _request_id_header(submission.request_id), b"")
             return accepted
         submitted(accepted)
-        return function_result(await self._invoker.result(tenant, submission.request_id))
+        return function_result(function, await self._invoker.result(tenant, submission.request_id))
 
     def abandon(self, tenant: Tenant, call: CallService, key: str) -> None:
         """Stop the asynchronous call of a function that an attempt has queued."""
@@ -282,8 +283,8 @@ def target_of(call: CallService) -> TaskTarget | None:
 def refused(target: TaskTarget, refusal: Refusal) -> Result:
     """Return the result of a call that the service it is made to refuses."""
     match target:
-        case FunctionResource():
-            return function_result(FunctionReply(refusal=refusal))
+        case FunctionResource() as function:
+            return function_result(function, FunctionReply(refusal=refusal))
         case QueueResource() | TopicResource():
             return _message_result(MessageReply(members={}, refusal=refusal))
         case FlowResource() | MapResource():
@@ -294,16 +295,24 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return _refused("HTTP.Unknown", refusal.message)
 
 
-def function_result(reply: FunctionReply) -> Result:
-    """Turn what Function Compute answered into the task's result, with the documented error names."""
+def function_result(function: FunctionResource, reply: FunctionReply) -> Result:
+    """Turn what Function Compute answered into the task's result, with the documented error names.
+
+    The cause of a refusal is the answer's body, which has other members for a function outside a service.
+    """
     if reply.refusal is not None:
         status, code, message = reply.refusal
-        cause = json.dumps({"ErrorCode": code, "ErrorMessage": message}, ensure_ascii=False, separators=(",", ":"))
+        if function.service is not None:
+            body = {"ErrorCode": code, "ErrorMessage": message}
+        else:
+            named = {"RequestId": reply.request_id} if reply.request_id else {}
+            body = {"Code": code, "Message": message, **named}
+        cause = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         return _refused(_refusal_name(status, code), cause[:REPLY_CAUSE_CHARS])
-    body = reply.body.decode("utf-8", "replace")
+    text = reply.body.decode("utf-8", "replace")
     if reply.error_type is None:
-        return Result(output=body if body.strip() else "{}")
-    return Result(error=_thrown(body) or "FC.Unknown", cause=body[:REPLY_CAUSE_CHARS])
+        return Result(output=text if text.strip() else "{}")
+    return Result(error=_thrown(text) or "FC.Unknown", cause=text[:REPLY_CAUSE_CHARS])
 
 
 def _refusal_name(status: int, code: str) -> str:

@@ -18,10 +18,10 @@ from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.breakpoints import MOMENTS, Breakpoint, Stop, Watch, with_data
 from emulator.services.workflow.engine.decide import TooMuchData
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.events import Event, Recorded, canonical
 from emulator.services.workflow.engine.language import Events, Park, Program
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
-from emulator.services.workflow.engine.run import Run, read_event
+from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.errors import WorkflowError, invalid
@@ -305,30 +305,32 @@ class Forks:
         chosen = self._flow_store.keep_definition(flow, text)
         return self._executions.fork(tenant, chosen, name or None, source.input, origin).name
 
-    def _change(self, watch: Watch, shared: list[Any], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
+    def _change(
+        self, watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]
+    ) -> None:
         """Let the step that is entered by event *at* get other input."""
-        row = next((row for row in shared if row[0] == at), None)
-        if row is None or row[1] != events.STEP_ENTERED:
+        entered = next((each for each in shared if each.id == at), None)
+        if entered is None or entered.type != events.STEP_ENTERED:
             raise invalid("input goes with a step that is about to be entered")
-        strand = state.strands[row[2]]
+        strand = state.strands[entered.strand]
         watch.passed[strand.id] = strand.last
         watch.changes[strand.id] = data
 
 
-def _folded(program: Program, shared: list[Any], at: int) -> tuple[ExecutionState, Millis]:
+def _folded(program: Program, shared: list[Recorded], at: int) -> tuple[ExecutionState, Millis]:
     """Return the state before event *at*, and the time of the event before it.
 
     Raises: InvalidArgument when the history does not fit the program.
     """
     state = ExecutionState()
     try:
-        for row in shared:
-            if row[0] >= at:
+        for each in shared:
+            if each.id >= at:
                 break
-            event = read_event(program, row)
+            event = each.event(program.decode)
             if event.type == events.STEP_ENTERED:
                 _check_step(state, event)
-            apply(program, state, event, Millis(row[7]))
+            apply(program, state, event, each.at)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise invalid(f"the history up to there does not fit the definition: {error}") from error
     if state.last != at - 1 or state.outcome is not None or not state.strands:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.identity import Tenant
-from emulator.kernel.interfering import Interference, NoInterference
+from emulator.kernel.instrumentation import Interference
 from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
@@ -31,9 +31,6 @@ from emulator.services.workflow.ports import (
 _log = logging.getLogger(__name__)
 
 
-_UNDISTURBED = NoInterference()
-
-
 class Effects:
     """Implements `engine.driver.Outside` and `engine.tasks.FlowStarter`.
 
@@ -46,10 +43,10 @@ class Effects:
         waiters: EndWaiters,
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
-        guard: TaskGuard | None = None,
-        http: HttpCaller | None = None,
-        objects: ObjectReader | None = None,
-        interference: Interference = _UNDISTURBED,
+        guard: TaskGuard | None,
+        http: HttpCaller | None,
+        objects: ObjectReader | None,
+        interference: Interference,
     ) -> None:
         self._interference = interference
         self._store = store

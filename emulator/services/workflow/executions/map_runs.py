@@ -29,8 +29,6 @@ from emulator.services.workflow.ports import MapResource
 
 _log = logging.getLogger(__name__)
 
-_FAILED = (Status.FAILED, Status.TIMED_OUT, Status.STOPPED)
-
 
 class MapRuns:
     """Runs distributed maps. *report* reports a result to a token, for the execution that was the last, if any."""
@@ -86,7 +84,7 @@ class MapRuns:
         """Stop the run that an attempt has begun: the map has been given up."""
         run = self._store.get(execution, hashlib.sha256(key.encode()).hexdigest()[:32])
         if run is not None and run.stopped_at is None:
-            self._end(run, "Stopped")
+            self._end(run, "Aborted")
 
     def describe(self, execution: ExecutionId, name: str) -> tuple[MapRun, dict[str, int]] | None:
         """Return a run and how many of its elements stand where."""
@@ -94,13 +92,12 @@ class MapRuns:
         if run is None:
             return None
         counts = self._store.counts(run)
-        started = sum(counts.values())
         return run, {
-            "Pending": len(run.items) - started,
-            "Running": counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0),
-            "Succeed": counts.get(Status.SUCCEEDED, 0),
-            "Failed": counts.get(Status.FAILED, 0) + counts.get(Status.TIMED_OUT, 0),
-            "Aborted": counts.get(Status.STOPPED, 0),
+            "Pending": len(run.items) - counts.total(),
+            "Running": counts[Status.STARTING] + counts[Status.RUNNING],
+            "Succeed": counts[Status.SUCCEEDED],
+            "Failed": counts[Status.FAILED] + counts[Status.TIMED_OUT],
+            "Aborted": counts[Status.STOPPED],
             "Total": len(run.items),
         }
 
@@ -121,9 +118,9 @@ class MapRuns:
     def _go_on(self, run: MapRun, last: EndedExecution | None) -> bool:
         """Start further executions, or report the end; return whether that was reported for *last*."""
         counts = self._store.counts(run)
-        started = sum(counts.values())
-        running = counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0)
-        failed = sum(counts.get(status, 0) for status in _FAILED)
+        started = counts.total()
+        running = counts[Status.STARTING] + counts[Status.RUNNING]
+        failed = counts[Status.FAILED] + counts[Status.TIMED_OUT] + counts[Status.STOPPED]
         if failed > run.tolerated:
             self._end(run, "Failed")
             record = last.record if last is not None else None

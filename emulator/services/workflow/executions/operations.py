@@ -25,7 +25,7 @@ from emulator.services.workflow.codec import (
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.model import ExecutionRecord, MapRun
 from emulator.services.workflow.service import Workflow
-from emulator.wire.dates import iso_millis
+from emulator.wire.dates import iso_china
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
@@ -181,8 +181,8 @@ def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
         "MapRunName": run.name,
         "ExecutionName": required(call, "ExecutionName"),
         "Status": run.status,
-        "StartedTime": iso_millis(run.started_at),
-        "StoppedTime": iso_millis(run.stopped_at) if run.stopped_at is not None else "",
+        "StartedTime": iso_china(run.started_at),
+        "StoppedTime": iso_china(run.stopped_at) if run.stopped_at is not None else "",
         **_bounds(run),
         "ItemCounts": counts,
     }

@@ -1,13 +1,22 @@
 """The tables of executions and map runs as the operations see them; `engine.store` has what the driver sees."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby, islice, takewhile
 from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tracing import trace
-from emulator.services.workflow.engine.events import ITERATION_ENTERED, STEP_ENTERED, member_texts, whole_iteration
+from emulator.services.workflow.engine.events import (
+    ITERATION_ENTERED,
+    STEP_ENTERED,
+    member_texts,
+    packed,
+    whole_iteration,
+)
+from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.model import (
     DefinitionId,
     EndedExecution,
@@ -43,6 +52,8 @@ _RUNS = (
     " JOIN workflow_flows f ON f.id = e.flow"
 )
 
+_RESTARTS_KEPT = 1_000
+
 
 class ExecutionStore:
     """Executions, and their histories as the API shows them."""
@@ -71,20 +82,25 @@ class ExecutionStore:
             "UPDATE workflow_executions SET status = 'Running', last_event = ?, watch = ? WHERE id = ?",
             (origin.last_event, origin.watch, execution),
         )
-        self._database.write(
-            "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
-            " SELECT ?, world, at + ?, id, type, strand, cause, step, detail, mark FROM workflow_events"
-            " WHERE execution = ? AND id <= ? ORDER BY id",
-            (execution, origin.moved_ms, origin.execution, origin.last_event),
-        )
+        shared = takewhile(lambda event: event.id <= origin.last_event, recorded(self._database, origin.execution))
+        for at, events in groupby(list(shared), key=lambda event: event.at):
+            turn = list(events)
+            self._database.write(
+                "INSERT INTO workflow_turns (execution, first, world, at, events)"
+                " SELECT id, ?, world, ?, ? FROM workflow_executions WHERE id = ?",
+                (turn[0].id, at + origin.moved_ms, packed(turn), execution),
+            )
 
     def entered(self, execution: ExecutionId, step: str) -> int | None:
         """Return the id of the last event by which *step* was entered; None when it has not been."""
-        row = self._database.read(
-            "SELECT max(id) FROM workflow_events WHERE execution = ? AND type = ? AND step = ?",
-            (execution, STEP_ENTERED, step),
-        ).fetchone()
-        return None if row[0] is None else int(row[0])
+        return max(
+            (
+                event.id
+                for event in recorded(self._database, execution)
+                if event.type == STEP_ENTERED and event.step == step
+            ),
+            default=None,
+        )
 
     def get(self, flow: FlowId, name: str) -> ExecutionRecord | None:
         """Return an execution."""
@@ -120,28 +136,21 @@ class ExecutionStore:
 
         What the events of iterations share is kept once, and shown with each unless *whole* is false.
         """
-        rows = self._database.read(
-            "SELECT id, cause, step, type, at, detail, mark FROM workflow_events WHERE execution = ? AND id >= ?"
-            " ORDER BY id LIMIT ?",
-            (execution, start, limit),
-        )
         shared: dict[int, dict[str, str]] = {}
         events = []
-        for event, cause, step, kind, at, detail, mark in rows.fetchall():
-            shown = detail
-            if whole and mark is not None and kind == ITERATION_ENTERED:
+        for event in islice(recorded(self._database, execution, start), limit):
+            shown, mark = event.detail, event.mark
+            if whole and mark is not None and event.type == ITERATION_ENTERED:
                 if mark not in shared:
                     shared[mark] = self._input_members(execution, mark)
-                shown = whole_iteration(detail, shared[mark])
-            events.append(HistoryEvent(event, cause, step, kind, at, shown))
+                shown = whole_iteration(shown, shared[mark])
+            events.append(HistoryEvent(event.id, event.cause, event.step, event.type, event.at, shown))
         return events
 
     def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
         """Return the members of the input in the StepEntered event *entered*."""
-        row = self._database.read(
-            "SELECT detail FROM workflow_events WHERE execution = ? AND id = ?", (execution, entered)
-        ).fetchone()
-        return member_texts(json.loads(row[0])["input"])
+        event = next(recorded(self._database, execution, entered))
+        return member_texts(json.loads(event.detail)["input"])
 
     def open_by_tenant(self) -> dict[Tenant, int]:
         """Return how many executions have not ended."""
@@ -149,6 +158,23 @@ class ExecutionStore:
             "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
         ).fetchall()
         return {self._tenants.by_id(tenant): count for tenant, count in rows}
+
+    def add_restart(self, at: Millis) -> None:
+        """Keep the time of a start when executions are open, and forget the oldest of too many."""
+        self._database.write(
+            "INSERT OR IGNORE INTO workflow_restarts (at)"
+            " SELECT ? WHERE EXISTS (SELECT 1 FROM workflow_executions WHERE stopped_at IS NULL)",
+            (at,),
+        )
+        self._database.write(
+            "DELETE FROM workflow_restarts WHERE at NOT IN (SELECT at FROM workflow_restarts ORDER BY at DESC LIMIT ?)",
+            (_RESTARTS_KEPT,),
+        )
+
+    def restarts(self, begin: Millis, end: Millis) -> list[Millis]:
+        """Return the times of the starts from *begin* to *end*, oldest first."""
+        sql = "SELECT at FROM workflow_restarts WHERE at BETWEEN ? AND ? ORDER BY at"
+        return [Millis(row[0]) for row in self._database.read(sql, (begin, end))]
 
     def pending_callbacks(self) -> list[ExecutionId]:
         """Return the ended executions whose end has not been reported to their task token."""
@@ -253,7 +279,7 @@ class ExecutionStore:
         return rows
 
     def _clear(self, execution: int) -> None:
-        for table in ("events", "callbacks", "map_runs"):
+        for table in ("turns", "callbacks", "map_runs"):
             self._database.write(f"DELETE FROM workflow_{table} WHERE execution = ?", (execution,))  # noqa: S608 - names from the tuple above
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
@@ -310,12 +336,12 @@ class MapRunStore:
         rows = self._database.read(f"{_RUNS} WHERE r.stopped_at IS NULL")
         return [self._run(row) for row in rows.fetchall()]
 
-    def counts(self, run: MapRun) -> dict[Status, int]:
+    def counts(self, run: MapRun) -> Counter[Status]:
         """Return how many executions of a run stand where."""
         rows = self._database.read(
             "SELECT status, count(*) FROM workflow_executions WHERE map_run = ? GROUP BY status", (run.id,)
         )
-        return {Status(status): count for status, count in rows.fetchall()}
+        return Counter({Status(status): count for status, count in rows.fetchall()})
 
     def open_children(self, run: MapRun) -> list[tuple[str, str]]:
         """Return flow and name of the executions of a run that have not ended."""

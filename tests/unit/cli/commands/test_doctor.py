@@ -8,8 +8,7 @@ import zipfile
 import pytest
 
 from emulator.cli.commands import doctor
-from emulator.cli.diagnosis import bundle, machine
-from emulator.cli.diagnosis.bundle import MASK, Secrets
+from emulator.cli.commands.support import COLUMNS, MASK, Secrets, collect
 from emulator.config import Config, load
 from emulator.kernel.clock import SystemClock
 
@@ -59,11 +58,11 @@ def test_slow_answer_is_no_difference_of_clocks(tmp_path, monkeypatch):
             return {"offset_ms": 0, "frozen": False, "now_ms": SystemClock().now(), "now": "-"}
 
     monkeypatch.setattr(doctor, "SystemClock", LateClock)
-    monkeypatch.setattr(doctor, "_answering", lambda settings: SlowClient())
+    monkeypatch.setattr(doctor, "answering", lambda settings: SlowClient())
     for name in ("state_folder", "tool_chains"):
-        monkeypatch.setattr(machine, name, lambda config: [])
+        monkeypatch.setattr(doctor, name, lambda config: [])
 
-    found = doctor._examine(load({"state": str(tmp_path / "state")}, {}, tmp_path))
+    found = doctor.examine(load({"state": str(tmp_path / "state")}, {}, tmp_path))
 
     assert [each.verdict for each in found if each.subject == "clock"] == ["ok"]
 
@@ -82,7 +81,7 @@ def busy(program):
     keys = json.loads((state / "keys.json").read_text())
     found = {keys["accessKeyId"], keys["accessKeySecret"], keys["adminToken"], "open-sesame-please"}
     with sqlite3.connect(f"file:{state / 'state.db'}?mode=ro", uri=True) as database:
-        for table, columns in bundle.COLUMNS.items():
+        for table, columns in COLUMNS.items():
             for row in database.execute(f"SELECT {', '.join(columns)} FROM {table}"):
                 found |= {each.hex() if isinstance(each, bytes) else each for each in row}
     found -= {""}
@@ -176,6 +175,6 @@ def test_damaged_files_hide_nothing_else(tmp_path):
     (tmp_path / "keys.json").write_text("{")
     (tmp_path / "state.db").write_bytes(b"no database")
 
-    found = bundle.collect(Config(state=tmp_path), {"MY_TOKEN": "hush-hush"})
+    found = collect(Config(state=tmp_path), {"MY_TOKEN": "hush-hush"})
 
     assert found.values == ("hush-hush",)

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime.model import Credentials
-from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, shell_environment
 
 KEYS = Credentials(access_key_id="STS.id", access_key_secret="secret", security_token="token")
 
@@ -288,3 +289,16 @@ async def test_keys_are_where_the_function_wants_them(functions, places, shown):
     result = await functions.invoke(image, functions.invocation(credentials=KEYS))
 
     assert json.loads(result.body) == shown
+
+
+def test_a_command_beside_an_instance_has_the_instances_keys(functions):
+    """Under the names of both generations, as the instance has them; none where the function takes them per call."""
+    image, settings = functions.image(""), RuntimeSettings()
+
+    beside = shell_environment(image, "c-1", settings, KEYS, isolated=True)
+    without = shell_environment(replace(image, keys_in_environment=False), "c-1", settings, KEYS, isolated=True)
+
+    assert beside["ALIBABA_CLOUD_SECURITY_TOKEN"] == beside["securityToken"] == "token"
+    assert beside["ALIBABA_CLOUD_ACCESS_KEY_ID"] == beside["accessKeyID"] == "STS.id"
+    assert "securityToken" not in without
+    assert "ALIBABA_CLOUD_SECURITY_TOKEN" not in without

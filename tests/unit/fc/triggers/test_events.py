@@ -10,6 +10,7 @@ from emulator.services.fc.ports import QueuedMessage
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
+    config_of,
     fires,
     object_event,
     timer_event,
@@ -112,6 +113,12 @@ def test_object_event_is_the_one_of_the_reference():
 def test_event_name_prefix_and_suffix_decide(events, key, fired):
     """All three have to match; of several events one is enough."""
     assert fires({"events": events, "filter": {"key": key}}, change()) is fired
+
+
+@pytest.mark.parametrize("name", ["oss:ObjectModified:UpdateObjectMeta", "oss:ObjectReplication:ObjectModified"])
+def test_a_trigger_may_name_events_that_never_happen_here(name):
+    """A configuration of the cloud is kept as it is."""
+    assert config_of("oss", {"events": [name]}) == {"events": [name]}
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,6 @@ steps:
 """
 
 
-def kept(bench):
-    """Return the details of IterationEntered as they stand in the store."""
-    return [row[0] for row in bench.database.read(
-        "SELECT detail FROM workflow_events WHERE type = 'IterationEntered' ORDER BY id"
-    )]  # fmt: skip
-
-
 async def test_the_input_iterations_share_is_kept_once_and_shown_with_each(workflow):
     """Else a history grows with the square of the items."""
     given = {"items": ["text " * 20] * 100, "é": {"b": 1.0, "a": [None]}}
@@ -45,7 +38,7 @@ async def test_the_input_iterations_share_is_kept_once_and_shown_with_each(workf
         await bench.flow(NAPPING)
         await bench.begin(given)
 
-        details = kept(bench)
+        details = [event.detail for event in bench.kept() if event.type == "IterationEntered"]
         events = await bench.events()
 
     assert sum(len(detail) for detail in details) < 2 * len(json.dumps(given))
@@ -74,8 +67,8 @@ async def test_iterations_kept_in_full_by_earlier_programs_go_on_and_are_shown(w
         await bench.flow(NAPPING)
         await bench.begin({"items": [1, 2]})
         before = await bench.events()
-        whole = [(event["EventDetail"], event["EventId"]) for event in before if event["Type"] == "IterationEntered"]
-        bench.database.write_many("UPDATE workflow_events SET detail = ?, mark = NULL WHERE id = ?", whole)
+        whole = {event["EventId"]: event["EventDetail"] for event in before if event["Type"] == "IterationEntered"}
+        bench.rewrite(lambda event: event._replace(detail=whole[event.id], mark=None) if event.id in whole else event)
         bench.database.write("UPDATE workflow_executions SET snapshot = NULL")
         await bench.crash()
         await bench.start()
@@ -126,7 +119,5 @@ async def test_a_snapshot_follows_when_more_text_has_come_than_the_last_one_had(
         assert (await bench.describe())["Status"] == "Succeeded"
         assert len(written) > 1
         for (event, size), (later, _) in pairwise(written):
-            text = bench.database.read(
-                "SELECT sum(length(detail)) FROM workflow_events WHERE id > ? AND id <= ?", (event, later)
-            ).fetchone()[0]
-            assert text >= size
+            since = [each for each in bench.kept(start=event + 1) if each.id <= later]
+            assert sum(len(each.detail) for each in since) >= size

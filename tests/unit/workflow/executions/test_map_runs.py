@@ -41,8 +41,8 @@ def types(events):
     return [event["Type"] for event in events]
 
 
-async def run_of(bench):
-    started = next(event for event in await bench.events() if event["Type"] == "MapRunStarted")
+async def run_of(bench, name="e"):
+    started = next(event for event in await bench.events(name) if event["Type"] == "MapRunStarted")
     return json.loads(started["EventDetail"])["output"]["MapRunName"]
 
 
@@ -81,7 +81,7 @@ async def test_every_element_is_an_execution_and_results_keep_their_order(workfl
         assert [each["Name"] for each in (await bench.call("ListExecutions", FlowName="f"))["Executions"]] == ["e"]
         described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
         assert (described["Status"], described["Concurrency"]) == ("Succeeded", 2)
-        assert described["StoppedTime"]
+        assert (described["StartedTime"], described["StoppedTime"][-6:]) == ("2023-11-15T06:13:20+08:00", "+08:00")
 
 
 @pytest.mark.parametrize("tolerance", ["ToleratedFailureCount: 1", "ToleratedFailedPercentage: 34"])
@@ -129,7 +129,7 @@ async def test_a_stopped_execution_stops_its_run(workflow):
 
         assert (await counts(bench, name))["Aborted"] == 2
         described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
-        assert described["Status"] == "Stopped"
+        assert described["Status"] == "Aborted"
 
 
 async def test_elements_are_constructed_and_none_give_none(workflow):
@@ -144,6 +144,10 @@ async def test_elements_are_constructed_and_none_give_none(workflow):
 
         assert bench.functions.calls[0][1] == {"part": 7, "all": 1}
         assert json.loads((await bench.describe("empty"))["Output"]) == {"Items": []}
+        described = await bench.call(
+            "DescribeMapRun", FlowName="f", ExecutionName="empty", MapRunName=await run_of(bench, "empty")
+        )
+        assert (described["Status"], described["ItemCounts"]["Total"]) == ("Succeeded", 0)
         assert (await bench.describe("wrong"))["Status"] == "Failed"
 
 

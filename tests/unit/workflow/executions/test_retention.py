@@ -37,7 +37,7 @@ async def test_executions_go_some_days_after_their_end_and_others_stay(workflow)
         listed = await bench.call("ListExecutions", FlowName="f")
         assert [each["Name"] for each in listed["Executions"]] == ["young"]
         assert (await bench.call("ListExecutions", FlowName="w"))["Executions"][0]["Status"] == "Running"
-        ids = bench.database.read("SELECT DISTINCT execution FROM workflow_events").fetchall()
+        ids = bench.database.read("SELECT DISTINCT execution FROM workflow_turns").fetchall()
         assert len(ids) == 2
         assert (await bench.begin(name="old"))["Status"] == "Starting"
 
@@ -70,7 +70,7 @@ async def test_many_go_in_portions_between_which_others_are_served(workflow):
         assert left == sorted(left, reverse=True)
         assert left[0] > 0
         assert left[-1] == 0
-        assert rows(bench, "workflow_events") == 0
+        assert rows(bench, "workflow_turns") == 0
 
 
 @pytest.mark.parametrize("days", [0, 1000], ids=["for ever", "not yet"])

@@ -54,11 +54,11 @@ async def test_versions_count_up_and_are_never_given_twice(workflow):
             "FlowName": "f",
             "Version": "4",
             "Description": "d",
-            "CreatedTime": "2023-11-14T22:13:22.000Z",
+            "CreatedTime": "2023-11-15T06:13:22+08:00",
         }
         assert [each["Version"] for each in first_page["FlowVersions"]] == ["4", "2"]
         assert last_page["FlowVersions"] == [
-            {"Version": "1", "Description": "before two", "CreatedTime": "2023-11-14T22:13:20.000Z"}
+            {"Version": "1", "Description": "before two", "CreatedTime": "2023-11-15T06:13:20+08:00"}
         ]
         assert "NextToken" not in last_page
 
@@ -153,7 +153,7 @@ async def test_the_shapes_of_alias_replies(workflow):
 
         for reply in (made, changed, described, listed, deleted):
             assert reply.pop("RequestId")
-        one = {"Name": "a", "Description": "d", "CreatedTime": "2023-11-14T22:13:22.000Z"}
+        one = {"Name": "a", "Description": "d", "CreatedTime": "2023-11-15T06:13:22+08:00"}
         both = [{"Version": "1", "Weight": 20}, {"Version": "2", "Weight": 30}]
         assert made == {"FlowName": "f", **one, "RoutingConfigurations": both}
         assert changed == described == {"Alias": {**one, "RoutingConfigurations": [{"Version": "2", "Weight": 7}]}}

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.services.workflow.languages.conversion.convert import NotConvertible, convert
+from emulator.services.workflow.languages.conversion import NotConvertible, convert
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.ports import FunctionReply
 from tests.unit.workflow.conftest import opened

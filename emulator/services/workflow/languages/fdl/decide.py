@@ -27,10 +27,9 @@ from emulator.services.workflow.engine.decide import (
     while_called,
 )
 from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts, quoted
-from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
+from emulator.services.workflow.engine.language import EvaluationError, Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.fdl.mappings import Data, reads_context
 from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
 from emulator.services.workflow.languages.fdl.nodes import (

@@ -19,7 +19,8 @@ from typing import Any, Final
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.workflow.engine.language import Facts
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
+from emulator.services.workflow.languages.fdl.paths import MAPPING_ROOTS, STEP_ROOTS, Path
+from emulator.services.workflow.languages.values import MISSING, ExpressionError
 from emulator.wire.dates import iso_millis
 
 ERROR_KEYS: Final = ("error", "cause")

@@ -12,6 +12,7 @@ from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.events import member_bytes, member_texts, quote
+from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
     Branching,
     CatchPolicy,
@@ -25,10 +26,11 @@ from emulator.services.workflow.engine.model import (
     StepList,
     Task,
 )
-from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.paths import MISSING, EvaluationError, Path
+from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
+from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.values import MISSING
 from emulator.services.workflow.limits import WAIT_S
 from emulator.services.workflow.ports import Resource
 from emulator.wire.dates import parse_iso

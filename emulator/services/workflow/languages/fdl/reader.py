@@ -10,8 +10,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, Path
+from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
@@ -26,8 +25,10 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
     parse_timestamp,
 )
+from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
 from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
 from emulator.services.workflow.languages.fields import Fields, Outline, Part, read_document, whole
+from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import Node
 
 VERSIONS: Final = ("v1", "v1beta1", "v1.0")

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy
-from emulator.services.workflow.expression.paths import ExpressionError, Path
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
+from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.fields import Fields, Outline, Part, parse_action, parse_arn, whole
+from emulator.services.workflow.languages.values import ExpressionError
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
     ActionResource,

@@ -12,8 +12,6 @@ import re
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple, cast
 
-from emulator.services.workflow.expression.paths import ExpressionError
-from emulator.services.workflow.expression.terms import ComparisonSign, Constant
 from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS
 from emulator.services.workflow.languages.statemachine.tree import (
     And,
@@ -28,6 +26,7 @@ from emulator.services.workflow.languages.statemachine.tree import (
     Path,
     Tree,
 )
+from emulator.services.workflow.languages.values import ComparisonSign, Constant, ExpressionError
 
 MAX_CHARS: Final = 16 * 1024
 """Length of an expression; assumed."""

@@ -12,10 +12,10 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
-from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.expression.terms import compare
+from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.statemachine.tree import Evaluation, Function
+from emulator.services.workflow.languages.values import compare
 
 MANY: Final = 1_000
 """Arguments of a function that takes any number; assumed."""

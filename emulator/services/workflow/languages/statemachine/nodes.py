@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.events import with_text
+from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
     Branching,
     CatchPolicy,
@@ -20,10 +21,8 @@ from emulator.services.workflow.engine.model import (
     StepList,
     Task,
 )
-from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
-from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
+from emulator.services.workflow.languages.statemachine.tree import Evaluation, Expression, Fixed, Path, Template
 from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024
@@ -200,7 +199,7 @@ class TaskState(Guarded, Task):
     pattern: model.Pattern = "requestResponse"
     timeout_s: int | None = None
     timeout: Expression | None = None
-    arguments: "Template | Elements" = Constant({})
+    arguments: "Template | Elements" = Fixed({})
     """The Parameters."""
 
     @property

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.paths import ExpressionError, Path
 from emulator.services.workflow.languages.fdl.mappings import (
     Mapping,
     apply,
@@ -16,6 +15,8 @@ from emulator.services.workflow.languages.fdl.mappings import (
     parse_parameter,
     parse_source,
 )
+from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.values import ExpressionError
 
 SCOPE = {
     "input": {"n": 2, "both": "input", "obj": {"k": [1]}},

@@ -5,8 +5,7 @@ import textwrap
 import pytest
 
 from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
-from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.paths import STEP_ROOTS, Path
+from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
@@ -18,6 +17,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     TaskStep,
     WaitStep,
 )
+from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.services.workflow.ports import (
     ActionResource,

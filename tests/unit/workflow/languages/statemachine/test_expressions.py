@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.paths import MISSING, EvaluationError, ExpressionError
-from emulator.services.workflow.expression.terms import Constant
+from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS
 from emulator.services.workflow.languages.statemachine.tree import (
@@ -24,6 +23,7 @@ from emulator.services.workflow.languages.statemachine.tree import (
     Or,
     Path,
 )
+from emulator.services.workflow.languages.values import MISSING, Constant, ExpressionError
 
 DATA = {
     "$Input": {"a": {"b": [1, 2]}, "名": 3, "x-y": 4, "text": "abc", "flag": True, "none": None, "big": "x" * 60_000},

@@ -6,8 +6,8 @@ and processes below that (`fork_inside`), and when it is known which instance th
 over ``/tmp``, ``/code`` and ``/opt`` (`mount_folders`). Without rights of root this needs a user namespace, in which
 the user has one name, their own: files stay theirs.
 
-An emulator that is to isolate its functions names the user's home and what nobody needs in there: the one is read-only
-for every instance, the others are empty (`confine`).
+An emulator that is to isolate its functions names the user's home and what no function needs in it: the one is
+read-only for every instance, the others are empty (`confine`).
 
 The first process of such a namespace reaps and waits; when it ends, the kernel ends all others in it.
 """

@@ -2,13 +2,12 @@
 
 Commands come over the control socket, events go back (``frames.py``). One process is always forked ahead and waits for
 the channel of its instance, so that a first call need not wait for the fork. The zygote reaps its children, so a signal
-it is to send never reaches a stranger that got the same process id. When the control socket closes, every instance
+it is to send never reaches another process that got the same id. When the control socket closes, every instance
 ends.
 """
 
 from __future__ import annotations
 
-import array
 import errno
 import gc
 import importlib
@@ -256,9 +255,8 @@ class Spare:
 
         Raises: OSError when it has died.
         """
-        passed = array.array("i", (channel, log))
         try:
-            self._link.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            socket.send_fds(self._link, [b"!"], [channel, log])
         finally:
             self.close()
 
@@ -295,15 +293,11 @@ def mount_for(pid: int, link: socket.socket) -> NoReturn:
 
 def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
     """Receive up to *size* bytes and the descriptors that came along; no bytes when the other end is gone."""
-    descriptors = array.array("i")
     try:
-        data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
+        data, descriptors, _, _ = socket.recv_fds(link, size, 2)
     except ConnectionResetError:  # it was killed before it had read its last message
         return b"", []
-    for level, kind, content in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(content)
-    return data, list(descriptors)
+    return data, descriptors
 
 
 def warm_up() -> None:

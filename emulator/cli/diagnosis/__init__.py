@@ -1,1 +1,0 @@
-"""What `doctor` looks at and what `support` packs."""

@@ -1,0 +1,415 @@
+"""Exported resources, as every format takes them: fit for another account, chosen, owned, named, in order.
+
+Places stand for the account, the region and secrets instead of their values. A place stands in a text between two
+private characters; each format writes it in its own words.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.deploy.files import unpacked
+from emulator.deploy.inventory import VERSIONS
+from emulator.deploy.model import Resource, key_of
+from emulator.deploy.provider import Identity
+from emulator.kernel.frozen import frozen, replace
+
+_OPEN, _CLOSE = "\ue010", "\ue011"
+_PLACE = re.compile(f"{_OPEN}([a-z]+):([^{_CLOSE}]*){_CLOSE}")
+
+ACCOUNT, REGION, VARIABLE, LAYER, VERSION = "account", "region", "variable", "layer", "version"
+
+
+def place(kind: str, name: str = "") -> str:
+    """Return what stands for a value that is another one elsewhere: *name* is the variable's or the resource's key."""
+    return f"{_OPEN}{kind}:{name}{_CLOSE}"
+
+
+def has_place(value: Any) -> bool:
+    """Whether a place stands anywhere in *value*."""
+    if isinstance(value, str):
+        return _OPEN in value
+    if isinstance(value, Mapping):
+        return any(has_place(item) for item in value.values())
+    return isinstance(value, (list, tuple)) and any(has_place(item) for item in value)
+
+
+def parts(text: str) -> list[tuple[str, str] | str]:
+    """Return a text cut at its places: literal texts, and kind and name of each place."""
+    parts: list[tuple[str, str] | str] = []
+    end = 0
+    for match in _PLACE.finditer(text):
+        if match.start() > end:
+            parts.append(text[end : match.start()])
+        parts.append((match[1], match[2]))
+        end = match.end()
+    if end < len(text) or not parts:
+        parts.append(text[end:])
+    return parts
+
+
+def changed(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return *value* with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: changed(item, change) for key, item in value.items()}
+    return [changed(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@frozen(kw_only=False)
+class Variable:
+    """A value that is not written: who deploys the file gives it."""
+
+    name: str
+    value: str
+    owner: str
+    """What it belongs to, for people."""
+
+
+@frozen
+class Portable:
+    """Resources whose texts hold places, the variables among these, and what could not be taken along."""
+
+    resources: tuple[Resource, ...]
+    variables: tuple[Variable, ...]
+    notes: tuple[str, ...]
+
+
+def portable(resources: Sequence[Resource], account: str, region: str) -> Portable:
+    """Return resources with places instead of the account, the region, secrets, and what is numbered on creation."""
+    notes: list[str] = []
+    variables: dict[str, Variable] = {}
+    kept = _with_numbers(_without_made_by_triggers(resources), notes)
+    arn = re.compile(rf"(acs:[a-z-]+:){re.escape(region)}(?=:)")
+    number = re.compile(rf"(?<!\d){re.escape(account)}(?!\d)")
+
+    def local(text: str) -> str:
+        return number.sub(place(ACCOUNT), arn.sub(lambda match: match[1] + place(REGION), text))
+
+    chosen = []
+    for each in kept:
+        properties = _without_secrets(each, variables)
+        chosen.append(replace(each, properties=changed(properties, local)))
+        if each.package is not None:
+            notes.extend(_suspicious(each))
+    return Portable(resources=tuple(chosen), variables=tuple(variables.values()), notes=tuple(notes))
+
+
+_MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
+
+
+def _without_made_by_triggers(resources: Sequence[Resource]) -> list[Resource]:
+    """Leave out the subscriptions that triggers of topics have made."""
+    return [
+        each
+        for each in resources
+        if not (
+            each.kind == "mns.subscription"
+            and _MADE_BY_TRIGGER.fullmatch(each.identity[-1])
+            and str(each.properties.get("Endpoint")).startswith("acs:fc:")
+        )
+    ]
+
+
+def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
+    """Put places where a resource is meant by the number it got; an alias of an older version cannot be made again."""
+    newest = {(each.kind, each.identity[0]): str(each.properties.get("VersionId") or "") for each in resources
+              if each.kind in VERSIONS}  # fmt: skip
+    layers = {each.identity[0]: str(each.properties.get("Version") or "") for each in resources
+              if each.kind == "fc3.layer"}  # fmt: skip
+    numbered = []
+    for each in resources:
+        properties = {name: item for name, item in each.properties.items() if name not in _NUMBERS}
+        if each.kind in {"fc.alias", "fc3.alias"}:
+            kind = each.kind.replace("alias", "version")
+            wanted = str(properties.get("versionId"))
+            if properties.get("additionalVersionWeight") or wanted not in {
+                newest.get((kind, each.identity[0])),
+                "LATEST",
+            }:
+                notes.append(
+                    f"alias {each.physical}: it leads to a version before the newest, which publishing the code of"
+                    " today does not make again; left out"
+                )
+                continue
+            if wanted != "LATEST":
+                properties["versionId"] = place(VERSION, f"{kind}/{each.identity[0]}")
+        if properties.get("layers"):
+            properties["layers"] = [_layer(str(arn), layers, each, notes) for arn in properties["layers"]]
+        numbered.append(replace(each, properties=properties))
+    return numbered
+
+
+_NUMBERS = frozenset({"Version", "VersionId"})
+_LAYER = re.compile(r".*:layers/([^/]+)/versions/(\d+)")
+
+
+def _layer(arn: str, layers: Mapping[str, str], owner: Resource, notes: list[str]) -> str:
+    match = _LAYER.fullmatch(arn)
+    if match is None or match[1] not in layers:
+        return arn
+    if layers[match[1]] != match[2]:
+        notes.append(f"function {owner.physical}: version {match[2]} of layer {match[1]} becomes its newest")
+    return place(LAYER, match[1])
+
+
+_SECRET_NAME = re.compile(
+    r"passw|passphrase|pwd|secret|token|credential|private_?key|access_?key|api_?key|auth_?key|(?:^|_)key$|Key$|"
+    r"(?:^|_)(?:sk|ak|dsn)$",
+    re.IGNORECASE,
+)
+_SECRET_PART = re.compile(
+    r"LTAI[0-9A-Za-z]{8,}|STS\.[0-9A-Za-z]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@|"
+    r"(?:gh[pousr]_|glpat-|xox[abprs]-|sk-)[0-9A-Za-z_-]{10,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.|"
+    r"AKIA[0-9A-Z]{12,}"
+)
+_SECRET_WHOLE = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z+/_]{24,}={0,2}|[0-9a-fA-F]{32,}")
+_SECRET_MEMBERS = re.compile(r'"(?:k|d|privateKey|password|secret)"\s*:')
+_MAPS = frozenset({"environmentVariables", "functionParameter"})
+_NAMED = frozenset({"privateKey", "password", "accessKeySecret"})
+_TEXTS_OF_TEMPLATES = frozenset({"AssumeRolePolicyDocument", "PolicyDocument"})
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether the value of an environment variable looks like a key; an empty one does not."""
+    return bool(value) and bool(
+        _SECRET_NAME.search(name) or _SECRET_PART.search(value) or _SECRET_WHOLE.fullmatch(value)
+    )
+
+
+def _without_secrets(resource: Resource, variables: dict[str, Variable]) -> dict[str, Any]:
+    """Return properties with a variable for each secret in them, noted in *variables*."""
+
+    def hidden(path: Sequence[str], value: str) -> str:
+        name = re.sub(r"[^0-9A-Za-z]+", "_", "_".join((*resource.identity, path[-1]))).strip("_").upper()
+        name = name if name[:1].isalpha() else f"V_{name}"
+        number, free = 1, name
+        while free in variables and variables[free].value != value:
+            number += 1
+            free = f"{name}_{number}"
+        variables[free] = Variable(free, value, f"{resource.physical}: {'.'.join(path)}")
+        return place(VARIABLE, free)
+
+    def walk(value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, Mapping):
+            if set(value) == {"Name", "Value"} and isinstance(value["Value"], str):
+                name = str(value["Name"])
+                secret = looks_secret(name, value["Value"])
+                return {"Name": name, "Value": hidden((*path, name), value["Value"]) if secret else value["Value"]}
+            return {key: walk(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, list):
+            return [walk(item, path) for item in value]
+        if isinstance(value, str) and is_secret(value, path):
+            return hidden(path, value)
+        return value
+
+    def is_secret(value: str, path: tuple[str, ...]) -> bool:
+        if len(path) > 1 and path[-2] in _MAPS:
+            return looks_secret(path[-1], value)
+        if path[-1] in _NAMED or (path[-1] == "authInfo" and _SECRET_MEMBERS.search(value)):
+            return bool(value)
+        return path[-1] not in _TEXTS_OF_TEMPLATES and _SECRET_PART.search(value) is not None
+
+    return {name: walk(item, (name,)) for name, item in resource.properties.items()}
+
+
+_KEY_FILES = re.compile(r"(?:^|/)(?:\.env(?:\.[^/]*)?|[^/]*\.pem|id_[a-z0-9]+|credentials[^/]*|[^/]*\.p12|[^/]*\.key)$")
+
+
+def _suspicious(resource: Resource) -> Iterable[str]:
+    """Yield a note for each file of the code whose name is that of files with keys."""
+    for name in unpacked(resource.package or b""):
+        if _KEY_FILES.search(name):
+            yield f"{resource.physical}: its code holds {name}, which may be secret; code is written as it is"
+
+
+def document(text: Any) -> Any:
+    """Return what a JSON text stands for, the text itself when it is none."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+GROUPS: Mapping[str, frozenset[str]] = {
+    "services": frozenset({"fc.service"}),
+    "functions": frozenset(
+        {"fc.service", "fc.function", "fc.async", "fc.provision", "fc3.function", "fc3.async", "fc3.concurrency",
+         "fc3.provision", "fc3.scaling"}
+    ),
+    "versions": frozenset({"fc.version", "fc3.version"}),
+    "aliases": frozenset({"fc.version", "fc3.version", "fc.alias", "fc3.alias"}),
+    "layers": frozenset({"fc3.layer"}),
+    "triggers": frozenset({"fc.trigger", "fc3.trigger"}),
+    "domains": frozenset({"fc.domain", "fc3.domain"}),
+    "flows": frozenset({"fnf.flow"}),
+    "schedules": frozenset({"fnf.schedule"}),
+    "queues": frozenset({"mns.queue"}),
+    "topics": frozenset({"mns.topic"}),
+    "subscriptions": frozenset({"mns.subscription"}),
+    "buckets": frozenset({"oss.bucket"}),
+    "roles": frozenset({"ram.role", "ram.policy", "ram.attachment"}),
+}  # fmt: skip
+"""What may be asked for, and the kinds of resources that are meant."""
+
+
+def chosen(groups: Iterable[str]) -> Callable[[str, Identity], bool]:
+    """Return whether a resource belongs to one of the groups; no groups are all of them."""
+    kinds = frozenset().union(*(GROUPS[name] for name in groups))
+    return lambda kind, identity: not kinds or kind in kinds
+
+
+@frozen
+class Written:
+    """The main file's name and text, files of bytes beside it, and what could not be said in it."""
+
+    file: str
+    text: str
+    resources: tuple[Resource, ...]
+    """The resources that the file describes."""
+    notes: tuple[str, ...]
+
+
+@frozen(kw_only=False)
+class Job:
+    """What is to be written into *folder*, for the project *name*."""
+
+    content: Portable
+    folder: Path
+    name: str
+    region: str
+
+
+_VERSION = "version"
+_OF_SERVICE = (("fc.function", (0, 1)), ("fc.alias", (0, -1)))
+_OF_FUNCTION = (("fc3.function", (0,)), ("fc3.alias", (0, -1)))
+_INSIDE: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "fc.function": (("fc.service", (0,)),),
+    "fc.version": (("fc.service", (0,)),),
+    "fc.alias": (("fc.service", (0,)),),
+    "fc.trigger": _OF_SERVICE,
+    "fc.async": _OF_SERVICE,
+    "fc.provision": (("fc.function", (0, 2)), ("fc.alias", (0, 1))),
+    "fc3.version": (("fc3.function", (0,)),),
+    "fc3.alias": (("fc3.function", (0,)),),
+    "fc3.trigger": (("fc3.function", (0,)),),
+    "fc3.concurrency": (("fc3.function", (0,)),),
+    "fc3.async": _OF_FUNCTION,
+    "fc3.provision": _OF_FUNCTION,
+    "fc3.scaling": _OF_FUNCTION,
+    "fnf.schedule": (("fnf.flow", (0,)),),
+    "mns.subscription": (("mns.topic", (0,)),),
+    "ram.attachment": (("ram.role", (2,)), ("ram.policy", (1,))),
+}
+"""By kind: the kinds of what has to be there before, and the parts of the identity that name it."""
+
+_LED_TO = (
+    ("role", re.compile(r":role/([^/]+)$"), "ram.role"),
+    ("RoleArn", re.compile(r":role/([^/]+)$"), "ram.role"),
+    ("invocationRole", re.compile(r":role/([^/]+)$"), "ram.role"),
+    ("sourceArn", re.compile(r":/topics/([^/]+)$"), "mns.topic"),
+    ("Endpoint", re.compile(r":/?queues/([^/]+)$"), "mns.queue"),
+)
+"""Properties that lead to another resource, and which."""
+
+
+def needs(resource: Resource, there: Mapping[str, Resource]) -> list[Resource]:
+    """Return those of *there* that have to be made before a resource: what it is inside of, and what it leads to."""
+    identity, properties = resource.identity, resource.properties
+    inside = _INSIDE.get(resource.kind, ())
+    wanted: list[tuple[str, Identity]] = [(kind, tuple(identity[at] for at in places)) for kind, places in inside]
+    prefix, _, what = resource.kind.partition(".")
+    if what == "trigger":
+        wanted.append((f"{prefix}.alias", (identity[0], str(properties.get("qualifier")))))
+    if what == "alias":
+        wanted.append((f"{prefix}.version", (identity[0], _VERSION)))
+    if resource.kind == "fc.version":
+        wanted += [(each.kind, each.identity) for each in there.values() if each.kind == "fc.function"
+                   and each.identity[0] == identity[0]]  # fmt: skip
+    for route in (properties.get("routeConfig") or {}).get("routes") or []:
+        names = (route.get("serviceName"), route.get("functionName"))
+        wanted.append((f"{prefix}.function", tuple(str(name) for name in names if name)))
+    for name, pattern, kind in _LED_TO:
+        if match := pattern.search(str(properties.get(name) or "")):
+            wanted.append((kind, (match[1],)))
+    keys = dict.fromkeys(key_of(kind, name) for kind, name in wanted)
+    return [there[key] for key in keys if key in there and key != resource.key]
+
+
+class Names:
+    """Names of resources in a file: made of their own, unlike one another."""
+
+    def __init__(self, shaped: Callable[[str], str]) -> None:
+        self._shaped = shaped
+        self._taken: dict[str, str] = {}
+
+    def of(self, resource: Resource) -> str:
+        """Return the name of a resource, the same each time."""
+        known = next((name for name, key in self._taken.items() if key == resource.key), None)
+        if known is not None:
+            return known
+        base = self._shaped("-".join(resource.identity)) or "resource"
+        candidates = [base, self._shaped(f"{'-'.join(resource.identity)}-{resource.kind.rpartition('.')[2]}")]
+        number = 2
+        while candidates[0] in self._taken:
+            candidates.pop(0)
+            if not candidates:
+                candidates = [f"{base}{number}"]
+                number += 1
+        self._taken[candidates[0]] = resource.key
+        return candidates[0]
+
+
+class Writer:
+    """A file under construction: the resources by their keys, their names in the file, and what is noted of them."""
+
+    def __init__(self, job: Job, shaped: Callable[[str], str]) -> None:
+        self._job = job
+        self._there = {each.key: each for each in job.content.resources}
+        self._names = Names(shaped)
+        self._notes: list[str] = []
+
+    def _code_folder(self) -> Path:
+        """Return the folder for code, made when it is missing."""
+        folder = self._job.folder / "code"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _archive(self, each: Resource) -> str:
+        """Write the package of a resource into the folder for code and return the name of the file."""
+        name = f"{self._names.of(each)}.zip"
+        (self._code_folder() / name).write_bytes(each.package or b"")
+        return name
+
+
+def plain(value: Any) -> Any:
+    """Return a value of plain dictionaries and lists, without members that have no value."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items() if item is not None}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def yaml_text(value: Any) -> str:
+    """Return YAML in the order of the value; texts of several lines as blocks."""
+    import yaml  # slow to import, and most commands write none
+
+    class Dumper(yaml.SafeDumper):
+        """The dumper of deployment files."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            """Write everything out."""
+            return True
+
+    def block(dumper: Any, text: str) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+    Dumper.add_representer(str, block)
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100))
+
+
+def owned(kind: str, resources: Sequence[Resource], identity: Identity) -> list[Resource]:
+    """Return the resources of a kind that belong to what has that identity."""
+    return [each for each in resources if each.kind == kind and each.identity[: len(identity)] == identity]

@@ -1,0 +1,176 @@
+"""Where the services can be watched and interfered with: what each shows of its work, and faults and mocks of tests.
+
+A service shows what keeps it busy, what is due later and what waits for someone outside (`Observed`). Whoever makes or
+serves a call names it (`Subject`) and first asks what tests do to it on purpose: errors, delays, lost connections,
+functions that break. While there is nothing to interfere with, asking costs one look at an empty list, and the gateway
+does not even ask.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Literal, NamedTuple, Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.frozen import frozen
+
+
+@frozen
+class Busy:
+    """Work that is not finished, so that the emulator is not quiet.
+
+    ``kind`` is ``request``, ``call``, ``push``, ``execution``, ``event`` or ``timer``; ``resource`` names what works,
+    ``since`` when it began (emulator time, 0: unknown), ``detail`` what it is about: a request id, an endpoint, a step.
+    """
+
+    kind: str
+    resource: str
+    since: Millis = Millis(0)
+    detail: str = ""
+
+
+@frozen
+class Upcoming:
+    """Something that happens by itself at a known time.
+
+    ``kind`` is what ``resource`` names: ``queue``, ``topic``, ``function``, ``flow`` or ``execution``.
+    ``recurring`` things come again for ever (schedules, timer triggers); they are no reason to jump while quiet is
+    waited for.
+    """
+
+    at: Millis
+    what: str
+    resource: str
+    kind: str = ""
+    recurring: bool = False
+
+
+EVENTS = (
+    *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
+    *("deadline", "push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
+    "retry",
+)
+"""Kinds of what comes: how `Upcoming.what` begins; a name or number may follow."""
+
+
+def parted(what: str, kinds: Iterable[str] = EVENTS) -> tuple[str, str]:
+    """Return which of some kinds *what* is, and the name or number behind it."""
+    kind = next((each for each in kinds if what.startswith(f"{each} ")), what)
+    return kind, what[len(kind) :]
+
+
+@frozen
+class Waiting:
+    """Something that only the outside can bring on: a task token to be reported, an endpoint that does not answer."""
+
+    resource: str
+    detail: str
+
+
+class Watchers(list[Callable[[], None]]):
+    """Functions to call whenever something has happened; who makes it happen calls each."""
+
+    def add(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Have *notify* called from now on, until the function that is returned is called."""
+        self.append(notify)
+
+        def stop() -> None:
+            if notify in self:
+                self.remove(notify)
+
+        return stop
+
+
+class Observed(Protocol):
+    """One service, or the gateway, as the clock and the console see it."""
+
+    def busy(self, now: Millis) -> Iterable[Busy]:
+        """Return unfinished work; parked long polls and what waits for a later time are none."""
+        ...
+
+    def upcoming(self, now: Millis, limit: int) -> Iterable[Upcoming]:
+        """Return the next *limit* things due after *now*, in no particular order."""
+        ...
+
+    def waiting(self) -> Iterable[Waiting]:
+        """Return what waits for the outside, for the diagnosis of a skip that cannot end."""
+        ...
+
+
+Origin = Literal["client", "flow", "trigger", "push", "async"]
+"""Who makes a call: an SDK, a flow's task, a trigger of a function, a topic's push, the queue of asynchronous calls."""
+
+FunctionFault = Literal["timeout", "crash", "oom", "exception"]
+"""How a function is made to break; "" stands for not at all."""
+
+
+class Subject(NamedTuple):
+    """A call that may be interfered with.
+
+    ``names`` are those its resource goes by: ``orders``, ``queues/orders``; ``service/function``; ``flow/execution``.
+    ``origins`` is who makes the call; an attempt of an asynchronous call is also its first caller's.
+    """
+
+    service: str
+    operation: str
+    names: tuple[str, ...]
+    origins: tuple[Origin, ...]
+
+
+INTERNAL_ERROR = "internalerror"
+"""The name of the internal error, which each table spells in its own way."""
+
+
+class Dialect(NamedTuple):
+    """The errors of a service: their class, and two rows of its table.
+
+    ``throttling`` is what it answers to callers that are too quick; ``lost`` is what callers inside the emulator see of
+    a connection that is closed: the service's internal error, whatever its table calls that.
+    """
+
+    errors: type[ServiceError]
+    throttling: str
+    lost: str = INTERNAL_ERROR
+
+
+class Interference(Protocol):
+    """Faults for calls that do not come through the gateway."""
+
+    active: bool
+    """Whether there is any fault."""
+
+    def around(self, subject: Subject, dialect: Dialect) -> AbstractAsyncContextManager[None]:
+        """Return a context for making a call in: a fault delays it or raises before it, or after it has been done.
+
+        Raises: an error of *dialect*.
+        """
+        ...
+
+    def check(self, subject: Subject, dialect: Dialect) -> None:
+        """Raise before a call that is made within a transaction, where nothing can be waited for.
+
+        Raises: an error of *dialect*.
+        """
+        ...
+
+    def function_fault(self, subject: Subject) -> FunctionFault | Literal[""]:
+        """Return how the function of a call shall break."""
+        ...
+
+
+class NoInterference:
+    """Leaves every call alone."""
+
+    active = False
+
+    @asynccontextmanager
+    async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
+        """Do nothing."""
+        yield
+
+    def check(self, subject: Subject, dialect: Dialect) -> None:
+        """Let the call be made."""
+
+    def function_fault(self, subject: Subject) -> Literal[""]:
+        """Return that the function shall run."""
+        return ""

@@ -1,1 +1,0 @@
-"""The hook for Python programs; the folder itself is put on ``PYTHONPATH`` to install it."""

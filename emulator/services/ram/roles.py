@@ -1,0 +1,192 @@
+"""Roles with their trust policies, and tags, which roles and policies can have.
+
+Lists in requests about tags come as JSON (``ResourceNames=["a"]``), as the newer SDKs write them, or numbered
+(``ResourceNames.1=a``).
+
+Source: RAM API reference, one page for each operation; for tags also the official SDK for Python.
+"""
+
+from functools import partial
+
+from emulator.kernel.frozen import replace
+from emulator.kernel.identity import AccountId
+from emulator.services.ram import codec, limits
+from emulator.services.ram.errors import RamError, check_new, delete_conflict, existing, limit_exceeded
+from emulator.services.ram.model import Holder, HolderKind, Role
+from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
+
+
+@operation("CreateRole")
+def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a role and return it.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
+    Source: RAM API reference, CreateRole.
+    """
+    account = call.tenant.account
+    role = Role(
+        name=codec.entity_name(call.parameters, "RoleName"),
+        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
+        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
+        max_session_s=codec.number(call.parameters, "MaxSessionDuration", limits.MAX_SESSION_S)
+        or limits.MAX_SESSION_S.default,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    tags = codec.tags(call.parameters)
+    codec.check_trust(role.trust, "AssumeRolePolicyDocument")
+    present, count = access.store.find(Role, account, role.name), access.store.count(account, "roles")
+    check_new(present, "Role", role.name, count, limits.ROLES)
+    access.store.put(account, role)
+    access.store.put_tags(account, "role", role.name, tags)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("GetRole")
+def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a role.
+
+    Raises: RamError: EntityNotExist.Role.
+    Source: RAM API reference, GetRole.
+    """
+    return {"Role": codec.render_role(call.tenant.account, _named(access, call))}
+
+
+@operation("UpdateRole")
+def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
+    Source: RAM API reference, UpdateRole.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "RoleName")
+    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
+    trust = parameters.get("NewAssumeRolePolicyDocument")
+    max_session_s = codec.number(parameters, "NewMaxSessionDuration", limits.MAX_SESSION_S)
+    if trust:
+        codec.check_trust(trust, "NewAssumeRolePolicyDocument")
+    role = access.entity(Role, account, name)
+    role = replace(
+        role,
+        description=description if "NewDescription" in parameters else role.description,
+        trust=trust or role.trust,
+        max_session_s=max_session_s or role.max_session_s,
+        updated_at=call.now,
+    )
+    access.store.put(account, role)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("ListRoles")
+def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the roles by name, without their trust policies.
+
+    Raises: RamError: a parameter's.
+    Source: RAM API reference, ListRoles.
+    """
+    account = call.tenant.account
+    read, render = partial(access.store.page, Role, account), partial(codec.render_listed_role, account)
+    return codec.page(call.parameters, read, render, ("Roles", "Role"))
+
+
+@operation("DeleteRole")
+def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a role that has no policy attached.
+
+    Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
+    Source: RAM API reference, DeleteRole.
+    """
+    account, name = call.tenant.account, _named(access, call).name
+    if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
+        raise delete_conflict("Role", "Policy", "attached policy")
+    access.store.delete(Role, account, name)
+    return {}
+
+
+def _named(access: AccessManagement, call: OperationRequest) -> Role:
+    return access.entity(Role, call.tenant.account, codec.entity_name(call.parameters, "RoleName"))
+
+
+@operation("TagResources")
+def tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Set tags of resources, in place of those with the same keys.
+
+    Raises: RamError: a parameter's, EntityNotExist.Role, .Policy, LimitExceeded.Tag.
+    Source: RAM API reference, TagResources.
+    """
+    account, kind, names = _named_resources(access.store, call)
+    tags = codec.tags(call.parameters)
+    if not names or not tags:
+        raise RamError("Missing", name="Tag" if names else "ResourceNames")
+    for name in names:
+        present = {key for _, key, _ in access.store.tags(account, kind, name)}
+        if len(present | tags.keys()) > limits.TAGS:
+            raise limit_exceeded("Tag", "tags of the resource")
+        access.store.put_tags(account, kind, name, tags)
+    return {}
+
+
+@operation("UntagResources")
+def untag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Remove the tags with the keys ``TagKeys`` from resources, or all of them when ``All`` says so.
+
+    Raises: RamError: a parameter's, EntityNotExist.Role, .Policy.
+    Source: RAM API reference, UntagResources.
+    """
+    account, kind, names = _named_resources(access.store, call)
+    keys = codec.names(call.parameters, "TagKeys")
+    everything = codec.flag(call.parameters, "All")
+    if not names or not (keys or everything):
+        raise RamError("Missing", name="TagKeys" if names else "ResourceNames")
+    for name in names:
+        access.store.delete_tags(account, kind, name, None if everything else keys)
+    return {}
+
+
+@operation("ListTagResources")
+def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return the tags of resources of one type: of those that the request names, or that have its tags.
+
+    ``NextToken`` is a position in the list, whose order is that of names and keys (assumed).
+
+    Raises: RamError: a parameter's, EntityNotExist.Role, .Policy.
+    Source: RAM API reference, ListTagResources.
+    """
+    account, kind, names = _named_resources(access.store, call)
+    wanted = codec.tags(call.parameters)
+    size = codec.number(call.parameters, "PageSize", limits.TAG_PAGE) or limits.TAG_PAGE.default
+    start = codec.number(call.parameters, "NextToken", limits.TAG_POSITION) or limits.TAG_POSITION.default
+    rows = [row for row in access.store.tags(account, kind) if not names or row[0] in names]
+    if wanted:
+        of_name: dict[str, dict[str, str]] = {}
+        for name, key, value in rows:
+            of_name.setdefault(name, {})[key] = value
+        matching = {
+            name
+            for name, tags in of_name.items()
+            if all(key in tags and value in ("", tags[key]) for key, value in wanted.items())
+        }
+        rows = [row for row in rows if row[0] in matching]
+    listed = [
+        {"ResourceType": kind, "ResourceName": name, "TagKey": key, "TagValue": value}
+        for name, key, value in rows[start : start + size]
+    ]
+    more = {"NextToken": str(start + size)} if len(rows) > start + size else {}
+    return {"TagResources": listed, **more}
+
+
+def _named_resources(store: RamStore, call: OperationRequest) -> tuple[AccountId, str, list[str]]:
+    """Return the account, and type and names of the resources, which exist."""
+    account = call.tenant.account
+    kind, names = codec.required(call.parameters, "ResourceType"), codec.names(call.parameters, "ResourceNames")
+    if kind not in {"role", "policy"}:
+        raise RamError("InvalidParameter", name="ResourceType")
+    for name in names:
+        entity = store.find(Role, account, name) if kind == "role" else store.policy(account, name)
+        existing(entity, kind.capitalize(), name)
+    return account, kind, names

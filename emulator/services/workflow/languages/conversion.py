@@ -1,0 +1,425 @@
+"""A flow of the old language -> the same flow as a state machine.
+
+Steps of the old language see two things: the input of their list of steps, which stays, and its local, to which each
+step's output is added. A state only gets what the state before it hands on; so the states of a converted flow hand on
+``Input`` and ``Local``, and inside the steps of a choice ``Outer``, what they were outside. A state that reads its
+input constructs it as ``Step``. The first state of each scope sets this up, the last one takes it off again.
+
+What cannot be said in the new language, or means something else there, is a remark beside the state. A value that is
+not there is left out by the old language and null in the new one.
+"""
+
+from typing import Any, Final
+
+from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
+from emulator.services.workflow.languages.conversion_sources import Expression, Source, member, quoted
+from emulator.services.workflow.languages.fdl.decide import FlowProgram
+from emulator.services.workflow.languages.fdl.mappings import reads_context
+from emulator.services.workflow.languages.fdl.nodes import (
+    ChoiceStep,
+    FailStep,
+    ForeachStep,
+    Option,
+    ParallelStep,
+    PassStep,
+    Step,
+    SucceedStep,
+    TaskStep,
+    WaitStep,
+)
+from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.statemachine.nodes import MODES
+from emulator.services.workflow.languages.statemachine.tree import SUFFIX
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    TopicResource,
+)
+
+LONGEST_WAIT_S: Final = 300
+MOST_WAITS: Final = 100
+"""So many states stand in for one long wait; a longer one is cut, with a remark."""
+
+MERGED: Final = "jsonMerge($Input.Input, $Input.Local)"
+"""The input of a step without inputMappings."""
+
+_MESSAGE: Final = {
+    "MessageBody": "message",
+    "DelaySeconds": "delaySeconds",
+    "Priority": "priority",
+    "MessageTag": "messageTag",
+    "MessageAttributes": "messageAttributes",
+}
+
+State = dict[str, Any]
+
+
+class NotConvertible(Exception):
+    """A flow that has no counterpart in the other language."""
+
+
+def convert(program: FlowProgram, name: str) -> str:
+    """Return the definition of a state machine called *name* that does what the flow does, with remarks as comments.
+
+    Raises: NotConvertible.
+    """
+    import yaml  # slow to import, and the flow that was read has loaded it
+
+    conversion = _Conversion(program)
+    machine = {"Type": "StateMachine", "Name": name, "SpecVersion": "v1", **conversion.machine()}
+    text: str = yaml.safe_dump(machine, sort_keys=False, allow_unicode=True, width=4096)
+    lines = [f"# {remark}" for remark in conversion.remarks.pop("", [])]
+    for line in text.splitlines():
+        head, dash, found = line.partition("- Name: ")
+        if dash and not head.strip():
+            shown = yaml.safe_load(found)
+            lines += [f"{head}# {remark}" for remark in conversion.remarks.get(str(shown), [])]
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class _Scope:
+    """A list of steps on its way to states: where it ends, and how many choices it stands in."""
+
+    def __init__(self, states: list[State], end: str, depth: int) -> None:
+        self.states = states
+        self.end = end
+        self.depth = depth
+
+    def kept(self) -> State:
+        """Return the members that every state of the scope hands on unchanged, but for the local."""
+        outer = {"Outer.$": "$Input.Outer"} if self.depth else {}
+        return {"Input.$": "$Input.Input", **outer}
+
+
+class _Conversion:
+    def __init__(self, program: FlowProgram) -> None:
+        self._program = program
+        self._names = {step.name for step in all_steps(program.steps)}
+        self.remarks: dict[str, list[str]] = {}
+
+    def machine(self) -> State:
+        program = self._program
+        if program.timeout_s is not None:
+            self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no time-out")
+        source = Source(self.remark, "", step="$Input", local="")
+        beginning: State = {"Input.$": "$Input"}
+        if program.input_mappings is not None:
+            beginning = self._member("Input", source.template(program.input_mappings))
+        if program.output_mappings is not None:
+            ended = Source(self.remark, "", step="$Input.Input", local="$Input.Local")
+            output = ended.template(program.output_mappings)
+        else:
+            output = self._taken_off(program.steps, "")
+        return self._whole(program.steps, "Flow", beginning, output)
+
+    def _whole(self, steps: StepList, name: str, beginning: State, output: State) -> State:
+        """Return a scope of its own: states that begin with *beginning* and end with *output*."""
+        begin, end = self._fresh(f"{name} begins"), self._fresh(f"{name} ends")
+        scope = _Scope([], end, 0)
+        first = steps.steps[0].name
+        made = {**beginning, "Local": {}}
+        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": made, "Next": first})
+        self._list(steps, scope)
+        scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": output, "End": True})
+        return {"StartAt": begin, "States": scope.states}
+
+    def _taken_off(self, steps: StepList, where: str) -> State:
+        """Return the constructor of the local of a scope, as its output."""
+        keys = _keys(steps)
+        if keys is None:
+            self.remark(where, "the output was the whole local, with results of tasks; here it is the member Local")
+            return {"Local.$": "$Input.Local"}
+        return {f"{key}{SUFFIX}": f"$Input.Local{member(key)}" for key in sorted(keys)}
+
+    def _list(self, steps: StepList, scope: _Scope) -> None:
+        for position, step in enumerate(steps.steps):
+            assert isinstance(step, Step)
+            after = step.next_position(steps, position)
+            following = steps.steps[after].name if after < len(steps.steps) else scope.end
+            self._step(step, following, scope)
+
+    def _fresh(self, name: str) -> str:
+        number = 1
+        fresh = name
+        while fresh in self._names:
+            number += 1
+            fresh = f"{name} {number}"
+        self._names.add(fresh)
+        return fresh
+
+    def remark(self, name: str, remark: str) -> None:
+        """Note what differs at a state, or in the flow for the empty name."""
+        remarks = self.remarks.setdefault(name, [])
+        if remark not in remarks:
+            remarks.append(remark)
+
+    def _source(self, step: Step, local: str | list[str] = "") -> Source:
+        """Return the sources that mappings of *step* have while its state runs."""
+        return Source(self.remark, step.name, step="$Input.Step", local=local)
+
+    def _outside(self, step: Step) -> Source:
+        """Return the sources that the mappings of *step* have before its state or after it."""
+        return Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+
+    def _member(self, name: str, template: Any) -> State:
+        """Return a value under *name*, with the suffix when it is an expression."""
+        return {name + SUFFIX: template.text} if isinstance(template, Expression) else {name: template}
+
+    def _step(self, step: Step, following: str, scope: _Scope) -> None:
+        head: State = {"Name": step.name}
+        if isinstance(step, FailStep):
+            scope.states.append({**head, "Type": "Fail", "Code": step.error, "Detail": step.cause})
+        elif isinstance(step, PassStep | SucceedStep):
+            body = {"Type": "Pass", **self._framed(step, scope, "", "{}")}
+            scope.states.append({**head, **body, "Next": following})
+        elif isinstance(step, WaitStep):
+            self._wait(step, following, scope)
+        elif isinstance(step, ChoiceStep):
+            self._choice(step, following, scope)
+        elif isinstance(step, ParallelStep):
+            results = [f"$Output.Branch{index}.Local" for index in range(len(step.branches))]
+            branches = [self._branch(step, index, steps) for index, steps in enumerate(step.branches)]
+            body = {"Branches": branches, **self._framed(step, scope, results, "{}", needs_step=True)}
+            scope.states.append({**head, "Type": "Parallel", **body, "Next": following})
+        elif isinstance(step, ForeachStep):
+            scope.states.append({**head, **self._foreach(step, scope), "Next": following})
+        else:
+            assert isinstance(step, TaskStep)
+            scope.states.append({**head, **self._task(step, scope), "Next": following})
+
+    def _input(self, step: Step, scope: _Scope) -> State:
+        """Return the InputConstructor of a state that reads its input as ``$Input.Step``."""
+        if step.input_mappings is None:
+            made: State = {"Step.$": MERGED}
+        else:
+            source = self._outside(step)
+            made = self._member("Step", source.template(step.input_mappings))
+        return {**scope.kept(), "Local.$": "$Input.Local", **made}
+
+    def _framed(
+        self, step: Step, scope: _Scope, local: str | list[str], default: str, *, needs_step: bool = False
+    ) -> State:
+        """Return the constructors of a state; *local* is where the local of the step is, *default* its output."""
+        mappings = step.output_mappings
+        source = self._source(step, local)
+        output = default if mappings is None else source.literal(mappings)
+        framed: State = {}
+        if needs_step or "$Input.Step" in output:
+            framed["InputConstructor"] = self._input(step, scope)
+        whole = "$Input.Local" if output == "{}" else f"jsonMerge($Input.Local, {output})"
+        if framed or output != "{}" or local:
+            framed["OutputConstructor"] = {**scope.kept(), "Local.$": whole}
+        return framed
+
+    def _wait(self, step: WaitStep, following: str, scope: _Scope) -> None:
+        framed = self._framed(step, scope, "", "{}", needs_step=isinstance(step.duration, Path))
+        if step.duration is None:
+            raise NotConvertible(f"the step {step.name!r} waits for a time of day, which no state does")
+        if isinstance(step.duration, Path):
+            self.remark(step.name, f"more than {LONGEST_WAIT_S} seconds, and none at all, fail here")
+            seconds = self._source(step).path(step.duration)
+            scope.states.append({"Name": step.name, "Type": "Wait", "Seconds.$": seconds, **framed, "Next": following})
+            return
+        if step.duration == 0:
+            scope.states.append({"Name": step.name, "Type": "Pass", **framed, "Next": following})
+            return
+        left = step.duration
+        name = step.name
+        if left > LONGEST_WAIT_S * MOST_WAITS:
+            left = LONGEST_WAIT_S * MOST_WAITS
+            self.remark(name, f"waited {step.duration} seconds; {left} here, as a state waits {LONGEST_WAIT_S} at most")
+        while left > LONGEST_WAIT_S:
+            more = self._fresh(f"{step.name} goes on")
+            scope.states.append({"Name": name, "Type": "Wait", "Seconds": LONGEST_WAIT_S, "Next": more})
+            name, left = more, left - LONGEST_WAIT_S
+        scope.states.append({"Name": name, "Type": "Wait", "Seconds": left, **framed, "Next": following})
+
+    def _choice(self, step: ChoiceStep, following: str, scope: _Scope) -> None:
+        branches = []
+        nested: list[tuple[str, StepList, str]] = []
+        default = self._way_out(step, step.default, following, scope, nested)
+        for option in step.options:
+            assert option.condition is not None
+            condition = self._source(step).condition(option.condition.tree)
+            branches.append({"Condition": condition, "Next": self._way_out(step, option, following, scope, nested)})
+        body = {"Type": "Choice", "InputConstructor": self._input(step, scope), "Branches": branches}
+        scope.states.append({"Name": step.name, **body, "Default": default})
+        for begin, steps, target in nested:
+            self._option(step, begin, steps, target, scope)
+
+    def _way_out(
+        self,
+        step: ChoiceStep,
+        option: Option | None,
+        following: str,
+        scope: _Scope,
+        nested: list[tuple[str, StepList, str]],
+    ) -> str:
+        """Return the state that an option leads to; *nested* gets the steps it has."""
+        target = following if option is None or option.goto is None else option.goto
+        if option is not None and option.steps is not None and option.steps.steps:
+            begin = self._fresh(f"{step.name} begins")
+            nested.append((begin, option.steps, target))
+            return begin
+        if step.output_mappings is None:
+            return target
+        left = self._fresh(f"{step.name} ends")
+        source = self._source(step)
+        output = {**scope.kept(), "Local.$": f"jsonMerge($Input.Local, {source.literal(step.output_mappings)})"}
+        scope.states.append({"Name": left, "Type": "Pass", "OutputConstructor": output, "Next": target})
+        return left
+
+    def _option(self, step: ChoiceStep, begin: str, steps: StepList, target: str, scope: _Scope) -> None:
+        """Add the steps of an option: they have an input and a local of their own."""
+        end = self._fresh(f"{step.name} ends")
+        inner = _Scope(scope.states, end, scope.depth + 1)
+        outside = {**scope.kept(), "Local.$": "$Input.Local"}
+        beginning = {"Input.$": "$Input.Step", "Local": {}, "Outer": outside}
+        first = steps.steps[0].name
+        scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": beginning, "Next": first})
+        self._list(steps, inner)
+        source = self._outside(step)
+        mappings = step.output_mappings
+        output = "$Input.Local" if mappings is None else source.literal(mappings)
+        left = {"Input.$": "$Input.Outer.Input", "Local.$": f"jsonMerge($Input.Outer.Local, {output})"}
+        if scope.depth:
+            left["Outer.$"] = "$Input.Outer.Outer"
+        scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": left, "Next": target})
+
+    def _branch(self, step: Step, index: int, steps: StepList) -> State:
+        output = {"Local.$": "$Input.Local"}
+        return self._whole(steps, f"{step.name} {index}", {"Input.$": "$Input.Step"}, output)
+
+    def _foreach(self, step: ForeachStep, scope: _Scope) -> State:
+        if step.index_name is not None:
+            self.remark(step.name, f"the index {step.index_name!r} of an iteration is not known here")
+        element = f"jsonMerge($Input.Step, {{{quoted(step.item)}: $Item}})"
+        items = self._source(step).path(step.collection)
+        output = self._taken_off(step.steps, step.name)
+        processor = self._whole(step.steps, step.name, {"Input.$": "$Input.Input"}, output)
+        return {
+            "Type": "Map",
+            "ItemsPath": items,
+            "ItemConstructor": {"Input.$": element},
+            "Processor": processor,
+            **self._framed(step, scope, "$Output.Items", "{}", needs_step=True),
+        }
+
+    def _task(self, step: TaskStep, scope: _Scope) -> State:
+        action, parameters, result = self._call(step)
+        state: State = {"Type": "Task", "Action": action}
+        if step.pattern != "requestResponse":
+            state["TaskMode"] = MODES[step.pattern]
+            result = "$Output"
+        if step.timeout_s is not None:
+            state["Timeout"] = step.timeout_s
+        state["Parameters"] = parameters
+        state |= self._framed(step, scope, result, result, needs_step=True)
+        if step.retry:
+            state["Retry"] = [self._retry(step, policy) for policy in step.retry]
+        if step.catch:
+            state["Catch"] = [
+                {"Errors": list(policy.errors), "OutputConstructor": self._caught(step, scope), "Next": policy.goto}
+                for policy in step.catch
+            ]
+        return state
+
+    def _caught(self, step: TaskStep, scope: _Scope) -> State:
+        kept = {**scope.kept(), "Local.$": "$Input.Local"}
+        if step.error_mappings is None:
+            return kept
+        source = self._source(step, "$Context.Current.Error")
+        return {**kept, "Local.$": f"jsonMerge($Input.Local, {source.literal(step.error_mappings)})"}
+
+    def _retry(self, step: TaskStep, policy: RetryPolicy) -> State:
+        for seconds in (policy.interval_s, policy.max_interval_s):
+            if seconds != int(seconds):
+                self.remark(step.name, f"a pause of {seconds} seconds is {int(seconds)} here: only whole seconds")
+        return {
+            "Errors": list(policy.errors),
+            "MaxAttempts": policy.max_attempts,
+            "IntervalSeconds": int(policy.interval_s),
+            "BackoffRate": policy.multiplier,
+            "MaxBackoffSeconds": int(policy.max_interval_s),
+        }
+
+    def _call(self, step: TaskStep) -> tuple[str, State, str]:
+        """Return the action of a task, its parameters, and where its result is in the reply."""
+        source = self._source(step)
+        sources = {name: source.value(value) for name, value in (step.service_params or {}).items()}
+        event = self._event(step)
+        match step.resource:
+            case FunctionResource():
+                kind = sources.pop("InvocationType", "Sync")
+                if kind == "Async" and step.pattern == "requestResponse":
+                    self.remark(step.name, "the result of an asynchronous call is {Code: 202, ...} here")
+                self._dropped(step, sources)
+                arn = {"resourceArn": step.resource_arn, **self._member("invocationType", kind)}
+                return "FC:InvokeFunction", {**arn, **self._member("body", event)}, "$Output.Body"
+            case QueueResource() | TopicResource():
+                known = {_MESSAGE[name]: sources.pop(name) for name in list(sources) if name in _MESSAGE}
+                self._dropped(step, sources)
+                parameters: State = {"resourceArn": step.resource_arn}
+                for name, value in known.items():
+                    parameters |= self._member(name, value)
+                return "MNS:SendMessage", parameters, "$Output"
+            case FlowResource():
+                return self._start(step, {"resourceArn": step.resource_arn}, sources, event)
+            case ActionResource(service, operation) if (service, operation) == ("fnf", "StartExecution"):
+                flow = sources.pop("FlowName")
+                if isinstance(flow, Expression):
+                    arn = {"resourceArn.$": f'format("acs:fnf:::flow/{{}}", {flow.text})'}
+                else:
+                    arn = {"resourceArn": f"acs:fnf:::flow/{flow}"}
+                return self._start(step, arn, sources, event)
+            case ActionResource(service, operation):
+                other: State = {}
+                for name, value in sources.items():
+                    other |= self._member(name, value)
+                return f"{service}:{operation}", other, "$Output"
+            case _:
+                raise NotConvertible(f"the step {step.name!r} calls what no state calls")
+
+    def _start(self, step: TaskStep, arn: State, sources: State, event: Any) -> tuple[str, State, str]:
+        if step.pattern == "requestResponse":
+            self.remark(step.name, "the result of a start is {FlowName, ExecutionName, RequestID} here")
+        parameters = {**arn, **self._member("input", sources.pop("Input", event))}
+        if "ExecutionName" in sources:
+            parameters |= self._member("executionName", sources.pop("ExecutionName"))
+        self._dropped(step, sources)
+        return "FNF:StartExecution", parameters, "$Output"
+
+    def _dropped(self, step: TaskStep, sources: State) -> None:
+        for name in sources:
+            self.remark(step.name, f"the parameter {name} has no counterpart and is left out")
+
+    def _event(self, step: TaskStep) -> Any:
+        """Return what is sent: the input of the step, made anew for each attempt when it reads the context."""
+        if not reads_context(step.input_mappings):
+            return Expression("$Input.Step")
+        source = self._outside(step)
+        return source.template(step.input_mappings or ())
+
+
+def _keys(steps: StepList) -> set[str] | None:
+    """Return the members that the local of a list may get; None when they are not known."""
+    keys: set[str] = set()
+    for step in steps.steps:
+        assert isinstance(step, Step)
+        inner: list[set[str] | None] = []
+        if step.output_mappings is not None:
+            inner = [{mapping.keys[0] for mapping in step.output_mappings}]
+        elif isinstance(step, ChoiceStep):
+            inner = [_keys(nested) for nested in step.inner_lists()]
+        elif isinstance(step, TaskStep):
+            return None
+        if isinstance(step, TaskStep):
+            inner.append({mapping.keys[0] for mapping in step.error_mappings or ()})
+        for found in inner:
+            if found is None:
+                return None
+            keys |= found
+    return keys

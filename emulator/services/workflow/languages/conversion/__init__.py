@@ -1,1 +1,0 @@
-"""Flows of the old language as state machines."""

@@ -1,0 +1,116 @@
+"""Values in the expressions of every language: nothing there, constants, and how two values compare.
+
+JSON values are treated as immutable by the whole engine: a value found by a path is handed out as it is, not copied, so
+no caller may change one in place. Comparing is total:
+
+- Nothing there: every comparison with it is false, only ``!=`` is true.
+- Two numbers compare by size, two texts by code point; booleans, nulls, arrays and objects know only equality.
+- Different types are equal when their text forms are: ``true`` and ``"true"``, ``1`` and ``"1"``; no order among them.
+
+Source: choice step, Serverless Workflow guide and published flows; how different types compare, and ``!=`` with
+nothing, are assumed.
+"""
+
+import json
+import operator
+from enum import Enum
+from typing import Any, Final, Literal
+
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine.language import EvaluationError
+
+ComparisonSign = Literal["==", "!=", "<", "<=", ">", ">=", "in"]
+
+_ORDER: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_INTEGRAL_BELOW: Final = 1e21
+"""Whole doubles below this are written without fraction and exponent, as JSON writers commonly do."""
+
+
+class ExpressionError(Exception):
+    """A path or condition that does not parse.
+
+    ``position`` is the offset in the text, in characters from 0, where the trouble starts.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        self.message = message
+        self.position = position
+        super().__init__(f"{message} (at character {position + 1})")
+
+
+class Missing(Enum):
+    """The type of `MISSING`."""
+
+    MISSING = "missing"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = Missing.MISSING
+"""What a path yields where the data has nothing; not the same as ``None``, which is JSON's null."""
+
+
+@frozen(kw_only=False)
+class Constant:
+    """A text, number, boolean or null in the condition."""
+
+    value: str | int | float | bool | None
+
+    def __eq__(self, other: object) -> bool:
+        # Python holds 1, 1.0 and True for equal; as constants of a condition they are three.
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+    def __str__(self) -> str:
+        if isinstance(self.value, float):
+            from decimal import Decimal  # here, because only printing needs it, and it is slow to import
+
+            digits = format(Decimal(repr(self.value)), "f")
+            return digits if "." in digits else f"{digits}.0"
+        return json.dumps(self.value)
+
+
+def compare(sign: ComparisonSign, left: Any, right: Any) -> bool:
+    """Return whether a comparison of two values, each of which may be `MISSING`, holds.
+
+    Raises: EvaluationError.
+    """
+    if left is MISSING or right is MISSING:
+        return sign == "!="
+    if sign == "==":
+        return _equal(left, right)
+    if sign == "!=":
+        return not _equal(left, right)
+    if sign == "in":
+        return isinstance(right, list) and any(_equal(left, item) for item in right)
+    if (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str)):
+        return bool(_ORDER[sign](left, right))
+    return False
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if is_number(left) and is_number(right):
+        return bool(left == right)
+    return _text(left) == _text(right)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    """Return the text form: strings as they are, all else as compact JSON with sorted keys."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _INTEGRAL_BELOW:
+        return str(int(value))
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except (RecursionError, ValueError) as error:
+        raise EvaluationError("a value in the condition is too large or too deep to be compared") from error

@@ -1,1 +1,0 @@
-"""Schedules: executions started by the clock."""

@@ -1,0 +1,66 @@
+"""What an execution's page says of a failure and of a restart, and what an address without a page answers."""
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from emulator.testing import Emulator
+from tests.console.walking import eventually, opened, speak, text
+
+NAP = "version: v1\ntype: flow\nsteps:\n- {type: wait, name: Nap, duration: 600}\n"
+LOST = """
+version: v1
+type: flow
+steps:
+- type: task
+  name: Try
+  resourceArn: acs:fc:::services/none/functions/none
+  catch:
+  - errors: [FC.ResourceNotFound, ServiceNotFound, FC.ServiceNotFound]
+    goto: GiveUp
+- {type: succeed, name: Good}
+- {type: fail, name: GiveUp}
+"""
+
+
+def test_restart_during_an_execution_is_marked(browser, tmp_path):
+    """At the top, at the step that was under way, on its bar and between the events."""
+    with Emulator(state=tmp_path) as before:
+        before.flow("nap", NAP).start(name="interrupted")
+    with Emulator(state=tmp_path) as after:
+        after.clock.advance("11m")
+        after.flow("nap").start(name="later")
+        browser.get(after.endpoint + after.api.admin("POST", "console-link")["path"])
+        opened(browser, after, "/flows/nap/executions/interrupted")
+
+        places = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".notice, .steps tbody tr")]
+        assert [("The emulator was started again." in each) for each in places] == [True, True, True]
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".bar .restart")) == 1
+        opened(browser, after, "/flows/nap/executions/later")
+        assert "The emulator was started again." not in text(browser)
+
+
+def test_failure_is_at_the_top_with_its_step_and_the_latest_error(console, localyun):
+    """A step that fails without an error is no answer; the error that led to it is."""
+    speak(console, localyun, "en")
+    localyun.flow("lost", LOST).start(name="one")
+    opened(console, localyun, "/flows/lost/executions/one")
+
+    assert eventually(console, lambda: "Failed" in console.find_element(By.TAG_NAME, "h1").text)
+    ended, trouble = eventually(
+        console, lambda: [each.text for each in console.find_elements(By.CSS_SELECTOR, ".problem")]
+    )
+
+    assert ended == "Ended by step GiveUp, which names no error."
+    assert trouble.startswith("The latest error before is that of Try: FC.ServiceNotFound ")
+
+
+@pytest.mark.parametrize(("language", "heading"), [("en", "There is no such page"), ("zh", "没有这个页面")])
+def test_address_without_a_page_has_one(console, localyun, language, heading):
+    """In the console's form and the reader's language, with the way on."""
+    speak(console, localyun, language)
+    opened(console, localyun, "/nonsense")
+
+    assert console.find_element(By.TAG_NAME, "h1").text == heading
+    assert "/nonsense" in text(console)
+    assert console.find_elements(By.CSS_SELECTOR, "nav, main form input[type=search]")
+    console.get_log("browser")

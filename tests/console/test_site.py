@@ -1,0 +1,69 @@
+"""The documentation site, opened as files, as from an unpacked archive: search, the choice of languages, pictures."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from tests.console.browser import resize
+from tests.console.walking import eventually
+
+ROOT = Path(__file__).parents[2]
+HIT = ".md-search-result__item a"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The address of the site, built anew."""
+    folder = tmp_path_factory.mktemp("site")
+    words = ["-m", "mkdocs", "build", "--quiet", "--config-file", str(ROOT / "website" / "mkdocs.yml")]
+    subprocess.run([sys.executable, *words, "--site-dir", str(folder)], cwd=ROOT, check=True, timeout=240)
+    return folder.as_uri()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("page", "words", "found"),
+    [("sdks/node.html", "visibility timeout", "/commands.html"), ("zh-CN/exec.html", "触发器", "/zh-CN/")],
+    ids=["english", "chinese"],
+)
+def test_search_finds_pages_without_a_server(browser, site, page, words, found):
+    """The box is there, and what it lists leads to files of the site."""
+    resize(browser, 1280, 900)
+    browser.get(f"{site}/{page}")
+    box = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
+
+    assert box.is_displayed()
+    box.click()
+    box.send_keys(words)
+    assert eventually(browser, lambda: browser.find_elements(By.CSS_SELECTOR, HIT))
+
+    hits = [each.get_attribute("href") for each in browser.find_elements(By.CSS_SELECTOR, HIT)]
+    assert all(each.startswith(site) for each in hits)
+    assert any(found in each for each in hits)
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "there"),
+    [("exec.html", "zh", "zh-CN/exec.html"), ("zh-CN/sdks/node.html", "en", "sdks/node.html")],
+)
+def test_choice_of_languages_leads_to_the_same_page(browser, site, page, language, there):
+    """In the header, as at the top of the page."""
+    browser.get(f"{site}/{page}")
+
+    link = browser.find_element(By.CSS_SELECTOR, f".md-select__link[hreflang={language}]")
+
+    assert link.get_attribute("href") == f"{site}/{there}"
+
+
+def test_picture_of_a_flow_stands_without_its_source(browser, site):
+    """The Mermaid text is there for who wants it, folded away."""
+    browser.get(f"{site}/tutorials/callback.html")
+
+    source = browser.find_element(By.XPATH, "//details[summary='Mermaid']")
+
+    assert source.get_attribute("open") is None
+    assert browser.find_element(By.CSS_SELECTOR, "img[src$='callback.svg']").is_displayed()
+    assert "flowchart TD" not in browser.find_element(By.TAG_NAME, "article").text

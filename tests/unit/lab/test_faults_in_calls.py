@@ -1,0 +1,101 @@
+"""Faults at work: errors in the words of each service, drops, calls inside the emulator."""
+
+import pytest
+
+from emulator.kernel.instrumentation import Dialect, Subject
+from emulator.lab.faults import Faults, made_error, read_rule
+from emulator.oss.errors import OssError
+from emulator.services.fc.errors import FcError
+from emulator.services.mns.errors import MnsError
+from emulator.services.ram.errors import RamError
+from emulator.services.workflow.errors import WorkflowError
+
+SUBJECT = Subject("mns", "SendMessage", ("orders",), ("flow",))
+MNS = Dialect(MnsError, "QpsLimitExceeded")
+DIALECTS = [
+    MNS,
+    Dialect(FcError, "ResourceThrottled"),
+    Dialect(WorkflowError, "ResourceThrottled"),
+    Dialect(OssError, "TotalQpsLimitExceeded"),
+    Dialect(RamError, "Throttling"),
+]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.errors.__name__)
+def test_every_error_of_a_service_can_be_asked_for(dialect):
+    """Code and status are the table's, the text has no fields left open."""
+    for kind in dialect.errors.__mro__:
+        for name, row in getattr(kind, "table", {}).items():
+            error = made_error(dialect, name, 0, SUBJECT)
+            assert isinstance(error, dialect.errors)
+            assert error.code
+            assert error.http_status >= 300
+            assert row.text == "" or error.message
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.errors.__name__)
+def test_throttling_is_an_error_of_the_services_own(dialect):
+    """It stands in the service's tables."""
+    error = made_error(dialect, dialect.throttling, 0, SUBJECT)
+
+    assert (error.code, error.http_status) in {
+        ("QpsLimitExceeded", 400), ("ResourceThrottled", 503), ("ResourceThrottled", 429),
+        ("TotalQpsLimitExceeded", 503), ("Throttling", 400),
+    }  # fmt: skip
+
+
+def test_an_error_no_table_has_is_answered_all_the_same():
+    """With the status that was asked for."""
+    error = made_error(MNS, "NeverHeardOf", 418, SUBJECT)
+
+    assert (error.code, error.http_status) == ("NeverHeardOf", 418)
+
+
+def test_a_given_status_takes_the_place_of_the_tables():
+    """The code stays."""
+    error = made_error(MNS, "QueueNotExist", 503, SUBJECT)
+
+    assert (error.code, error.http_status) == ("QueueNotExist", 503)
+
+
+async def test_a_call_inside_the_emulator_fails_before_its_work():
+    """Errors and dropped connections alike."""
+
+    faults, made = Faults(), []
+    faults.add(read_rule({"do": {"error": "QueueNotExist"}, "times": 1}))
+    faults.add(read_rule({"do": {"drop": "before"}}))
+
+    for code in ("QueueNotExist", "InternalError"):
+        with pytest.raises(MnsError, match=rf"^{code}:"):
+            async with faults.around(SUBJECT, MNS):
+                made.append(code)
+
+    assert made == []
+
+
+async def test_a_call_dropped_after_its_work_has_been_made():
+    """This is how duplicates come about."""
+
+    faults, made = Faults(), []
+    faults.add(read_rule({"do": {"drop": "after"}}))
+
+    with pytest.raises(MnsError, match=r"^InternalError:"):
+        async with faults.around(SUBJECT, MNS):
+            made.append("message")
+
+    assert made == ["message"]
+
+
+async def test_nothing_happens_without_faults():
+    """Nor after they are removed."""
+
+    faults = Faults()
+    faults.add(read_rule({"do": {"throttle": True}}))
+    faults.clear()
+
+    async with faults.around(SUBJECT, MNS):
+        pass
+    faults.check(SUBJECT, MNS)
+
+    assert not faults.active
+    assert faults.function_fault(SUBJECT) == ""
