@@ -5,7 +5,8 @@ state is put back to the session's baseline before each test. A failing test's r
 requests in order, each with what it caused; what functions wrote; the executions as trees. Only what is new since the
 test began, and of very much only the end.
 
-Nothing but this file is imported before a test uses a fixture.
+Nothing but this file is imported before a test uses a fixture, not even the package around it: the package `localyun`
+loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
 import re
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
     """The emulator of this worker, started when it is first needed."""
+    _claim_name()
     from emulator.testing.process import Emulator
 
     config = request.config
@@ -105,6 +107,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     if kit is not None and report.failed and report.when == "call":
         report.sections.append(("localyun", _story(kit)))
     return report
+
+
+def _claim_name() -> None:
+    """Raises: UsageError when the project's own ``emulator`` has the place of this package."""
+    try:
+        from localyun import claim_name  # a project that uses no fixture is left alone
+    except ImportError:
+        return  # a checkout on the search path, without an installation
+    try:
+        claim_name()
+    except ImportError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _story(kit: "Localyun") -> str:

@@ -243,18 +243,45 @@ def test_a_missing_extra_is_named(project):
 
 
 def test_plugin_costs_nothing_where_it_is_not_used(project):
-    """Of the emulator only the plugin's own file is imported."""
+    """Nothing of the package is imported, so that a project may have an ``emulator`` of its own."""
     text = project(
         test_it_py="""
             import sys
 
             def test_imports():
-                loaded = {name for name in sys.modules if name.startswith("emulator")}
-                assert loaded == {"emulator", "emulator.testing", "emulator.testing.plugin"}
-            """
+                assert not [name for name in sys.modules if name.startswith("emulator")]
+
+            def test_own_module():
+                import emulator
+
+                assert emulator.THEIRS
+            """,
+        emulator_py="THEIRS = True\n",
+    )
+
+    assert "2 passed" in text
+
+
+def test_fixture_works_beside_a_module_of_the_packages_name(project):
+    """One in the project's root, where ``python -m pytest`` looks first."""
+    text = project(
+        test_it_py="def test_it(localyun):\n    assert localyun.queue('orders').peek() == []\n",
+        emulator_py="THEIRS = True\n",
     )
 
     assert "1 passed" in text
+
+
+def test_fixture_names_the_module_that_has_its_packages_place(project):
+    """Tests that import their own ``emulator`` and use the fixture are told what to rename."""
+    text = project(
+        exit_code=1,
+        tests__test_it_py="import emulator\n\ndef test_it(localyun):\n    assert emulator.THEIRS\n",
+        tests__emulator_py="THEIRS = True\n",
+    )
+
+    assert "localyun's own package is called emulator, and so is a module that is imported already" in text
+    assert "tests/emulator.py): rename that one" in text
 
 
 def test_wrong_options_are_refused(project):

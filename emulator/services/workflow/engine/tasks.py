@@ -135,7 +135,7 @@ class TaskCaller:
         if kind not in {"Sync", "Async"}:
             raise ParameterError("InvocationType must be Sync or Async")
         event = call.step.event(call.input, call.input_text)
-        in_full = call.step.answers_in_full
+        in_full, is_sync = call.step.answers_in_full, call.step.pattern == "sync"
         if kind == "Sync":
             reply = await self._invoker.invoke(tenant, function, event, key)
             result = function_result(function, reply)
@@ -144,13 +144,12 @@ class TaskCaller:
             return result
         own_id = attempt.text("StatefulAsyncInvocationID", "")
         submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
-        accepted = function_result(
-            function,
-            FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal),
-        )
-        if submission.refusal is not None or call.step.pattern != "sync":
-            if in_full and submission.refusal is None:
-                return _in_full(202, _request_id_header(submission.request_id), b"")
+        if submission.refusal is not None:
+            return function_result(function, FunctionReply(refusal=submission.refusal))
+        if in_full and not is_sync:
+            return _in_full(202, _request_id_header(submission.request_id), b"")
+        accepted = Result(output=canonical({"RequestId": submission.request_id}))
+        if not is_sync:
             return accepted
         submitted(accepted)
         return function_result(function, await self._invoker.result(tenant, submission.request_id))
