@@ -326,16 +326,14 @@ def _instance(link: Any, function: str, cold: bool) -> None:
 
 def help_text(size: int) -> None:
     """Print a text of the size of a command line's help, having imported what reads one."""
-    import argparse
     import sys
 
-    argparse.ArgumentParser(prog="bare")
+    _import("argparse")
     sys.stdout.write("x" * size)
 
 
 def queue_send(port: int, key_id: str, secret: str) -> None:
-    """Read a command line and send one message with what the standard library offers."""
-    import argparse
+    """Send one message with what the standard library offers, having imported what reads a command line."""
     import hmac
     import socket
     import sys
@@ -343,8 +341,7 @@ def queue_send(port: int, key_id: str, secret: str) -> None:
     from datetime import UTC, datetime
     from xml.parsers.expat import ParserCreate
 
-    _import("json", "pathlib", "urllib.parse")
-    argparse.ArgumentParser(prog="bare").parse_args([])
+    _import("argparse", "json", "pathlib", "urllib.parse")
     body = b'<Message xmlns="http://mns.aliyuncs.com/doc/v1/"><MessageBody>hello</MessageBody></Message>'
     target = "/queues/orders/messages"
     date = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")

@@ -73,10 +73,10 @@ def draw(folder: Path, commit: str = BEFORE) -> str:
         versions = {f"before ({commit})": program, "today": None}
         for load, (title, prepare) in LOADS.items():
             profiles = _under_load(spy, functions, list(versions.values()), prepare)
-            names.append(_write(folder / f"flames-{load}.svg", title, dict(zip(versions, profiles, strict=True))))
+            names.append(write_graphs(folder / f"flames-{load}.svg", title, dict(zip(versions, profiles, strict=True))))
         starts = _starts(spy, functions, list(versions.values()))
         title = "start to the first answered service call"
-        names.append(_write(folder / "flames-start.svg", title, dict(zip(versions, starts, strict=True))))
+        names.append(write_graphs(folder / "flames-start.svg", title, dict(zip(versions, starts, strict=True))))
     return "\n".join(names)
 
 
@@ -137,7 +137,7 @@ def _under_load(
             written = [looking.enter_context(_looked_at(spy, server.process.pid)) for server in servers]
             _take_turns(turns, SECONDS)
         os.sched_setaffinity(0, cores)
-    return [Profile(_parsed(raw), spent) for raw, spent in zip(written, each_us, strict=True)]
+    return [Profile(parsed(raw), spent) for raw, spent in zip(written, each_us, strict=True)]
 
 
 def _take_turns(turns: list[Turn], seconds: float) -> list[int]:
@@ -179,7 +179,7 @@ def _starts(spy: Path, functions: Path, programs: list[Path | None]) -> list[Pro
                 server.process.wait(30)
                 with suppress(ProcessLookupError):  # py-spy ends it, too
                     os.kill(emulator, signal.SIGKILL)
-            found[number] += _parsed(raw.read_text(encoding="utf-8").splitlines())
+            found[number] += parsed(raw.read_text(encoding="utf-8").splitlines())
             with Server(functions, ask=SERVICE, program=programs[number]) as server:
                 spent_us[number].append(server.cpu_s() * 1e6)
     return [Profile(stacks, min(spent)) for stacks, spent in zip(found, spent_us, strict=True)]
@@ -198,7 +198,7 @@ def _installed() -> Path:
     return program
 
 
-def _parsed(lines: list[str]) -> Counter[Stack]:
+def parsed(lines: list[str]) -> Counter[Stack]:
     """Return the stacks of py-spy's raw lines, ``outer (file:line);inner (file:line) number``."""
     stacks: Counter[Stack] = Counter()
     for line in lines:
@@ -213,7 +213,7 @@ def _parsed(lines: list[str]) -> Counter[Stack]:
     return stacks
 
 
-def _write(path: Path, title: str, profiles: dict[str, Profile]) -> str:
+def write_graphs(path: Path, title: str, profiles: dict[str, Profile]) -> str:
     """Draw one graph for each profile, one below the other, and return the file's name and the figures."""
     parts, top = [], 0
     for name, profile in profiles.items():

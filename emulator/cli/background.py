@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, padded, progress, say, say_json
+from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, folded, padded, progress_beside, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
 from emulator.keyfile import FILE_NAME as KEY_FILE
@@ -54,7 +54,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     if config.ephemeral:
         rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
-    return [title, *(f"  {padded(name, _LABEL)} {text}" for name, text in rows.items())]
+    return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in rows.items())]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
@@ -140,7 +140,7 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress(_("starting an emulator, its log is {path}", path=path))
+        progress_beside(_("starting an emulator, its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:

@@ -18,7 +18,7 @@ from functools import cache
 
 TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, TextIO, TypeAlias
 
 DONE = 0
 FAILED = 1
@@ -185,27 +185,33 @@ def _json(value: object, indent: int | None = None) -> str:
 
 def say_beside(label: str, value: object) -> None:
     """Print *label* and a path or an address; that stands on a line of its own where a terminal has no room beside."""
-    line = f"{label} {value}"
-    say(line if _fits(line) else f"{label}\n  {value}")
+    say(_beside(label, value, sys.stdout))
 
 
-def _fits(line: str) -> bool:
-    limit = _line_limit()
-    if limit is None:
-        return True
+def progress_beside(label: str, value: object) -> None:
+    """Print what is going on, with a path or an address, at a terminal only."""
+    progress(_beside(label, value, sys.stderr))
+
+
+def _beside(label: str, value: object, stream: TextIO) -> str:
     from emulator.drawing.text_width import cells  # as below
 
-    return cells(line) <= limit
+    line = f"{label}{'' if label.endswith(_COLON) else ' '}{value}"
+    limit = _line_limit(stream)
+    return line if limit is None or cells(line) <= limit else f"{label}\n  {value}"
 
 
-def _line_limit() -> int | None:
+def _line_limit(stream: TextIO) -> int | None:
     """Return the cells of a line of the terminal; None in a pipe, where lines are as long as they are."""
-    if not sys.stdout.isatty():
+    if not stream.isatty():
         return None
     from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
 
     return terminal_width()
 
+
+_COLON = "\uff1a"
+"""That of Chinese, which takes no blank behind it."""
 
 _LEAST_COLUMN = 20
 """A narrower rest of a line is no room for a cell, which goes to the next line then."""
@@ -231,7 +237,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     for row in [titles, *texts]:
         *others, last = row
         begin = "".join(padded(cell, width + 2) for cell, width in zip(others, widths, strict=False))
-        _say_folded(begin, last, widths[-1])
+        say(folded(begin, last, widths[-1]))
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
@@ -240,22 +246,21 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        _say_folded(padded(name, width + 2), str(value), 0)
+        say(folded(padded(name, width + 2), str(value)))
 
 
-def _say_folded(begin: str, last: str, widest: int) -> None:
-    """Print *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+def folded(begin: str, last: str, widest: int = 0) -> str:
+    """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
     from emulator.drawing.text_width import cells, fold  # as above
 
-    limit, start = _line_limit(), cells(begin)
+    limit, start = _line_limit(sys.stdout), cells(begin)
     if not last or limit is None or start + max(widest, cells(last)) <= limit:
-        say((begin + last).rstrip())
-        return
-    room, indent = limit - start, start
-    if room < _LEAST_COLUMN:
-        say(begin.rstrip())
-        begin, room, indent = " " * _NEXT_LINE, limit - _NEXT_LINE, _NEXT_LINE
-    say(begin + f"\n{' ' * indent}".join(fold(last, room)))
+        return (begin + last).rstrip()
+    lines = fold(last, limit - start)
+    if limit - start < _LEAST_COLUMN or max(map(cells, lines)) > limit - start:
+        start = _NEXT_LINE
+        begin, lines = begin.rstrip() + "\n" + " " * start, fold(last, limit - start)
+    return begin + f"\n{' ' * start}".join(lines)
 
 
 def short(text: str, limit: int) -> str:

@@ -106,7 +106,7 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     how = _(spoken(execution.status))
     if execution.ended is not None:
         how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
-    yield style.fit(f"{title}  {how}")
+    yield from style.fold(f"{title}  {how}")
     for name, value in (
         ("input", execution.input),
         ("output", execution.output),

@@ -23,7 +23,6 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Members
 from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,
     ChoiceState,
@@ -38,6 +37,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     TaskState,
     WaitState,
 )
+from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Members
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
@@ -277,8 +277,8 @@ def _called(state: TaskState) -> str:
     """Return what a task calls: the resource where it is written down, else the action."""
     called: dict[str, Any] = {}
     if isinstance(state.arguments, Members):
-        called = {name: each.value for name, each in state.arguments.members if isinstance(each, Constant)}
-    elif isinstance(state.arguments, Constant):
+        called = {name: each.value for name, each in state.arguments.members if isinstance(each, Fixed)}
+    elif isinstance(state.arguments, Fixed):
         called = state.arguments.value
     try:
         resource = state.target(called)

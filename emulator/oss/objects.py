@@ -18,6 +18,7 @@ from emulator.oss.model import (
     Conditions,
     Content,
     Kind,
+    Part,
     Piece,
     Place,
     Put,
@@ -107,7 +108,7 @@ class Objects:
 
         Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
         """
-        await self._may_write(caller, place, put)
+        await self.writable(caller, place, may_replace=put.may_replace)
         async with taken(self._storage, body, put.md5) as content:
             return await self._store(caller, place, put, event, (content.piece,), content.etag, content.crc)
 
@@ -117,7 +118,7 @@ class Objects:
         Raises: as `put`.
         """
         check_object_name(target)
-        await self._may_write(caller, place, put)
+        await self.writable(caller, place, may_replace=put.may_replace)
         return await self._store(
             caller, place, put, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
         )
@@ -132,7 +133,7 @@ class Objects:
         model, _ = await self._storage.bucket(caller, source.bucket)
         original = self._there(model, source)
         conditions.check(original)
-        await self._may_write(caller, place, put)
+        await self.writable(caller, place, may_replace=put.may_replace)
         replaced = {name: getattr(put.attributes, name) for name in own}
         attributes = replace(original.attributes, acl=put.attributes.acl, **replaced)
         kind: Kind = "Multipart" if original.kind == "Multipart" else "Normal"
@@ -146,7 +147,7 @@ class Objects:
 
         Raises: as `put`; ObjectNotAppendable, PositionNotEqualToLength.
         """
-        await self._may_write(caller, place, put)
+        await self.writable(caller, place, may_replace=put.may_replace)
         async with taken(self._storage, body, put.md5) as content:
             model, _ = await self._storage.bucket(caller, place.bucket)
             old = model.get(place.bucket, place.key)
@@ -189,10 +190,14 @@ class Objects:
             model.remove(bucket.name, key)
         await self._storage.settle(unused)
 
-    async def _may_write(self, caller: Caller, place: Place, put: Put) -> "tuple[S3Model, Bucket]":
+    async def writable(self, caller: Caller, place: Place, *, may_replace: bool) -> "tuple[S3Model, Bucket]":
+        """Return the model and the bucket for an object that may be written.
+
+        Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
+        """
         check_object_name(place.key)
         model, bucket = await self._storage.bucket(caller, place.bucket)
-        if not put.may_replace and model.get(place.bucket, place.key) is not None:
+        if not may_replace and model.get(place.bucket, place.key) is not None:
             raise OssError("FileAlreadyExists", key=place.key)
         return model, bucket
 
@@ -200,7 +205,9 @@ class Objects:
         self, caller: Caller, place: Place, put: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
         *, kind: Kind = "Normal", target: str = "",
     ) -> StoredObject:  # fmt: skip
-        model, bucket = await self._may_write(caller, place, put)  # taking in the content took time
+        model, bucket = await self.writable(
+            caller, place, may_replace=put.may_replace
+        )  # taking in the content took time
         old = model.get(place.bucket, place.key)
         new = StoredObject(
             key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
@@ -229,14 +236,13 @@ async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response
     Raises: as `Objects.get`; InvalidRange. Source: OSS API reference, GetObject.
     """
     stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
-    standard = header_of(call, "x-oss-range-behavior") == "standard"
-    span = span_of(header_of(call, "range"), stored.size, standard=standard) if header_of(call, "range") else None
-    whole = Span(0, stored.size)
+    asked, standard = header_of(call, "range"), header_of(call, "x-oss-range-behavior") == "standard"
+    span = span_of(asked, stored.size, standard=standard) if asked else None
     headers = _overridden(described(stored), call)
+    status, wanted = 200, Span(0, stored.size)
     if span is not None:
+        status, wanted = 206, span
         headers.append(("Content-Range", f"bytes {span.start}-{span.end - 1}/{stored.size}"))
-    wanted = span or whole
-    status = 200 if span is None else 206
     if len(wanted) <= limits.AT_ONCE_BYTES:
         return Response(status, await storage.contents.read(stored.pieces, wanted), headers)
     headers.append(("Content-Length", str(len(wanted))))
@@ -305,15 +311,14 @@ async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response
 
     Raises: as `Objects.put` and `Objects.copy`; InvalidArgument, InvalidTag. Source: OSS API reference, PutObject.
     """
-    if source_of(call) is not None:
-        return await _copy(storage, call)
+    source = source_of(call)
+    if source is not None:
+        return await _copy(storage, call, source)
     stored = await Objects(storage).put(caller_of(call), place_of(call), call.http.body, put_of(call))
     return written(stored)
 
 
-async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
-    source = source_of(call)
-    assert source is not None  # checked by the caller
+async def _copy(storage: ObjectStorage, call: OperationRequest, source: Place) -> Response:
     replaced = {"headers", "metadata"} if _replaces(call, "x-oss-metadata-directive") else set()
     if _replaces(call, "x-oss-tagging-directive"):
         replaced.add("tags")
@@ -324,7 +329,7 @@ async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
         caller_of(call), source, place_of(call), conditions, put_of(call), own=replaced
     )
     response = codec.document(codec.copied("CopyObjectResult", stored.etag, stored.modified_at))
-    response.headers += [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))]
+    response.headers += written(stored).headers
     return response
 
 
@@ -404,7 +409,7 @@ async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Respo
     return Response(204)
 
 
-def written(stored: StoredObject) -> Response:
+def written(stored: StoredObject | Part) -> Response:
     """Answer a write of content."""
     return Response(200, b"", [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))])
 

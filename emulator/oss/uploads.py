@@ -25,7 +25,6 @@ from emulator.oss.model import (
     StoredObject,
     Upload,
     UploadPlace,
-    check_object_name,
     joined,
 )
 from emulator.oss.objects import Objects, taken, written
@@ -66,10 +65,7 @@ class Uploads:
 
         Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
         """
-        check_object_name(place.key)
-        model, bucket = await self._storage.bucket(caller, place.bucket)
-        if not may_replace and model.get(place.bucket, place.key) is not None:
-            raise OssError("FileAlreadyExists", key=place.key)
+        model, bucket = await self._objects.writable(caller, place, may_replace=may_replace)
         upload = Upload(
             id=self._storage.ids.hex(32).upper(), key=place.key, started_at=caller.now, attributes=attributes
         )
@@ -237,13 +233,13 @@ async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Respons
     source = source_of(call)
     if source is None:
         part = await Uploads(storage).put_part(caller_of(call), _place(call), number, call.http.body, md5_of(call))
-        return Response(200, b"", [("ETag", codec.quoted(part.etag)), ("x-oss-hash-crc64ecma", str(part.crc))])
+        return written(part)
     conditions = conditions_of(call, "x-oss-copy-source-")
     part = await Uploads(storage).copy_part(
         caller_of(call), _place(call), number, source, source_span(call), conditions
     )  # fmt: skip
     response = codec.document(codec.copied("CopyPartResult", part.etag, part.modified_at))
-    response.headers += [("ETag", codec.quoted(part.etag)), ("x-oss-hash-crc64ecma", str(part.crc))]
+    response.headers += written(part).headers
     return response
 
 

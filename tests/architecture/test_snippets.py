@@ -58,6 +58,7 @@ CHECKED = {
     "php": "parsed below",
     "hcl": "formatted below",
     "mermaid": "drawn again by test_tutorial_pages",
+    "console": "compared with the program's texts by test_tutorial_pages",
 }
 NOT_RUN = {
     ("docs/containers.md", "go"): "a fragment for a test that has a container engine",
@@ -67,8 +68,6 @@ NOT_RUN = {
     ("docs/sdks/dotnet.md", "csharp"): "no .NET where the project is tested; the page says so",
     ("docs/tools.md", "hcl"): "needs Terraform's provider",
     ("docs/observability.md", "yaml"): "a file of Prometheus",
-    **{(f"docs/tutorials/{path.stem}.md", "text"): "the output of a run; tests/sdk/test_tutorials has its form"
-       for path in (ROOT / "docs" / "tutorials").glob("*.md")},
     ("docs/functions.md", ""): "a tree of files",
     ("docs/architecture.md", ""): "a tree of files, which test_docs compares with the folders",
 }  # fmt: skip

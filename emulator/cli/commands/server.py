@@ -29,7 +29,7 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
-from emulator.config import DEFAULT_REGION, OPTIONS, Settings
+from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
@@ -203,6 +203,8 @@ def _shown(name: str, value: Any) -> str:
         return "127.0.0.1, ::1"
     if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
         return _("(generated, in keys.json)")
+    if value == AUTO_PORT and name in {"port", "https_port"}:
+        return "auto"
     if value is None or value == [] or value == {}:
         return _("(none)")
     if isinstance(value, bool):

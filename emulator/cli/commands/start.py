@@ -170,7 +170,8 @@ def _port_taken(port: int) -> str:
 
 
 def _folder_taken(error: FolderInUse, settings: Settings) -> str:
-    text = _("{error}. Stop it with localyun stop, or use another folder with --state DIR.", error=error)
+    taken = _("{folder} is in use by another emulator (process {pid}).", folder=error.folder, pid=error.pid or "?")
+    text = sentences(taken, _("Stop it with localyun stop, or use another folder with --state DIR."))
     if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
         text = sentences(text, _("{variable} of this shell names that folder.", variable=origin))
     return text

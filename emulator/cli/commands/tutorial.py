@@ -208,7 +208,8 @@ def _on_free_ports(settings: Settings) -> Settings:
     """Return *settings* with free ports where other programs have taken the usual ones."""
     changes: dict[str, object] = {}
     for name in ("port", "https_port"):
-        if settings.origins[name] == "default" and is_taken(getattr(settings.config, name)):
+        port = getattr(settings.config, name)
+        if settings.origins[name] == "default" and port != AUTO_PORT and is_taken(port):
             changes[name] = AUTO_PORT
     origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
     return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
@@ -248,7 +249,7 @@ def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, ke
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
     else:
         rows[_("keep")] = _(
-            "{command} leaves the flow, for its page and its history",
+            "{command} leaves the flow and its page",
             command=f"{name} tutorial run {tutorial.short_name} --keep",
         )
     rows |= {_("again"): f"{name} tutorial run {tutorial.short_name} --sdk tea", _("stop"): f"{name} stop"}

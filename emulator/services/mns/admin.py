@@ -10,7 +10,7 @@ from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.model import Message, restored
-from emulator.services.mns.queues.visibility import hidden_key, is_held, source_of, state, write_handle
+from emulator.services.mns.queues.visibility import handle_of, hidden_key, is_held, source_of, state
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
 from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry, Push
 from emulator.wire.operation import ANYONE, Parameter, operation
@@ -189,9 +189,7 @@ def message_object(message: Message, now: Millis) -> dict[str, Any]:
         content["MessageGroupId"] = message.group_id
     if message.visible_from > now:
         content["NextVisibleTime"] = hidden_key(message.visible_from)
-        content["ReceiptHandle"] = write_handle(
-            message.message_id, message.queue_id, message.seq, message.revision, message.visible_from
-        )
+        content["ReceiptHandle"] = handle_of(message)
     return content
 
 

@@ -19,7 +19,7 @@ from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import Draft, Message, MessageReceipt
 from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
 from emulator.services.mns.queues.store import QueueStore
-from emulator.services.mns.queues.visibility import write_handle
+from emulator.services.mns.queues.visibility import handle_of
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import Purge, Subscriptions, TopicRegistry, Topics
@@ -286,8 +286,7 @@ class MessageService:
 
         Raises: QueueNotExist, MessageNotExist.
         """
-        handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        self.messages.delete(self.find(tenant, queue), handle)
+        self.messages.delete(self.find(tenant, queue), handle_of(message))
 
     def publish(
         self, tenant: Tenant, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None

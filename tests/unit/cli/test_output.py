@@ -35,7 +35,8 @@ def test_table_is_folded_at_the_edge_of_a_terminal(capsys, monkeypatch):
         "name  what",
         "a     one two three four five",
         "      six",
-        "b     /" + "x" * 30,
+        "b",
+        "    /" + "x" * 30,
     ]
 
 

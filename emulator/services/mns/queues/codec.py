@@ -23,7 +23,7 @@ from emulator.services.mns.queues.model import (
     Refused,
     restored,
 )
-from emulator.services.mns.queues.visibility import write_handle
+from emulator.services.mns.queues.visibility import handle_of
 from emulator.wire.xml import Element, escape
 
 
@@ -187,8 +187,7 @@ def _message(message: Message, indent: str, *, peeked: bool) -> str:
     """
     handle = next_visible = ""
     if not peeked:
-        text = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        handle = f"\n{indent}<ReceiptHandle>{text}</ReceiptHandle>"
+        handle = f"\n{indent}<ReceiptHandle>{handle_of(message)}</ReceiptHandle>"
         next_visible = f"\n{indent}<NextVisibleTime>{message.visible_from}</NextVisibleTime>"
     content = (
         f"\n{indent}<MessageId>{message.message_id}</MessageId>"

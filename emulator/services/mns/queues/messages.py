@@ -29,7 +29,7 @@ from emulator.services.mns.queues.model import (
     stored,
 )
 from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
-from emulator.services.mns.queues.store import NotStored, QueueStore, Trace
+from emulator.services.mns.queues.store import NotStored, QueueStore, Trace, trace_of
 from emulator.services.mns.queues.visibility import (
     HELD,
     due_at,
@@ -229,8 +229,7 @@ class Messages:
             user_properties=restored(message.user_properties),
         )
         receipt = self.send(target, draft)
-        gone = Trace._make(getattr(message, name) for name in Trace._fields)
-        self._ready.remove(live, gone, self._clock.now())
+        self._ready.remove(live, trace_of(message), self._clock.now())
         return receipt
 
     def delete(self, live: LiveQueue, handle: str) -> None:

@@ -22,7 +22,7 @@ from emulator.services.mns.errors import QueueNotExist
 from emulator.services.mns.limits import SWEEP_GRAIN_MS, SWEEP_PAUSE_MS, SWEEP_ROWS
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import Message, Queue, QueueId, appended
-from emulator.services.mns.queues.store import QueueStore, Trace
+from emulator.services.mns.queues.store import QueueStore, Trace, trace_of
 from emulator.services.mns.queues.visibility import (
     HELD,
     dead_letter_properties,
@@ -291,10 +291,6 @@ class DeadLetters:
             target = self._registry.find(live.queue.tenant, policy.target)
         except QueueNotExist:
             return False
-        trace = Trace(
-            message.seq, message.priority, message.visible_from, message.dequeue_count, message.revision,
-            message.group_id,
-        )  # fmt: skip
         moved = message._replace(
             seq=self._ready.next_seq(),
             queue_id=target.queue.queue_id,
@@ -306,7 +302,7 @@ class DeadLetters:
             system_properties=appended(message.system_properties, dead_letter_properties(live.queue, message)),
         )
         self._ready.add(target, moved, now)  # first: should it fail, the message is where it was
-        self._ready.remove(live, trace, now)
+        self._ready.remove(live, trace_of(message), now)
         return True
 
     def _fire(self, queue_id: QueueId) -> None:

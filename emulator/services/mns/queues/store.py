@@ -31,6 +31,11 @@ class Trace(NamedTuple):
     group_id: str | None
 
 
+def trace_of(message: Message) -> Trace:
+    """Return what the counters need to know of *message*."""
+    return Trace._make(getattr(message, name) for name in Trace._fields)
+
+
 class NotStored(Exception):
     """A message could not be written (disk full, ...); nothing of it was."""
 

@@ -128,6 +128,11 @@ def write_handle(message_id: str, queue_id: int, seq: int, revision: int, until:
     return f"{message_id}-{content}"
 
 
+def handle_of(message: Message) -> str:
+    """Return the receipt handle of a message as it stands: good while it is hidden."""
+    return write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
+
+
 def read_handle(text: str) -> ReceiptHandle:
     """Read a handle.
 

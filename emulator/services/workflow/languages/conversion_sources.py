@@ -7,7 +7,7 @@ from typing import Any, Final
 from emulator.services.workflow.languages.fdl import conditions
 from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.statemachine.constructors import SUFFIX
+from emulator.services.workflow.languages.statemachine.tree import SUFFIX
 from emulator.services.workflow.languages.values import Constant
 
 _CONTEXT: Final = {

@@ -16,7 +16,6 @@ from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import EvaluationError, Facts
 from emulator.services.workflow.engine.model import ROOT, Entry
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
     ChoiceState,
@@ -28,7 +27,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     array_of,
 )
-from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation
+from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation, Expression, Fixed, Template
 from emulator.services.workflow.languages.values import MISSING
 
 WAIT_S: Final = 300
@@ -137,7 +136,7 @@ def built(facts: Facts, template: Template | Elements, data: Data, number: int) 
 
     Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
     """
-    if type(template) is Constant and template.text is not None:
+    if type(template) is Fixed and template.text is not None:
         value, text = template.value, template.text
     else:
         value = template.build(data.evaluation(number))

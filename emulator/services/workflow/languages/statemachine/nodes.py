@@ -22,8 +22,7 @@ from emulator.services.workflow.engine.model import (
     Task,
 )
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
-from emulator.services.workflow.languages.statemachine.tree import Evaluation, Path
+from emulator.services.workflow.languages.statemachine.tree import Evaluation, Expression, Fixed, Path, Template
 from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024
@@ -200,7 +199,7 @@ class TaskState(Guarded, Task):
     pattern: model.Pattern = "requestResponse"
     timeout_s: int | None = None
     timeout: Expression | None = None
-    arguments: "Template | Elements" = Constant({})
+    arguments: "Template | Elements" = Fixed({})
     """The Parameters."""
 
     @property

@@ -14,15 +14,6 @@ from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.fields import Fields, Part, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
-from emulator.services.workflow.languages.statemachine.constructors import (
-    SUFFIX,
-    Constant,
-    Expression,
-    Members,
-    Template,
-    read_constructor,
-    read_expression,
-)
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
 from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
 from emulator.services.workflow.languages.statemachine.nodes import (
@@ -46,8 +37,17 @@ from emulator.services.workflow.languages.statemachine.reading import (
     Reading,
     check_ways,
     constructor_of,
+    read_constructor,
+    read_expression,
     read_fields,
     read_policies,
+)
+from emulator.services.workflow.languages.statemachine.tree import (
+    SUFFIX,
+    Expression,
+    Fixed,
+    Members,
+    Template,
 )
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.services.workflow.ports import ActionResource, MapResource
@@ -337,13 +337,13 @@ def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
     if part is None:
         if required:
             raise fields.part.failure(f"Parameters must have {' and '.join(required)} for {action.name}")
-        return Constant({})
+        return Fixed({})
     template = read_constructor(part, STATE_ROOTS)
     if isinstance(template, Members):
         templates: dict[str, Template] = dict(template.members)
     else:
-        assert isinstance(template, Constant)
-        templates = {name: Constant(value) for name, value in template.value.items()}
+        assert isinstance(template, Fixed)
+        templates = {name: Fixed(value) for name, value in template.value.items()}
     inside = Fields(part)
     for name in required:
         if name not in templates:
@@ -353,7 +353,7 @@ def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
         here = inside.raw(name) or part
         if known is None and action.kind.parameters:
             reading.warn(here, f"{action.name} has no parameter {name!r}, which is ignored")
-        elif known is not None and isinstance(value, Constant) and value.value is not None:
+        elif known is not None and isinstance(value, Fixed) and value.value is not None:
             try:
                 known.check(value.value)
             except ValueError as error:

@@ -2,6 +2,9 @@
 
 A loop that calls nothing and has no way to an end would run until the limit of events, so it is refused. One with
 tasks, parallels or maps may be ended by an error and is only remarked upon, as are states that cannot be reached.
+
+Source: inputs and outputs, CloudFlow documentation; that a key of a constructor may not stand with and without the
+suffix ``.$`` is assumed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -9,10 +12,11 @@ from typing import Any, Final
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
 from emulator.services.workflow.languages.fields import Fields, Part, whole
-from emulator.services.workflow.languages.statemachine.constructors import Template, read_constructor
-from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS
+from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.nodes import (
     Catch,
     ChoiceState,
@@ -21,7 +25,10 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     State,
     SucceedState,
 )
-from emulator.wire.yaml import Table
+from emulator.services.workflow.languages.statemachine.tree import SUFFIX, Expression, Fixed, Items, Members, Template
+from emulator.services.workflow.languages.values import ExpressionError
+from emulator.wire.yaml import Scalar, Table
+from emulator.wire.yaml import Sequence as YamlSequence
 
 Arguments = dict[str, Any]
 """Keyword arguments for a state's class."""
@@ -98,6 +105,69 @@ def _near(key: str, known: Collection[str]) -> str:
 
     near = difflib.get_close_matches(key[:100], known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def read_expression(part: Part, roots: Collection[str]) -> Expression:
+    """Return the expression at *part*.
+
+    Raises: DefinitionError, which points at the place of the trouble where it can.
+    """
+    if not isinstance(part.node, Scalar):
+        raise part.failure("must be an expression")
+    text = part.node.text
+    try:
+        return Expression(text, parse(text, roots))
+    except ExpressionError as error:
+        failure = part.failure(error.message)
+        if part.node.inside is not None:
+            failure.column += part.node.inside + error.position
+        failure.expression = (text, error.position)
+        raise failure from error
+
+
+def read_template(part: Part, roots: Collection[str]) -> Template:
+    """Return what stands at *part*, a JSON value with expressions at any depth.
+
+    Raises: DefinitionError.
+    """
+    node = part.node
+    if isinstance(node, YamlSequence):
+        items = tuple(read_template(item, roots) for item in part.items())
+        return _folded([*items], Items(items), list)
+    if isinstance(node, Table):
+        return _map(part, node, roots)
+    return Fixed(part.value())
+
+
+def read_constructor(part: Part, roots: Collection[str]) -> Template:
+    """Return a constructor, which must be a map.
+
+    Raises: DefinitionError.
+    """
+    if not isinstance(part.node, Table):
+        raise part.failure("must be a map")
+    made = _map(part, part.node, roots)
+    return Fixed(made.value, canonical(made.value)) if isinstance(made, Fixed) else made
+
+
+def _map(part: Part, node: Table, roots: Collection[str]) -> Template:
+    members: dict[str, Template] = {}
+    for key, value in node.entries:
+        name = key.text.removesuffix(SUFFIX)
+        inner = Part(value, f"{part.field}.{key.text[:200]}")
+        if name in members:
+            raise DefinitionError(f"{name!r} stands here with and without '.$'", key.line, key.column, inner.field)
+        if not name:
+            raise DefinitionError("a name must stand before '.$'", key.line, key.column, inner.field)
+        members[name] = read_expression(inner, roots) if name != key.text else read_template(inner, roots)
+    made = Members(tuple(members.items()))
+    return _folded([*members.values()], made, lambda values: dict(zip(members, values, strict=True)))
+
+
+def _folded(inner: list[Template], otherwise: Template, made: Callable[[list[Any]], Any]) -> Template:
+    """Return one constant for what has no expression inside."""
+    values = [each.value for each in inner if isinstance(each, Fixed)]
+    return Fixed(made(values)) if len(values) == len(inner) else otherwise
 
 
 def constructor_of(fields: Fields, key: str, roots: Collection[str]) -> Template | None:

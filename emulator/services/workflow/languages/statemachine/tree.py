@@ -1,4 +1,4 @@
-"""The tree of an expression, its printing, and what it yields.
+"""The tree of an expression, its printing, and what it yields; constructors, the JSON values with expressions inside.
 
 Printing gives a form that parses back to an equal tree. Evaluation is total and bounded: whatever the data holds, it
 gives a JSON value or `MISSING`, or raises `EvaluationError`; the work and the size of what is made come out of a
@@ -7,7 +7,9 @@ gives a JSON value or `MISSING`, or raises `EvaluationError`; the work and the s
 Rules, beyond those of `values.compare`: a path that matches nothing is null in an array, an object or an
 argument; ``&&``, ``||`` and ``!`` take booleans only, and stop at the first operand that decides.
 
-Source: expressions, CloudFlow documentation; what a path yields that matches nothing is assumed.
+A constructor is a map whose keys ending in ``.$`` have expressions as values, at any depth; all else stays as it is.
+
+Source: expressions, inputs and outputs, CloudFlow documentation; what a path yields that matches nothing is assumed.
 """
 
 import json
@@ -18,6 +20,9 @@ from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.values import MISSING, ComparisonSign, Constant, compare, is_number
 from emulator.services.workflow.limits import NESTING
+
+SUFFIX: Final = ".$"
+"""Ends the keys of constructors whose values are expressions."""
 
 MAX_WORK: Final = 4 * 1024 * 1024
 """Characters and values that one evaluation may look at or make, which takes some 50 ms; assumed."""
@@ -289,3 +294,64 @@ def _boolean(operand: Tree, sign: str, evaluation: Evaluation) -> bool:
 
 def _inside(tree: Tree) -> str:
     return f"({tree})" if isinstance(tree, Minus | Not | Comparison | And | Or) else str(tree)
+
+
+@frozen(kw_only=False)
+class Fixed:
+    """A JSON value without expressions inside; ``text`` is its JSON when it is the whole of a constructor."""
+
+    value: Any
+    text: str | None = None
+
+    def build(self, evaluation: Evaluation) -> Any:
+        """Return the value."""
+        evaluation.budget.weigh(self.value)
+        return self.value
+
+
+@frozen(kw_only=False)
+class Expression:
+    """The value of a key that ends in ``.$``; ``text`` is the form in the definition."""
+
+    text: str
+    tree: Tree
+
+    def build(self, evaluation: Evaluation) -> Any:
+        """Return the value, null for nothing.
+
+        Raises: EvaluationError.
+        """
+        value = value_or_null(self.tree, evaluation)
+        evaluation.budget.weigh(value)
+        return value
+
+
+@frozen(kw_only=False)
+class Members:
+    """A map with expressions inside."""
+
+    members: tuple[tuple[str, "Template"], ...]
+
+    def build(self, evaluation: Evaluation) -> Any:
+        """Return the map with every expression replaced by its value.
+
+        Raises: EvaluationError.
+        """
+        return {key: template.build(evaluation) for key, template in self.members}
+
+
+@frozen(kw_only=False)
+class Items:
+    """A list with expressions inside."""
+
+    items: tuple["Template", ...]
+
+    def build(self, evaluation: Evaluation) -> Any:
+        """Return the list with every expression replaced by its value.
+
+        Raises: EvaluationError.
+        """
+        return [template.build(evaluation) for template in self.items]
+
+
+Template = Fixed | Expression | Members | Items

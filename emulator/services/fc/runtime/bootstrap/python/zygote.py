@@ -8,7 +8,6 @@ ends.
 
 from __future__ import annotations
 
-import array
 import errno
 import gc
 import importlib
@@ -256,9 +255,8 @@ class Spare:
 
         Raises: OSError when it has died.
         """
-        passed = array.array("i", (channel, log))
         try:
-            self._link.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            socket.send_fds(self._link, [b"!"], [channel, log])
         finally:
             self.close()
 
@@ -295,15 +293,11 @@ def mount_for(pid: int, link: socket.socket) -> NoReturn:
 
 def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
     """Receive up to *size* bytes and the descriptors that came along; no bytes when the other end is gone."""
-    descriptors = array.array("i")
     try:
-        data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
+        data, descriptors, _, _ = socket.recv_fds(link, size, 2)
     except ConnectionResetError:  # it was killed before it had read its last message
         return b"", []
-    for level, kind, content in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(content)
-    return data, list(descriptors)
+    return data, descriptors
 
 
 def warm_up() -> None:

@@ -1,0 +1,69 @@
+"""The table of the benchmarks with its floors, and the stacks that flame graphs are drawn from."""
+
+from benchmarks.flames import Profile, parsed, write_graphs
+from benchmarks.harness import END, FIGURES, Row, run, write_markdown
+
+
+def a_row(**given):
+    """Return a row of constant samples."""
+    row = Row(name="a start", unit="ms", measure=lambda: 30, **given)
+    run([row], 3)
+    return row
+
+
+def test_floor_is_told_beside_the_figure_and_in_units_of_the_reference(tmp_path):
+    """So that it can be compared with the goal."""
+    page = tmp_path / "page.md"
+
+    write_markdown(page, [a_row(reference=lambda: 10, floor=lambda: 20, goal=1.5)])
+
+    assert page.read_text().splitlines()[-1] == (
+        "| a start | 30 ms | 30 - 30 | - | 10 ms | 3.00x | <= 1.5x | **missed** | 20 ms (2.00x) | 1.50x |"
+    )
+
+
+def test_floor_has_a_reference_of_its_own_where_it_needs_one():
+    """The figure's reference would say nothing about how the floor grows."""
+    row = a_row(reference=lambda: 10, floor=lambda: 20, floor_reference=lambda: 5)
+
+    assert row.least == "20 ms (4.00x)"
+
+
+def test_table_of_a_page_is_replaced_between_its_marks(tmp_path):
+    """What stands around it stays."""
+    page = tmp_path / "page.md"
+    page.write_text(f"# Figures\n\n{FIGURES}an old table\n{END}\n## More\n")
+
+    write_markdown(page, [a_row()])
+
+    text = page.read_text()
+    assert text.startswith(f"# Figures\n\n{FIGURES}")
+    assert text.endswith(f"| - | - | - |  | - | - |\n{END}\n## More\n")
+    assert "old" not in text
+
+
+def test_stacks_have_neither_the_import_system_nor_waiting_threads():
+    """Lines are those of ``py-spy record --format raw``."""
+    lines = [
+        "main (a.py:1);_find_and_load (<frozen importlib._bootstrap>:5);<module> (b.py:2) 3",
+        "main (a.py:1);EpollSelector.select (selectors.py:9) 7",
+        "Thread._bootstrap (threading.py:1);wait (threading.py:2) 7",
+        "Thread._bootstrap (threading.py:1);_WorkItem.run (thread.py:2);work (c.py:1) 2",
+    ]
+
+    assert parsed(lines) == {
+        ("main (a.py)", "<module> (b.py)"): 3,
+        ("Thread._bootstrap (threading.py)", "_WorkItem.run (thread.py)", "work (c.py)"): 2,
+    }
+
+
+def test_graph_leaves_narrow_frames_out(tmp_path):
+    """One in a thousand samples is no place to look at."""
+    stacks = parsed(["wide (emulator/a.py:1) 999", "narrow (emulator/b.py:1) 1"])
+
+    told = write_graphs(tmp_path / "graph.svg", "load", {"today": Profile(stacks, 12.0)})
+
+    drawn = (tmp_path / "graph.svg").read_text()
+    assert told == "graph.svg: today 12 us"
+    assert "wide (emulator/a.py): 99.9%" in drawn
+    assert "narrow" not in drawn
