@@ -25,7 +25,7 @@ _CREATE_NEW_PROCESS_GROUP: Final = 0x200
 _CREATE_NO_WINDOW: Final = 0x08000000
 
 VARIABLE: Final = "LOCALYUN_WITHOUT"
-NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec")
+NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec", "network")
 
 _without = os.environ.get(VARIABLE, "").split(",")
 
@@ -54,6 +54,9 @@ TERMINALS: Final = _has("terminals", sys.platform != "win32")
 
 EXEC: Final = _has("exec", os.name != "nt")
 """A program can take the place of this one; else it runs as a child, whose exit code is handed on."""
+
+NETWORK: Final = _has("network", sys.platform == "linux")
+"""A program can have a network of its own; else `exec --network` is refused."""
 
 
 def lock(descriptor: int) -> bool | None:

@@ -155,8 +155,8 @@ STYLE = {
 
 
 def faults(line):
-    """Return what is wrong with the style of a line; the targets of links and the marks of lists do not count."""
-    line = re.sub(r"\]\([^)]*\)", "]", re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", line))
+    """Return what is wrong with the style of a line; the targets of links do not count."""
+    line = re.sub(r"^\s*(?:[-*]|\d+\.|#+) +", "", re.sub(r"\]\([^)]*\)", "]", line))
     cells = [cell.strip() for cell in line.split("|")] if line.lstrip().startswith("|") else [line]
     return [
         f"{fault}: {cell}"

@@ -74,3 +74,14 @@ def test_program_of_exec_runs_as_a_child(lacking):
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (7, "ran\n")
+
+
+def test_network_of_a_command_is_refused_where_there_is_none(lacking):
+    """With a message, before anything is run."""
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", "exec", "--state", str(lacking.state), "--network", "--", "true"],
+        capture_output=True, text=True, timeout=60, check=False, env={"LOCALYUN_WITHOUT": "network", "PATH": ""},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "--network needs a network for the command alone, which Linux has" in done.stderr

@@ -85,6 +85,8 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
 
     Raises: CommandFailed.
     """
+    if not system.NETWORK:
+        raise CommandFailed(_("--network needs a network for the command alone, which Linux has"))
     from emulator.redirect import network  # needed with this option only, and not there on Windows
 
     own = {usual: int(environ[name]) for usual, name in _PORT_VARIABLES if name in environ}
