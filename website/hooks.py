@@ -28,6 +28,12 @@ _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
 _MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
+_CHINESE_MARK = "\u3001\u3002\u300a\u300b\u2018\u2019\u201c\u201d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+_BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>`]|[-*+] |\d+\. |:::|!!!)"
+_SPLIT = re.compile(
+    rf"(?<=[{_CHINESE_MARK}]){_BEGIN}|(?<=[\u4e00-\u9fff]){_BEGIN}(?=[\u4e00-\u9fff])|(?<=\S){_BEGIN}(?=[{_CHINESE_MARK}])"
+)
+"""A line's end inside a sentence in Chinese, which a browser would show as a space."""
 _NAMED = re.compile(r"(?<![\[`])`([\w./-]+\.\w+)`(?![\]`])")
 
 
@@ -69,7 +75,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
     titled = _FILE_NAME.sub(lambda found: f"[{title(target(source, found[1]))}]({found[1]}{found[2] or ''})", markdown)
-    return _LINK.sub(moved, linked(source, _MERMAID.sub(folded, titled)))
+    shown = _LINK.sub(moved, linked(source, _MERMAID.sub(folded, titled)))
+    return joined(shown) if page.file.src_uri.startswith(CHINESE) else shown
+
+
+def joined(markdown: str) -> str:
+    """Return a page in Chinese without the ends of lines inside its sentences."""
+    parts = _BLOCK.split(markdown)
+    return "".join(part if _BLOCK.fullmatch(part) else _SPLIT.sub("", part) for part in parts)
 
 
 def title(page: Path) -> str:

@@ -70,6 +70,9 @@ def _add_function_commands(commands: Commands) -> None:
     event.add_argument("--event-file", metavar="FILE", help="file that holds the event, - for standard input")
     invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
     invoke.add_argument(
+        "--raw", action="store_true", help="print the bytes of the result, without a newline after text"
+    )
+    invoke.add_argument(
         "--debug", action="store_true", help="run the call in an instance that a debugger can attach to"
     )
     invoke.add_argument(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.tutorials import TUTORIALS
+from website.hooks import joined
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -139,6 +140,69 @@ def test_numbers_of_tables_are_the_same(name):
 def test_links_are_the_same(name):
     """Each page leads to where the other one does."""
     assert links(DOCS / name) == links(CHINESE / name)
+
+
+MARKS = "、。《》“”！（），：；？"
+STYLE = {
+    "a space after a mark": rf"(?<=[{MARKS}]) +(?=\S)",
+    "a space before a mark": rf"(?<=\S) +(?=[{MARKS}])",
+    "a mark of another language": r"(?<=[\u4e00-\u9fff])[,;:!?](?=\s|$|[\u4e00-\u9fff])",
+    "brackets of another language": r"\([^()]*[\u4e00-\u9fff][^()]*\)|(?<=[\u4e00-\u9fff])\((?=\w)",
+    "a list of another language": r"(?<=\w), (?=\w)",
+    "the familiar form": "[你妳]",
+}
+"""What a text in Chinese does not have."""
+
+
+def faults(line):
+    """Return what is wrong with the style of a line; the targets of links do not count."""
+    line = re.sub(r"\]\([^)]*\)", "]", line)
+    cells = [cell.strip() for cell in line.split("|")] if line.lstrip().startswith("|") else [line]
+    return [
+        f"{fault}: {cell}"
+        for cell in cells
+        if re.search(r"[\u4e00-\u9fff]", cell)
+        for fault, pattern in STYLE.items()
+        if re.search(pattern, cell)
+    ]
+
+
+@pytest.mark.parametrize("name", [*PAGES, "tutorials.md", "../../README.zh-CN.md"])
+def test_pages_keep_to_the_style_of_chinese(name):
+    """Full-width marks without spaces around them, and the polite form."""
+    text = re.sub(r"`[^`]*`", "名", outside_blocks((CHINESE / name).read_text(encoding="utf-8")))
+
+    assert [fault for line in text.splitlines() for fault in faults(line)] == []
+
+
+CATALOGUES = sorted((ROOT / "emulator").rglob("*.po"))
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_messages_keep_to_the_style_of_chinese(path):
+    """The same for what the program says; the catalogue's first entry is about itself."""
+    texts = re.findall(r'^msgstr "(.+)"$', path.read_text(encoding="utf-8"), re.M)
+
+    assert len(texts) > 20
+    assert [fault for text in texts for fault in faults(text.replace("|", " "))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("可以停止它。\n用", "可以停止它。用"),
+        ("队列\n主题", "队列主题"),
+        ("这是 FC\n服务", "这是 FC\n服务"),
+        ("- 一。\n- 二。\n1. 三", "- 一。\n- 二。\n1. 三"),
+        ("如下：\n\n    甲。\n    乙", "如下：\n\n    甲。\n    乙"),
+        ("（见\n  [甲](a.md)\n）。", "（见\n  [甲](a.md)）。"),
+        ("| 甲。 |\n| 乙。 |", "| 甲。 |\n| 乙。 |"),
+    ],
+    ids=["mark", "characters", "letters", "lists", "block", "link", "table"],
+)
+def test_site_joins_the_lines_of_a_sentence(text, shown):
+    """A browser shows the end of a line as a space, which Chinese does not have between its characters."""
+    assert joined(text) == shown
 
 
 @pytest.mark.parametrize("name", [*PAGES, "tutorials.md", "../../README.zh-CN.md"])

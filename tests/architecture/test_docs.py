@@ -221,6 +221,7 @@ def messages():
 FOREIGN = {
     *("Connection refused", "certificate verify failed", "unable to get local issuer certificate"),
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
+    "No module named emulator.__main__",
 }
 """Messages of clients and systems."""
 

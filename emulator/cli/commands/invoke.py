@@ -51,21 +51,33 @@ def run(arguments: Namespace, settings: Settings) -> int:
             }
         )
         return FAILED if called.error else DONE
-    return show_called(called, with_log=arguments.log)
+    return show_called(called, with_log=arguments.log, raw=arguments.raw)
 
 
-def show_called(called: Called, *, with_log: bool) -> int:
-    """Print what a function returned, and on standard error its log; the exit code is 1 when the function failed."""
+def show_called(called: Called, *, with_log: bool, raw: bool = False) -> int:
+    """Print what a function returned, and on standard error its log; the exit code is 1 when the function failed.
+
+    Text ends with a newline, as what comes next in a pipe or a log of a build does not begin in its last line; bytes
+    that are no text, and with *raw* all, are written as they are.
+    """
     if with_log and called.log:
         sys.stderr.write(called.log.rstrip("\n") + "\n")
     sys.stdout.buffer.write(called.body)
-    if sys.stdout.isatty() and not called.body.endswith(b"\n"):
+    if not raw and called.body and not called.body.endswith(b"\n") and _is_text(called.body):
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
     if called.error:
         complain(_("the function failed ({error})", error=called.error))
         return FAILED
     return DONE
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in body
 
 
 def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:

@@ -66,8 +66,8 @@ class RamError(PopError):
 
     table = ERRORS
 
-    def __init__(self, name: str, /, **fields: Any) -> None:
-        super().__init__(name, **fields)
+    def __init__(self, name: str, message: str | None = None, /, **fields: Any) -> None:
+        super().__init__(name, message, **fields)
         self.code = self.code.format_map(fields)
 
 

@@ -86,10 +86,10 @@ def test_invoke_prints_what_the_function_returns(program, functions):
     """Functions with and without a service; the event as text or from a file."""
     (program.folder / "event").write_bytes(b"from a file")
 
-    assert program.run("invoke", "shop/order", "--event", "a").stdout == "<a>"
-    assert program.run("invoke", "shop.LATEST/order").stdout == "<>"
-    assert program.run("invoke", "alone", "--event-file", "event").stdout == "<from a file>"
-    assert program.run("invoke", "alone", "--event-file", "-").stdout == "<>"
+    assert program.run("invoke", "shop/order", "--event", "a").stdout == "<a>\n"
+    assert program.run("invoke", "shop.LATEST/order").stdout == "<>\n"
+    assert program.run("invoke", "alone", "--event-file", "event").stdout == "<from a file>\n"
+    assert program.run("invoke", "alone", "--event-file", "-").stdout == "<>\n"
 
 
 def test_invoke_tells_a_failed_function_from_a_refused_call(program, functions):
@@ -111,7 +111,7 @@ def test_invoke_shows_the_log_of_the_call(program, functions):
     text = program.run("invoke", "alone", "--event", "x", "--log")
     shown = json.loads(program.run("invoke", "alone", "--event", "x", "--log", "--json").stdout)
 
-    assert text.stdout == "<x>"
+    assert text.stdout == "<x>\n"
     assert "got x" in text.stderr
     assert shown["result"] == "<x>"
     assert shown["error"] is None

@@ -125,9 +125,10 @@ def packed(recorded: Iterable[Event | Recorded]) -> str:
     )
 
 
-def unpacked(first: int, at: int, text: str) -> Iterator[Recorded]:
-    """Return the events of a turn from the text that `packed` has made; *first* is the id of the first one."""
-    for number, line in enumerate(text.split("\n"), first):
+def unpacked(first: int, at: int, text: str, start: int) -> Iterator[Recorded]:
+    """Return events from the text that `packed` has made, from id *start* on; *first* is the id of the first one."""
+    skipped = max(0, start - first)
+    for number, line in enumerate(text.split("\n")[skipped:], first + skipped):
         kind, strand, cause, step, mark, detail = line.split("\t")
         parent, trigger, choice = int(strand), int(cause), int(mark) if mark else None
         yield Recorded(number, kind, parent, trigger, json.loads(step), detail, choice, Millis(at))

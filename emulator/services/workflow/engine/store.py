@@ -80,10 +80,8 @@ def recorded(database: Database, execution: ExecutionId, start: int = 1) -> Iter
         "(SELECT max(first) FROM workflow_turns WHERE execution = ?1 AND first <= ?2), 0) ORDER BY first",
         (execution, start),
     )
-    for row in rows:
-        for event in unpacked(*row):
-            if event.id >= start:
-                yield event
+    for first, at, text in rows:
+        yield from unpacked(first, at, text, start)
 
 
 class EngineStore:

@@ -25,7 +25,7 @@ def test_what_is_packed_is_unpacked(given):
         for number, (strand, cause, step, data, mark) in enumerate(given, 7)
     ]
 
-    kept = list(unpacked(7, 5, packed(events)))
+    kept = list(unpacked(7, 5, packed(events), 0))
 
     assert kept == [Recorded(*event[:7], Millis(5)) for event in events]
 
