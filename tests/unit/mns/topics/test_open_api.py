@@ -13,6 +13,7 @@ SUB = {"TopicName": "t", "SubscriptionName": "s"}
 RULE = {"ProductName": "oss", "RuleName": "r"}
 ACL = {"EndpointType": "public"}
 OWN = '{"Enabled":true,"DeadLetterTargetQueue":"q"}'
+TOPICS = {"ResourceType": "topic", "ResourceId.1": "t"}
 EMPTY = {"EventTypes": '["a"]', "MatchRules": "[]", "Endpoint": "{}"}
 
 
@@ -84,6 +85,11 @@ async def test_form_parameters_count_like_those_of_the_query(new_site):
         ("CreateEventRule", RULE | {"EventTypes": '["a"]', "MatchRules": "[1]"}, 400, "InvalidParameter"),
         ("CreateEventRule", RULE | EMPTY, 400, "InvalidParameter"),
         ("GetEventRule", RULE, 404, "EventRuleNotExist"),
+        ("TagResources", TOPICS, 400, "MissingParameter"),
+        ("TagResources", {"ResourceType": "topic", "Tag.1.Key": "k"}, 400, "MissingParameter"),
+        ("TagResources", TOPICS | {"ResourceType": "flow", "Tag.1.Key": "k"}, 400, "InvalidParameter"),
+        ("UntagResources", TOPICS, 400, "MissingParameter"),
+        ("UntagResources", {"ResourceType": "queue", "ResourceId.1": "q", "TagKey.1": "k"}, 404, "QueueNotExist"),
         ("DropEverything", {}, 404, "InvalidAction.NotFound"),
     ],
 )  # fmt: skip
@@ -276,6 +282,27 @@ async def test_resources_end_with_a_deletion_that_may_be_repeated(new_site):
             body(site.act("DeleteEventRule", **RULE))
 
         assert body(site.act("ListTopic"))["Data"]["Total"] == 0
+
+
+@pytest.mark.parametrize("kind", ["queue", "topic"])
+async def test_tags_are_set_and_removed_by_their_keys(new_site, kind):
+    """A tag replaces the one with its key; the others stay."""
+    async with new_site() as site:
+        site.topic()
+        resource = {"ResourceType": kind, "ResourceId.1": "t"}
+        body(site.act("CreateQueue", QueueName="t"))
+
+        body(site.act("TagResources", **resource, **{"Tag.1.Key": "a", "Tag.1.Value": "1", "Tag.2.Key": "b"}))
+        body(site.act("TagResources", **resource, **{"Tag.1.Key": "a", "Tag.1.Value": "2", "Tag.2.Key": "c"}))
+        body(site.act("UntagResources", **resource, **{"TagKey.1": "b", "TagKey.2": "missing"}))
+
+        service = site.service
+        view = (
+            service.queues.view(site.tenant, "t").queue
+            if kind == "queue"
+            else service.topics.view(site.tenant, "t").topic
+        )
+        assert view.settings.tags == (("a", "2"), ("c", ""))
 
 
 async def test_settings_of_the_account_change_one_by_one(new_site):
