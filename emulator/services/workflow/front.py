@@ -11,6 +11,7 @@ from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
 from emulator.services.workflow.ports import DIALECT, demands, subject
+from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
 from emulator.wire.request import OperationRequest
@@ -27,7 +28,7 @@ class WorkflowFront(RpcFront):
     dialect = DIALECT
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        operations = Actions(operations_of(flows, executions))
+        operations = Actions(operations_of(flows, executions, schedules))
         super().__init__("fnf", VERSION, operations, service, ids)
 
     def unknown_action(self, action: str) -> ServiceError:

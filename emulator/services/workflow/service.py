@@ -16,8 +16,7 @@ from emulator.services.workflow.executions.executions import EndWaiters, Executi
 from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
-from emulator.services.workflow.flows.schedules import Firing, Schedules
-from emulator.services.workflow.flows.store import FlowStore, ScheduleStore
+from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import DueSchedule, FlowRecord, execution_input
@@ -30,6 +29,8 @@ from emulator.services.workflow.ports import (
     TaskGuard,
     subject,
 )
+from emulator.services.workflow.schedules.schedules import Firing, Schedules
+from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 

@@ -1,7 +1,6 @@
-"""The tables of flows: flows with their definitions, versions, aliases and schedules."""
+"""The tables of flows: flows with their definitions, versions and aliases."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -10,15 +9,10 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import (
     AliasRecord,
     DefinitionId,
-    DueSchedule,
     FlowId,
     FlowRecord,
     FlowSettings,
     Route,
-    ScheduleId,
-    ScheduleRecord,
-    ScheduleSettings,
-    Turn,
     VersionRecord,
 )
 from emulator.services.workflow.tenants import Tenants
@@ -30,13 +24,6 @@ _FLOW = (
     " FROM workflow_flows f JOIN workflow_definitions d ON d.id = f.definition"
 )
 _ALIAS = "SELECT name, description, created_at, version, weight, other_version, other_weight FROM workflow_aliases"
-_SCHEDULE = (
-    "SELECT id, name, uuid, expression, description, payload, enabled, created_at, modified_at FROM workflow_schedules"
-)
-_DUE = (
-    "SELECT s.id, s.world, f.name, s.name, s.expression, s.payload, s.since, s.next_at FROM workflow_schedules s"
-    " JOIN workflow_flows f ON f.id = s.flow"
-)
 
 
 class FlowStore:
@@ -232,108 +219,3 @@ def _alias(row: tuple[Any, ...]) -> AliasRecord:
     if other_version is not None:
         routes.append(Route(other_version, other_weight))
     return AliasRecord(name=name, description=description, routes=tuple(routes), created_at=created_at)
-
-
-class ScheduleStore:
-    """Schedules, as the operations and their timer see them."""
-
-    def __init__(self, database: Database, tenants: Tenants) -> None:
-        self._database = database
-        self._tenants = tenants
-
-    def add(
-        self, tenant: Tenant, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
-    ) -> None:
-        """Keep a new schedule."""
-        self._database.write(
-            "INSERT INTO workflow_schedules (world, flow, name, uuid, description, expression, payload, enabled,"
-            " created_at, modified_at, since, counted_at, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self._tenants.id_of(tenant), flow, name, uuid, settings.description, settings.expression,
-                settings.payload, settings.enabled, now, now, *turn,
-            ),
-        )  # fmt: skip
-
-    def change(self, schedule: ScheduleId, settings: ScheduleSettings, now: Millis, turn: Turn) -> None:
-        """Replace a schedule's settings and its next run."""
-        self._database.write(
-            "UPDATE workflow_schedules SET description = ?, expression = ?, payload = ?, enabled = ?, modified_at = ?,"
-            " since = ?, counted_at = ?, next_at = ? WHERE id = ?",
-            (settings.description, settings.expression, settings.payload, settings.enabled, now, *turn, schedule),
-        )
-
-    def remove(self, schedule: ScheduleId) -> None:
-        """Remove a schedule."""
-        self._database.write("DELETE FROM workflow_schedules WHERE id = ?", (schedule,))
-
-    def remove_of(self, flow: FlowId) -> None:
-        """Remove every schedule of a flow."""
-        self._database.write("DELETE FROM workflow_schedules WHERE flow = ?", (flow,))
-
-    def get(self, flow: FlowId, name: str) -> ScheduleRecord | None:
-        """Return a schedule."""
-        row = self._database.read(f"{_SCHEDULE} WHERE flow = ? AND name = ?", (flow, name)).fetchone()
-        return None if row is None else _schedule(row)
-
-    def page(self, flow: FlowId, start: str, limit: int) -> list[ScheduleRecord]:
-        """Return up to *limit* schedules of a flow by name, from *start* on."""
-        rows = self._database.read(
-            f"{_SCHEDULE} WHERE flow = ? AND name >= ? ORDER BY name LIMIT ?", (flow, start, limit)
-        )
-        return [_schedule(row) for row in rows]
-
-    def all(
-        self, tenant: Tenant, start: tuple[str, str], limit: int
-    ) -> list[tuple[str, ScheduleRecord, Millis | None]]:
-        """Return (flow, schedule, next run) of up to *limit* schedules by flow and name, from *start* on."""
-        rows = self._database.read(
-            "SELECT f.name, s.next_at, s.id, s.name, s.uuid, s.expression, s.description, s.payload, s.enabled,"
-            " s.created_at, s.modified_at FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
-            " WHERE s.world = ? AND (f.name, s.name) >= (?, ?) ORDER BY f.name, s.name LIMIT ?",
-            (self._tenants.id_of(tenant), *start, limit),
-        )
-        return [(flow, _schedule(row), next_at) for flow, next_at, *row in rows]
-
-    def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
-        """Return up to *limit* schedules whose run has come, earliest first."""
-        return self._due("s.next_at <= ? ORDER BY s.next_at, s.id LIMIT ?", (now, limit))
-
-    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
-        """Return the next *limit* runs after *now*: flow, schedule, time."""
-        return self._database.read(
-            "SELECT f.name, s.name, s.next_at FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
-            " WHERE s.next_at > ? ORDER BY s.next_at LIMIT ?",
-            (now, limit),
-        ).fetchall()
-
-    def ahead(self, at: Millis, limit: int) -> Sequence[DueSchedule]:
-        """Return up to *limit* schedules whose next run was counted from later than *at*."""
-        return self._due("s.next_at IS NOT NULL AND s.counted_at > ? LIMIT ?", (at, limit))
-
-    def turn(self, turns: Iterable[tuple[ScheduleId, Turn]]) -> None:
-        """Set the next runs of schedules."""
-        self._database.write_many(
-            "UPDATE workflow_schedules SET since = ?, counted_at = ?, next_at = ? WHERE id = ?",
-            [(*turn, schedule) for schedule, turn in turns],
-        )
-
-    def next_run(self) -> Millis | None:
-        """Return the time of the earliest run."""
-        row = self._database.read("SELECT min(next_at) FROM workflow_schedules WHERE next_at IS NOT NULL").fetchone()
-        return None if row[0] is None else Millis(row[0])
-
-    def counts_wall_clock(self) -> bool:
-        """Whether an enabled schedule has another expression than ``@every``."""
-        row = self._database.read(
-            "SELECT 1 FROM workflow_schedules WHERE next_at IS NOT NULL AND expression NOT LIKE '@every%' LIMIT 1"
-        ).fetchone()
-        return row is not None
-
-    def _due(self, where: str, values: tuple[Any, ...]) -> list[DueSchedule]:
-        rows = self._database.read(f"{_DUE} WHERE {where}", values).fetchall()
-        return [DueSchedule(schedule, self._tenants.by_id(tenant), *rest) for schedule, tenant, *rest in rows]
-
-
-def _schedule(row: Sequence[Any]) -> ScheduleRecord:
-    schedule, name, uuid, *settings, enabled, created_at, modified_at = row
-    return ScheduleRecord(schedule, name, uuid, ScheduleSettings(*[*settings, bool(enabled)]), created_at, modified_at)

@@ -24,7 +24,6 @@ from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.flows import Flows
-from emulator.services.workflow.flows.store import ScheduleStore
 from emulator.services.workflow.model import (
     DueSchedule,
     FlowRecord,
@@ -35,6 +34,7 @@ from emulator.services.workflow.model import (
     check_name,
     execution_input,
 )
+from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)

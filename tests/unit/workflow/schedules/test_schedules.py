@@ -9,7 +9,7 @@ import pytest
 
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import LoopTimers
-from emulator.services.workflow.flows.schedules import LATEST_START_MS
+from emulator.services.workflow.schedules.schedules import LATEST_START_MS
 from tests.unit.workflow.conftest import WORLD
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")

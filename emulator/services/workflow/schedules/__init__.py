@@ -1,0 +1,1 @@
+"""Schedules: executions started by the clock."""
