@@ -41,7 +41,7 @@ class Shelf:
         self._call("delete", identity[0])
         self.content.pop(identity[0], None)
 
-    def differs(self, resource, actual):
+    def differs(self, api, resource, actual):
         return dict(resource.properties) != actual.content
 
     def is_fixed(self, resource, actual):
