@@ -232,7 +232,7 @@ def _rows(each: Difference) -> Iterator[tuple[str, ...]]:
     for name, (own, running) in list(_words(each.files).items())[:_SHOWN_FILES]:
         yield (*whose, f"{each.path}: {name}", _short(own), _short(running))
     if len(each.files) > _SHOWN_FILES:
-        more = _("{number} more files", number=len(each.files) - _SHOWN_FILES)
+        more = _("{number} more", number=len(each.files) - _SHOWN_FILES)
         yield (*whose, f"{each.path}: {more}", THIS, OTHER)
 
 
