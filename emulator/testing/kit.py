@@ -13,9 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.kernel.system import own_command
-from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
+from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, hidden, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
+
+__tracebackhide__ = hidden
 
 _SDK = "pip install 'localyun[sdk]'"
 
