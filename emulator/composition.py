@@ -135,6 +135,7 @@ class Composition:
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
             topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
+            queue_made=lambda tenant, name: self._functions.sources.queue_made(tenant, name),
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,

@@ -390,3 +390,56 @@ def test_a_function_waits_for_the_topic_of_its_trigger(project):
     assert "2 passed" in text
     assert "1 failed" in text
     assert "trigger news of notify: the topic 'order-news' does not exist" in text
+
+
+@pytest.mark.parametrize("clock", ["real", "frozen"])
+def test_settling_waits_for_a_queue_that_a_trigger_reads(project, clock):
+    """A message just sent counts as work, also where the queue was made a moment ago or is made once more."""
+    text = project(
+        pytest_ini=f"[pytest]\nlocalyun_clock = {clock}\n",
+        functions__shop__worker__function_yml="""
+            triggers:
+              - name: orders
+                type: eventbridge
+                config:
+                  eventSourceConfig:
+                    eventSourceType: MNS
+                    eventSourceParameters: {sourceMNSParameters: {QueueName: orders}}
+            """,
+        functions__shop__worker__index_py="def handler(event, context):\n    return event\n",
+        test_it_py="""
+            import pytest
+
+            def bodies(localyun):
+                return [call.event["data"]["messageBody"] for call in localyun.calls("shop/worker")]
+
+            @pytest.mark.parametrize("turn", [1, 2])
+            def test_settle(localyun, turn):
+                orders = localyun.queue("orders")
+                orders.send("at once")
+                localyun.settle()
+                assert bodies(localyun) == ["at once"]
+                for number in range(20):
+                    orders.send(str(number))
+                localyun.settle()
+                assert len(bodies(localyun)) == 21
+                assert len(orders) == 0
+
+            def test_skip(localyun):
+                localyun.queue("orders").send("one", delay_s=600)
+                localyun.skip_until(calls="shop/worker")
+                assert bodies(localyun) == ["one"]
+
+            def test_made_once_more(localyun):
+                orders = localyun.queue("orders")
+                orders.send("one")
+                localyun.settle()
+                localyun.command("queue", "delete", "orders")
+                localyun.settle()
+                localyun.queue("orders").send("two")
+                localyun.settle()
+                assert sorted(bodies(localyun)) == ["one", "two"]
+            """,
+    )
+
+    assert "4 passed" in text

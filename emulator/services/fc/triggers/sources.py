@@ -85,8 +85,9 @@ class EventSources:
         self._topic_triggers = TopicTriggers(store, ports.topics) if ports.topics is not None else None
         if self._topic_triggers is not None:
             self.triggers.watchers.append(self._topic_triggers)
-        if ports.queues is not None:
-            self.triggers.watchers.append(QueueTriggers(store, database, ports.queues, self._fire))
+        self.queue_triggers = QueueTriggers(store, database, ports.queues, self._fire) if ports.queues else None
+        if self.queue_triggers is not None:
+            self.triggers.watchers.append(self.queue_triggers)
 
     def start(self) -> None:
         """Take up what an earlier run has left: timers are armed, host names answered."""
@@ -103,6 +104,16 @@ class EventSources:
         """Bind the triggers of the folder that wait for a topic which is being made."""
         if self._topic_triggers is not None:
             self._topic_triggers.topic_made(tenant, topic)
+
+    def queue_made(self, tenant: Tenant, queue: str) -> None:
+        """Have a queue that is being made read by the triggers that wait for it."""
+        if self.queue_triggers is not None:
+            self.queue_triggers.queue_made(tenant, queue)
+
+    def behind(self) -> Iterator[tuple[str, str]]:
+        """Yield queues that have messages for a trigger now, with its name as ``service/function/trigger``."""
+        for key, queue in self.queue_triggers.behind() if self.queue_triggers is not None else ():
+            yield queue, "/".join(part for part in key[2:] if part)
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
