@@ -399,12 +399,7 @@ def test_settling_waits_for_a_queue_that_a_trigger_reads(project, clock):
         pytest_ini=f"[pytest]\nlocalyun_clock = {clock}\n",
         functions__shop__worker__function_yml="""
             triggers:
-              - name: orders
-                type: eventbridge
-                config:
-                  eventSourceConfig:
-                    eventSourceType: MNS
-                    eventSourceParameters: {sourceMNSParameters: {QueueName: orders}}
+              - {name: orders, type: mns_queue, queue: orders}
             """,
         functions__shop__worker__index_py="def handler(event, context):\n    return event\n",
         test_it_py="""
@@ -443,3 +438,37 @@ def test_settling_waits_for_a_queue_that_a_trigger_reads(project, clock):
     )
 
     assert "4 passed" in text
+
+
+def test_mistakes_in_function_files_stand_in_the_report(project):
+    """A failing test's report names them with file and line; a flow may be given as a file, by a text too."""
+    text = project(
+        exit_code=1,
+        functions__worker__function_yml="triggers:\n  - {name: orders, type: queue, queue: orders}\n",
+        functions__worker__index_py="def handler(event, context):\n    return event\n",
+        flows__order_yml=FLOW.partition('"""\n')[2].partition('"""')[0],
+        test_it_py="""
+            from pathlib import Path
+
+            def test_flows(localyun):
+                for number, definition in enumerate(["flows/order.yml", Path("flows/order.yml")]):
+                    run = localyun.flow(f"order-{number}", definition).start({})
+                    localyun.skip_until(execution=run)
+                    assert run.status == "Succeeded"
+
+            def test_called(localyun):
+                localyun.queue("orders").send("hello")
+                localyun.settle()
+                assert localyun.calls("worker")
+
+            def test_no_such_flow(localyun):
+                localyun.flow("order", "flows/odrer.yml")
+            """,
+    )
+
+    assert "1 passed" in text
+    assert "2 failed" in text
+    assert "problems in the functions folder" in text
+    assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in text
+    assert "did you mean mns_queue?" in text
+    assert "No such file or directory: 'flows/odrer.yml'" in text

@@ -29,7 +29,7 @@ from emulator.services.fc.triggers.model import (
     trigger_path,
 )
 from emulator.services.fc.triggers.store import Domains, TriggerStore
-from emulator.services.fc.triggers.triggers import Triggers
+from emulator.services.fc.triggers.triggers import Places, Triggers
 from emulator.services.fc.triggers.watchers import (
     QueueTriggers,
     TimerTriggers,
@@ -132,9 +132,9 @@ class EventSources:
         self.triggers.clear()
         self.domains.clear()
 
-    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], places: Places, now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say; versions are passed over."""
-        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], now)
+        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], places, now)
 
     def url(self, trigger: Trigger) -> str:
         """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
