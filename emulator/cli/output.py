@@ -241,12 +241,13 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
-    """Print one name and value per line, values in a column, folded at a terminal's edge."""
+    """Print a name and its value per line, values in a column, folded at a terminal's edge; a list is a line each."""
     from emulator.drawing.text_width import cells  # as above
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        say(folded(padded(name, width + 2), str(value)))
+        for number, line in enumerate(value if isinstance(value, list) else [value]):
+            say(folded(padded("" if number else name, width + 2), str(line)))
 
 
 def folded(begin: str, last: str, widest: int = 0) -> str:
