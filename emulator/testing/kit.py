@@ -131,7 +131,8 @@ class Localyun:
     ) -> dict[str, Any]:
         """Skip time until a condition holds.
 
-        The condition: an execution has ended, a queue has *visible* messages, a function *count* calls, all is quiet.
+        The condition: an execution has ended (of a flow's name alone, its latest), a queue has *visible* messages, a
+        function *count* calls, all is quiet.
         *limit* bounds the emulator's time, *timeout* the real time.
 
         Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.
