@@ -93,9 +93,18 @@ def examine(settings: Settings) -> list[Finding]:
         *proxies(os.environ, client.proxy("forwarding") if client else None),
         *_clocks(config, client),
         *state_folder(config),
+        *_functions(client),
         *tool_chains(config),
         *sdks(Path.cwd()),
     ]
+
+
+def _functions(client: Client | None) -> Findings:
+    status = client.admin("GET", "status") if client else {}
+    for problem in status.get("problems", []):
+        yield wrong("functions", problem, _("correct the file; it is read again when it is saved"))
+    for reason in status.get("waiting", []):
+        yield remark("functions", reason, _("create it, or declare it in localyun.yaml"))
 
 
 def _clocks(config: Config, client: Client | None) -> Findings:

@@ -36,7 +36,7 @@ def test_table_is_folded_at_the_edge_of_a_terminal(capsys, monkeypatch):
         "a     one two three four five",
         "      six",
         "b",
-        "    /" + "x" * 30,
+        "/" + "x" * 30,
     ]
 
 
