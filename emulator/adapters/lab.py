@@ -19,6 +19,7 @@ from emulator.services.fc.ports import Called, Ended
 from emulator.services.fc.runtime.model import InvocationResult
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
+from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
 
 _SHOWN = 50
@@ -56,20 +57,23 @@ class MessageActivity:
 
 
 class FunctionActivity:
-    """Calls that run or are queued for now, retries, timer triggers."""
+    """Calls that run or are queued for now, retries, timer triggers, queues that triggers read."""
 
     def __init__(self, functions: FunctionCompute, mocks: Mocks) -> None:
         self._functions = functions
         self._mocks = mocks
 
     def busy(self, now: Millis) -> Iterator[Busy]:
-        """Yield the calls under way, with their request ids."""
+        """Yield the calls under way, with their request ids, and the triggers that have messages to take."""
         running = self._functions.invoker.running()
         for function, since, request_id in running:
             yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
         resting = self._mocks.resting()
         if self._functions.async_queue.under_way > len(resting) and not running:
             yield Busy(kind="call", resource="", detail="an asynchronous call about to begin")
+
+        for queue, trigger in self._functions.sources.behind():
+            yield Busy(kind="trigger", resource=trigger, detail=f"messages of the queue {queue}")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield attempts of asynchronous calls and runs of timer triggers."""
@@ -124,14 +128,13 @@ class SkipConditions:
         self._workflow = workflow
 
     def look(self, kind: str, tenant: Tenant, name: str, number: int) -> Callable[[], bool]:
-        """Return a function that says whether the condition holds.
+        """Return a function that says whether the condition holds; for a flow alone its latest execution is meant.
 
         Raises: LabError (InvalidParameter); ServiceError when there is no such resource.
         """
         if kind == "execution":
-            flow, slash, execution = name.partition("/")
-            if not slash:
-                raise LabError("InvalidParameter", reason="execution must be written flow/execution")
+            flow, _, execution = name.partition("/")
+            execution = execution or self._latest(tenant, flow)
             self._workflow.executions.get(tenant, flow, execution)
             return lambda: not self._workflow.executions.get(tenant, flow, execution).is_open
         if kind == "queue":
@@ -139,6 +142,12 @@ class SkipConditions:
             return lambda: self._messages.queues.view(tenant, name).counters.active >= number
         before = self._functions.invoker.made(name)
         return lambda: self._functions.invoker.made(name) - before >= number
+
+    def _latest(self, tenant: Tenant, flow: str) -> str:
+        newest = self._workflow.executions.page(tenant, flow, ExecutionFilter(), 1, "").items
+        if not newest:
+            raise LabError("InvalidParameter", reason=f"flow {flow} has not been executed yet")
+        return newest[0].name
 
 
 class Doubles:

@@ -13,8 +13,9 @@ from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Blueprint, Problem, Target, unset
-from emulator.deploy.shapes import Findings, Part, suggestion, whole
+from emulator.deploy.shapes import Findings, Part, whole
 from emulator.kernel.frozen import frozen
+from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")

@@ -18,8 +18,9 @@ from emulator.deploy.model import Blueprint, Target, unset
 from emulator.deploy.ros_fc import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
-from emulator.deploy.shapes import Part, number, suggestion
+from emulator.deploy.shapes import Part, number
 from emulator.deploy.value_functions import NOTHING
+from emulator.kernel.spelling import suggestion
 
 SECTIONS = (
     "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",

@@ -20,6 +20,7 @@ from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, F
 __tracebackhide__ = hidden
 
 _SDK = "pip install 'localyun[sdk]'"
+_FILE = r"[^\n]+\.(?:ya?ml|json)"
 
 
 class Localyun:
@@ -130,7 +131,8 @@ class Localyun:
     ) -> dict[str, Any]:
         """Skip time until a condition holds.
 
-        The condition: an execution has ended, a queue has *visible* messages, a function *count* calls, all is quiet.
+        The condition: an execution has ended (of a flow's name alone, its latest), a queue has *visible* messages, a
+        function *count* calls, all is quiet.
         *limit* bounds the emulator's time, *timeout* the real time.
 
         Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.
@@ -166,9 +168,16 @@ class Localyun:
         return Topic(self.api, name or self.name())
 
     def flow(self, name: str = "", definition: "str | Path | None" = None, *, role_arn: str = "") -> Flow:
-        """Return a flow; with *definition* (text or a file) it is made or changed."""
-        text = definition.read_text(encoding="utf-8") if isinstance(definition, Path) else definition
-        return Flow(self.api, name or self.name(), text, role_arn=role_arn)
+        """Return a flow; with *definition* (a text, or the path of a file) it is made or changed.
+
+        A string of one line that ends in ``.yml``, ``.yaml`` or ``.json`` is a path. A path is relative to the working
+        directory, else to the test's file.
+        """
+        if isinstance(definition, str) and re.fullmatch(_FILE, definition):
+            definition = Path(definition)
+        if isinstance(definition, Path):
+            definition = self._found(definition).read_text(encoding="utf-8")
+        return Flow(self.api, name or self.name(), definition, role_arn=role_arn)
 
     def sink(self, answers: Sequence[dict[str, Any]] = ()) -> Sink:
         """Return a new endpoint that keeps what it is sent; *answers* are ``{"status": 500}`` and so on, in turn."""
