@@ -19,6 +19,7 @@ from emulator.services.fc.ports import Called, Ended
 from emulator.services.fc.runtime.model import InvocationResult
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
+from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
 
 _SHOWN = 50
@@ -127,14 +128,13 @@ class SkipConditions:
         self._workflow = workflow
 
     def look(self, kind: str, tenant: Tenant, name: str, number: int) -> Callable[[], bool]:
-        """Return a function that says whether the condition holds.
+        """Return a function that says whether the condition holds; for a flow alone its latest execution is meant.
 
         Raises: LabError (InvalidParameter); ServiceError when there is no such resource.
         """
         if kind == "execution":
-            flow, slash, execution = name.partition("/")
-            if not slash:
-                raise LabError("InvalidParameter", reason="execution must be written flow/execution")
+            flow, _, execution = name.partition("/")
+            execution = execution or self._latest(tenant, flow)
             self._workflow.executions.get(tenant, flow, execution)
             return lambda: not self._workflow.executions.get(tenant, flow, execution).is_open
         if kind == "queue":
@@ -142,6 +142,12 @@ class SkipConditions:
             return lambda: self._messages.queues.view(tenant, name).counters.active >= number
         before = self._functions.invoker.made(name)
         return lambda: self._functions.invoker.made(name) - before >= number
+
+    def _latest(self, tenant: Tenant, flow: str) -> str:
+        newest = self._workflow.executions.page(tenant, flow, ExecutionFilter(), 1, "").items
+        if not newest:
+            raise LabError("InvalidParameter", reason=f"flow {flow} has not been executed yet")
+        return newest[0].name
 
 
 class Doubles:

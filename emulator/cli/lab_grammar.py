@@ -19,7 +19,7 @@ def _add_clock(commands: Commands) -> None:
     settle.add_argument("--timeout", default="5s", metavar="D", help="real time to wait at the most (default: 5s)")
     skip = command(commands, "skip", "lab:skip", "jump from event to event until nothing is left to happen")
     until = skip.add_mutually_exclusive_group()
-    until.add_argument("--execution", metavar="FLOW/EXECUTION", help="until this execution has ended")
+    until.add_argument("--execution", metavar="FLOW[/EXECUTION]", help="until this execution has ended")
     until.add_argument("--queue", metavar="QUEUE", help="until this queue has visible messages")
     until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="until this function has been called")
     skip.add_argument("--visible", type=int, default=1, metavar="N", help="with --queue: so many (default: 1)")

@@ -151,20 +151,30 @@ def sentences(first: str, *others: str) -> str:
     return first
 
 
+def say_words(text: str) -> None:
+    """Print sentences of the command's result, folded at a terminal's edge."""
+    say(_fitted(text, sys.stdout))
+
+
 def complain(text: str) -> None:
-    """Print a line about a problem on the error stream."""
-    print(f"localyun: {text}", file=sys.stderr, flush=True)
+    """Print a line about a problem on the error stream, folded at a terminal's edge."""
+    note(f"localyun: {text}")
 
 
 def note(text: str) -> None:
-    """Print a line that a person needs while the command goes on, apart from its result."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line that a person needs while the command goes on, apart from its result; folded as complaints are."""
+    print(_fitted(text, sys.stderr), file=sys.stderr, flush=True)
+
+
+def note_row(begin: str, last: str) -> None:
+    """Print such a line, whose end *last* is folded at a terminal's edge; a name stands on a line of its own then."""
+    note(folded(begin, last, stream=sys.stderr))
 
 
 def progress(text: str) -> None:
     """Print what is going on, at a terminal only."""
     if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
+        note(text)
 
 
 def say_json(value: object) -> None:
@@ -201,13 +211,28 @@ def _beside(label: str, value: object, stream: TextIO) -> str:
     return line if limit is None or cells(line) <= limit else f"{label}\n  {value}"
 
 
+def _fitted(text: str, stream: TextIO) -> str:
+    """Return the lines of *text* folded at the edge of the terminal, each behind its own indentation."""
+    limit = _line_limit(stream)
+    if limit is None:
+        return text
+    from emulator.drawing.text_width import fold  # as below
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        words = line.lstrip(" ")
+        indent = line[: len(line) - len(words)]
+        lines += [indent + each for each in fold(words, limit - len(indent))]
+    return "\n".join(lines)
+
+
 def _line_limit(stream: TextIO) -> int | None:
     """Return the cells of a line of the terminal; None in a pipe, where lines are as long as they are."""
     if not stream.isatty():
         return None
     from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
 
-    return terminal_width()
+    return terminal_width(stream)
 
 
 _COLON = "\uff1a"
@@ -217,7 +242,7 @@ _LEAST_COLUMN = 20
 """A narrower rest of a line is no room for a cell, which goes to the next line then."""
 
 _NEXT_LINE = 4
-"""What such a cell is indented by."""
+"""What such a cell is indented by, where it has room behind that."""
 
 
 def padded(text: str, width: int) -> str:
@@ -250,16 +275,16 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
             say(folded(padded("" if number else name, width + 2), str(line)))
 
 
-def folded(begin: str, last: str, widest: int = 0) -> str:
+def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
     """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
     from emulator.drawing.text_width import cells, fold  # as above
 
-    limit, start = _line_limit(sys.stdout), cells(begin)
+    limit, start = _line_limit(stream or sys.stdout), cells(begin)
     if not last or limit is None or start + max(widest, cells(last)) <= limit:
         return (begin + last).rstrip()
     lines = fold(last, limit - start)
     if limit - start < _LEAST_COLUMN or max(map(cells, lines)) > limit - start:
-        start = _NEXT_LINE
+        start = max(0, min(_NEXT_LINE, limit - widest))
         begin, lines = begin.rstrip() + "\n" + " " * start, fold(last, limit - start)
     return begin + f"\n{' ' * start}".join(lines)
 

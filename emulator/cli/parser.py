@@ -36,8 +36,13 @@ class Parser(ArgumentParser):
     """Suggests the nearest command for one that does not exist."""
 
     def _get_formatter(self) -> HelpFormatter:
-        """Return the formatter for the terminal's width, to learn which argparse would load ``shutil``."""
-        return self.formatter_class(prog=self.prog, width=_columns() - 2)  # type: ignore[call-arg]  # all take it
+        """Return the formatter for the terminal's width, to learn which argparse would load ``shutil``.
+
+        It counts characters: what stands in front of the usage takes twice as many cells in Chinese.
+        """
+        begin = _("usage: ")
+        width = _columns() - 2 - (0 if begin.isascii() else len(begin))
+        return self.formatter_class(prog=self.prog, width=width)  # type: ignore[call-arg]  # all take it
 
     def _check_value(self, action: Action, value: object) -> None:
         if isinstance(action, _SubParsersAction) and value not in action.choices:
@@ -47,22 +52,33 @@ class Parser(ArgumentParser):
 
 
 class PlainHelp(RawDescriptionHelpFormatter):
-    """Leaves the lines of descriptions alone, and wraps what is easy to wrap itself."""
+    """Keeps the lines of descriptions, and wraps text itself: loading ``textwrap`` is a twentieth of ``--help``."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        """Return what ``textwrap`` makes of *text*, loading which is a twentieth of ``--help``.
+        return wrapped(text, width)
 
-        Words that it may break are left to it.
-        """
-        lines: list[str] = []
-        for word in text.split():
-            if len(word) > width or "-" in word[1:]:
-                return super()._split_lines(text, width)
-            if lines and len(lines[-1]) + len(word) < width:
-                lines[-1] += f" {word}"
-            else:
-                lines.append(word)
-        return lines
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = [line for given in text.splitlines() for line in _within(given, width - len(indent))]
+        return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def _within(line: str, width: int) -> list[str]:
+    return [line] if len(line) <= width and line.isascii() else wrapped(line, width)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return *text* in lines of *width* cells; a word that is longer stays whole."""
+    if not text.isascii():
+        from emulator.drawing.text_width import fold  # English help needs none
+
+        return fold(text, width)
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + len(word) < width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
@@ -94,7 +110,7 @@ def translate(parser: ArgumentParser) -> None:
 def parser_among(words: Collection[str], **given: Any) -> ArgumentParser | Outline:
     """Return the parser of a command that is among the *words* of a command line, and of others an `Outline`."""
     named = given["prog"].split()[1:]
-    return Parser(**given) if all(name in words for name in named) else Outline()
+    return Parser(formatter_class=PlainHelp, **given) if all(name in words for name in named) else Outline()
 
 
 def _columns() -> int:

@@ -66,7 +66,7 @@ class Style:
     def of_terminal(cls, *, full: bool = False) -> "Style":
         """Return the style for standard output: its width unless *full*, colours on a terminal without ``NO_COLOR``."""
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(width=None if full else terminal_width(), colour=colour)
+        return cls(width=None if full else terminal_width(sys.stdout), colour=colour)
 
     def fit(self, line: str, tone: Tone = "") -> str:
         """Return *line* cut to the width, in the colour of *tone*; the columns in front of a step are dim."""
@@ -78,9 +78,13 @@ class Style:
             return f"\x1b[2m{columns}\x1b[0m{_painted(rest, tone)}"
         return _painted(text, tone)
 
+    def has_room(self, text: str) -> bool:
+        """Whether *text* fits on a line."""
+        return self.width is None or cells(text) <= self.width
+
     def fold(self, text: str) -> Iterator[str]:
         """Yield *text* in lines of the width, those after the first indented; a long one is cut."""
-        if self.width is None or cells(text) <= self.width:
+        if self.width is None or self.has_room(text):
             yield text
             return
         lines = fold(text, self.width - len(MARGIN))
@@ -106,7 +110,11 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     how = _(spoken(execution.status))
     if execution.ended is not None:
         how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
-    yield from style.fold(f"{title}  {how}")
+    if style.has_room(f"{title}  {how}"):
+        yield f"{title}  {how}"
+    else:
+        yield from style.fold(title)
+        yield style.fit(MARGIN + how)
     for name, value in (
         ("input", execution.input),
         ("output", execution.output),

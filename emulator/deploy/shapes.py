@@ -18,9 +18,13 @@ LARGEST_TEXT = 4 * 1024 * 1024
 
 
 class Findings:
-    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once."""
+    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once.
 
-    def __init__(self) -> None:
+    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it.
+    """
+
+    def __init__(self, *, may_lack_values: bool = False) -> None:
+        self.may_lack_values = may_lack_values
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
         self._wrong: set[Path] = set()

@@ -13,9 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.kernel.system import own_command
-from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
+from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, hidden, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
+
+__tracebackhide__ = hidden
 
 _SDK = "pip install 'localyun[sdk]'"
 _FILE = r"[^\n]+\.(?:ya?ml|json)"
@@ -129,7 +131,8 @@ class Localyun:
     ) -> dict[str, Any]:
         """Skip time until a condition holds.
 
-        The condition: an execution has ended, a queue has *visible* messages, a function *count* calls, all is quiet.
+        The condition: an execution has ended (of a flow's name alone, its latest), a queue has *visible* messages, a
+        function *count* calls, all is quiet.
         *limit* bounds the emulator's time, *timeout* the real time.
 
         Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.

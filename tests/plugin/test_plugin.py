@@ -286,6 +286,17 @@ def test_fixture_names_the_module_that_has_its_packages_place(project):
     assert "tests/emulator.py): rename that one" in text
 
 
+def test_refusal_is_shown_at_the_line_of_the_test(project):
+    """The kit's own frames say nothing that the error does not."""
+    text = project(
+        exit_code=1,
+        test_it_py="def test_it(localyun):\n    localyun.flow('order', 'type: nothing')\n",
+    )
+
+    assert "test_it.py:2: ApiError" in text
+    assert "emulator/testing/" not in text
+
+
 def test_wrong_options_are_refused(project):
     """A clock of another kind, a folder that is not there."""
     text = project(

@@ -152,6 +152,27 @@ def test_a_flow_that_waits_for_a_token_is_quiet_and_named(lab):
     assert token in stuck.value.body["active"]
 
 
+SLEEPING = """
+version: v1
+type: flow
+steps: [{type: wait, name: rest, duration: 600}]
+"""
+
+
+def test_a_skip_to_the_end_of_a_flow_means_its_latest_execution(lab):
+    """As the commands on flows do; a flow that has not been executed is named."""
+    flow = lab.flow("sleeping", SLEEPING)
+    with pytest.raises(ApiError, match="flow sleeping has not been executed yet"):
+        lab.skip_until(execution="sleeping")
+    first = flow.start({}, name="first")
+    lab.skip_until(execution="sleeping")
+    second = flow.start({}, name="second")
+
+    lab.skip_until(execution="sleeping")
+
+    assert (first.status, second.status) == ("Succeeded", "Succeeded")
+
+
 def test_a_flow_runs_with_all_functions_mocked_and_none_deployed(lab):
     """The mock knows event and caller."""
     lab.queue("lab")

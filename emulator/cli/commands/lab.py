@@ -17,6 +17,7 @@ from emulator.cli.output import (
     complain,
     duration,
     note,
+    note_row,
     progress,
     say,
     say_json,
@@ -115,7 +116,7 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
         return
     note(_("jumped from {time} over:", time=begin))
     for each in jumped[:_JUMPS_SHOWN]:
-        note(f"  {each['at']}  +{duration(each['in_ms'])}  {_event(each['what'])}  {each['resource']}")
+        note_row(f"  {each['at']}  +{duration(each['in_ms'])}  {_event(each['what'])}  ", each["resource"])
     if len(jumped) > _JUMPS_SHOWN:
         note(_("  and {number} more; --json has them", number=len(jumped) - _JUMPS_SHOWN))
 
@@ -138,7 +139,7 @@ def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
 def _note(work: Iterable[dict[str, Any]]) -> None:
     for each in work:
         since = _(" since {time}", time=each["since"]) if each.get("since") else ""
-        note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
+        note_row("  ", f"{each['kind']} {each['resource']}{since}: {each['for']}")
 
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}

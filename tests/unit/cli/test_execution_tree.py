@@ -125,6 +125,17 @@ def test_events_of_unknown_kinds_and_details_do_no_harm():
     assert list(render(execution, "p", Style())) == list(render(an_execution(events), "p", Style()))
 
 
+def test_how_an_execution_ended_is_never_cut():
+    """It goes below a name that leaves no room."""
+    execution = an_execution(recorded("everything"))
+    name = "n" * 70
+
+    lines = list(render(execution, name, Style(width=80)))
+
+    assert lines[0] == name
+    assert lines[1].startswith(f"  {execution.status} after ".lower())
+
+
 def test_long_lines_are_cut_to_the_width_in_cells():
     """Chinese characters take two cells each."""
     events = recorded("polling")

@@ -7,8 +7,9 @@ from importlib import import_module
 import pytest
 
 from emulator.cli.main import build, main
-from emulator.cli.parser import PlainHelp
+from emulator.cli.parser import PlainHelp, wrapped
 from emulator.config import OPTIONS
+from emulator.drawing.text_width import cells
 
 
 def commands(parser, prefix=""):
@@ -148,12 +149,32 @@ def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):
     [
         "stop the emulator",
         "start an emulator in the foreground, or with -d in the background",
-        "call a well-known function of the emulator",
-        "two  spaces and a_word_that_is_longer_than_the_narrowest_line",
-        "在前台启动模拟器,或用 -d 在后台启动",
+        "two  spaces and a_long_word",
         "",
     ],
 )
 def test_lines_of_help_are_those_that_argparse_would_make(text, width):
-    """Whether the text is wrapped without ``textwrap`` or left to it."""
+    """Without ``textwrap``, but that a word with a hyphen or too long for a line stays whole."""
     assert PlainHelp("localyun")._split_lines(text, width) == HelpFormatter("localyun")._split_lines(text, width)
+
+
+@pytest.mark.parametrize("text", ["以 --port 8888 在前台启动模拟器", "call a well-known function of it"])
+def test_help_is_as_wide_as_the_terminal(text):
+    """Chinese characters take two cells, and no word is cut."""
+    lines = wrapped(text, 24)
+
+    assert len(lines) > 1
+    assert all(cells(line) <= 24 for line in lines)
+    assert [word for line in lines for word in line.split() if word.isascii()] == [
+        word for word in text.split() if word.isascii()
+    ]
+
+
+def test_what_the_program_is_and_returns_is_wrapped_too(monkeypatch):
+    """Descriptions and what stands below the commands, at 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    text = build().format_help()
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert "LOCALYUN_PORT for" in text
