@@ -141,7 +141,7 @@ class SkipConditions:
         return lambda: self._functions.invoker.made(name) - before >= number
 
     def _latest(self, tenant: Tenant, flow: str) -> str:
-        newest = self._workflow.executions.page(tenant, flow, ExecutionFilter(), 1, None).items
+        newest = self._workflow.executions.page(tenant, flow, ExecutionFilter(), 1, "").items
         if not newest:
             raise LabError("InvalidParameter", reason=f"flow {flow} has not been executed yet")
         return newest[0].name

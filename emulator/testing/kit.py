@@ -17,7 +17,9 @@ from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segm
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
 
-_SDK = "pip install 'localyun[sdk]'"
+_SDK = "'localyun[sdk]'"
+_EXTRAS = {"oss2": "'localyun[oss]' oss2"}
+"""What to install for a package that does not come with the extra ``sdk``."""
 
 
 class Localyun:
@@ -343,7 +345,7 @@ def _module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise NotInstalled(f"the package of {name} is missing: {_SDK}") from error
+        raise NotInstalled(f"the package of {name} is missing: pip install {_EXTRAS.get(name, _SDK)}") from error
 
 
 def _json(answer: Any) -> dict[str, Any]:
