@@ -136,6 +136,7 @@ class Composition:
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
             topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
+            queue_made=lambda tenant, name: self._functions.sources.queue_made(tenant, name),
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
@@ -391,7 +392,7 @@ class Composition:
         return [home, *sorted((used | self._workflow.flows.regions(account)) - {home})]
 
     def status(self) -> dict[str, Any]:
-        """Return the functions' names, waiting triggers, how many resources there are, and in which regions."""
+        """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files."""
         return {
             "functions": self._function_admin.names(),
             "waiting": [
@@ -399,6 +400,7 @@ class Composition:
                 for row in self._function_admin.triggers()
                 if row["waitsFor"]
             ],
+            "problems": self._function_admin.problems(),
             "counts": self._function_admin.counts(),
             "regions": self.regions(),
         }

@@ -57,20 +57,23 @@ class MessageActivity:
 
 
 class FunctionActivity:
-    """Calls that run or are queued for now, retries, timer triggers."""
+    """Calls that run or are queued for now, retries, timer triggers, queues that triggers read."""
 
     def __init__(self, functions: FunctionCompute, mocks: Mocks) -> None:
         self._functions = functions
         self._mocks = mocks
 
     def busy(self, now: Millis) -> Iterator[Busy]:
-        """Yield the calls under way, with their request ids."""
+        """Yield the calls under way, with their request ids, and the triggers that have messages to take."""
         running = self._functions.invoker.running()
         for function, since, request_id in running:
             yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
         resting = self._mocks.resting()
         if self._functions.async_queue.under_way > len(resting) and not running:
             yield Busy(kind="call", resource="", detail="an asynchronous call about to begin")
+
+        for queue, trigger in self._functions.sources.behind():
+            yield Busy(kind="trigger", resource=trigger, detail=f"messages of the queue {queue}")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield attempts of asynchronous calls and runs of timer triggers."""

@@ -10,7 +10,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import MessageTarget, parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.mns.errors import QueueNotExist, TopicNotExist
+from emulator.services.mns.errors import MessageNotExist, QueueNotExist, TopicNotExist
 from emulator.services.mns.ports import DIALECT, FunctionRefused, subject
 from emulator.services.mns.queues.model import Change
 from emulator.services.mns.service import MessageService
@@ -90,6 +90,14 @@ class TriggerQueues:
         try:
             self._messages.queues.view(tenant, queue)
         except QueueNotExist:
+            return False
+        return True
+
+    def has_messages(self, tenant: Tenant, queue: str) -> bool:
+        """Whether `receive` would return messages at once; there need be no such queue."""
+        try:
+            self._messages.messages.peek(self._messages.find(tenant, queue), 1)
+        except (MessageNotExist, QueueNotExist):
             return False
         return True
 

@@ -53,8 +53,9 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         )
     if config.ephemeral:
         rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
+    problems = [(_("problem"), text) for text in status.get("problems", [])]
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
-    return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in rows.items())]
+    return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in (*rows.items(), *problems))]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:

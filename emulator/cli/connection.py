@@ -300,9 +300,14 @@ class Connection:
         except (OSError, BrokenAnswer) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
             text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
-            elsewhere = " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
-            command = f"localyun start{elsewhere}"
+            command = f"localyun start{self._port_option(address[1])}"
             raise NoEmulator(text.format(reason=reason.lower(), command=command, **fields)) from error
+
+    def _port_option(self, port: int) -> str:
+        """Return what ``start`` needs to serve at the *port* called where an emulator of this folder has served."""
+        if self.endpoint.pid is not None:
+            return "" if port == DEFAULT_PORT else f" --port {port}"
+        return " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
 
     def accepted(self, reply: Reply) -> Reply:
         """Return *reply*.

@@ -28,6 +28,12 @@ _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
 
 Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
 
+_COMMON: dict[str, dict[str, Any]] = {
+    "state": {"metavar": "DIR", "help": "state folder (also behind the command)"},
+    "json": {"action": "store_true", "help": "print JSON (also behind the command)"},
+}
+"""The options that may stand before the command, as argparse takes them."""
+
 _NOT_FOUND = 404
 
 INTERRUPTED = 130
@@ -76,6 +82,7 @@ def parse(arguments: Sequence[str]) -> Namespace:
     Ends the process itself for ``--help`` and wrong usage.
     """
     parsed, unknown = build(arguments).parse_known_args(arguments)
+    unknown += _moved_behind(parsed)
     if unknown:
         command: ArgumentParser = parsed.help_of
         option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
@@ -83,6 +90,22 @@ def parse(arguments: Sequence[str]) -> Namespace:
         suggestion = nearest(option, command._option_string_actions) if option else ""
         command.error(text.format(words=" ".join(unknown), suggestion=suggestion))
     return parsed
+
+
+def _moved_behind(parsed: Namespace) -> list[str]:
+    """Put the options that stand before the command among its own, which go first; return those it does not have."""
+    unknown = []
+    for option in _COMMON:
+        value = getattr(parsed, _before(option))
+        if value and not getattr(parsed, option, None):
+            if parsed.run is not None and not hasattr(parsed, option):
+                unknown.append(f"--{option}")
+            setattr(parsed, option, value)
+    return unknown
+
+
+def _before(option: str) -> str:
+    return f"{option}_before"
 
 
 def build(words: Sequence[str] | None = None) -> ArgumentParser:
@@ -94,6 +117,8 @@ def build(words: Sequence[str] | None = None) -> ArgumentParser:
     translated = is_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=PlainHelp)
     parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
+    for option, about in _COMMON.items():
+        parser.add_argument(f"--{option}", dest=_before(option), **about)
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
     kind: Any = Parser if words is None else partial(parser_among, frozenset(words))

@@ -151,14 +151,19 @@ def sentences(first: str, *others: str) -> str:
     return first
 
 
+def say_words(text: str) -> None:
+    """Print sentences of the command's result, folded at a terminal's edge."""
+    say(_fitted(text, sys.stdout))
+
+
 def complain(text: str) -> None:
-    """Print a line about a problem on the error stream."""
-    print(f"localyun: {text}", file=sys.stderr, flush=True)
+    """Print a line about a problem on the error stream, folded at a terminal's edge."""
+    note(f"localyun: {text}")
 
 
 def note(text: str) -> None:
-    """Print a line that a person needs while the command goes on, apart from its result."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line that a person needs while the command goes on, apart from its result; folded as complaints are."""
+    print(_fitted(text, sys.stderr), file=sys.stderr, flush=True)
 
 
 def note_row(begin: str, last: str) -> None:
@@ -169,7 +174,7 @@ def note_row(begin: str, last: str) -> None:
 def progress(text: str) -> None:
     """Print what is going on, at a terminal only."""
     if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
+        note(text)
 
 
 def say_json(value: object) -> None:
@@ -206,13 +211,28 @@ def _beside(label: str, value: object, stream: TextIO) -> str:
     return line if limit is None or cells(line) <= limit else f"{label}\n  {value}"
 
 
+def _fitted(text: str, stream: TextIO) -> str:
+    """Return the lines of *text* folded at the edge of the terminal, each behind its own indentation."""
+    limit = _line_limit(stream)
+    if limit is None:
+        return text
+    from emulator.drawing.text_width import fold  # as below
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        words = line.lstrip(" ")
+        indent = line[: len(line) - len(words)]
+        lines += [indent + each for each in fold(words, limit - len(indent))]
+    return "\n".join(lines)
+
+
 def _line_limit(stream: TextIO) -> int | None:
     """Return the cells of a line of the terminal; None in a pipe, where lines are as long as they are."""
     if not stream.isatty():
         return None
     from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
 
-    return terminal_width()
+    return terminal_width(stream)
 
 
 _COLON = "\uff1a"
@@ -246,12 +266,13 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
-    """Print one name and value per line, values in a column, folded at a terminal's edge."""
+    """Print a name and its value per line, values in a column, folded at a terminal's edge; a list is a line each."""
     from emulator.drawing.text_width import cells  # as above
 
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        say(folded(padded(name, width + 2), str(value)))
+        for number, line in enumerate(value if isinstance(value, list) else [value]):
+            say(folded(padded("" if number else name, width + 2), str(line)))
 
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:

@@ -66,7 +66,7 @@ class Style:
     def of_terminal(cls, *, full: bool = False) -> "Style":
         """Return the style for standard output: its width unless *full*, colours on a terminal without ``NO_COLOR``."""
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(width=None if full else terminal_width(), colour=colour)
+        return cls(width=None if full else terminal_width(sys.stdout), colour=colour)
 
     def fit(self, line: str, tone: Tone = "") -> str:
         """Return *line* cut to the width, in the colour of *tone*; the columns in front of a step are dim."""

@@ -12,8 +12,9 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token, type_of
-from emulator.deploy.shapes import Findings, Part, kept, suggestion
+from emulator.deploy.shapes import Findings, Part, kept
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.spelling import suggestion
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", Part, str], None]

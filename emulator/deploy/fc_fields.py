@@ -21,12 +21,12 @@ from emulator.deploy.shapes import (
     members,
     noted,
     number,
-    suggestion,
     switch,
     text,
     text_map,
     texts,
 )
+from emulator.kernel.spelling import suggestion
 from emulator.services.fc.asynchronous import model as asynchronous
 from emulator.services.fc.attributes import (
     ANYTHING,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from emulator.deploy.files import same_code
 from emulator.deploy.model import Refused, Resource
 from emulator.deploy.provider import (
     ActualState,
@@ -15,7 +16,6 @@ from emulator.deploy.provider import (
     Identity,
     Immutable,
     ResourceProvider,
-    same,
 )
 from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import replace
@@ -35,13 +35,18 @@ def with_code(resource: Resource) -> Resource:
     return replace(resource, properties={**resource.properties, "code": code})
 
 
-def has_other_code(resource: Resource, actual: ActualState) -> bool:
-    """Whether a resource comes with a package that is not the one in the emulator."""
+class _Packaged(ResourceProvider):
+    """What has code."""
+
+    def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
+        """Whether the files are others: what has another checksum may have been packed by another program."""
+        return _has_other_package(resource, actual) and not same_code(
+            resource.package, self.saved(api, resource, actual).package
+        )
+
+
+def _has_other_package(resource: Resource, actual: ActualState) -> bool:
     return resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum"))
-
-
-_EXACT = frozenset({"environmentVariables", "additionalVersionWeight"})
-"""Maps whose keys are the user's: one that is there too many counts as a difference."""
 
 
 class _Rest(ResourceProvider):
@@ -83,12 +88,6 @@ class _Rest(ResourceProvider):
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         api.functions("DELETE", path_of(self._item, identity))
 
-    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
-        return name == "code" or same(wanted, actual.content.get(name), exact=name in _EXACT)
-
-    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        return any(not same(resource.properties.get(name), actual.content.get(name)) for name in self.fixed)
-
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         kept = {name: actual.content[name] for name in self._keeps if actual.content.get(name) is not None}
         return replace(resource, properties=kept, package=None)
@@ -121,18 +120,15 @@ def _empty(value: Any) -> Any:
     return type(value)() if isinstance(value, (str, list, dict)) else value
 
 
-class _Function(_Rest):
+class _Function(_Packaged, _Rest):
     """A function: its code goes along when it has changed, which its checksum says."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         return super().create(api, with_code(resource))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        changed = resource.package is None or has_other_code(resource, actual)
+        changed = resource.package is None or _has_other_package(resource, actual)
         return super().update(api, with_code(resource) if changed else resource, actual)
-
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        return has_other_code(resource, actual) or super().differs(resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         settings = super().saved(api, resource, actual)
@@ -191,9 +187,8 @@ class _Setting(ResourceProvider):
             api.functions("GET", path)  # refused when it does not exist
             api.functions("PUT", path, self._off)
 
-    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
-        shown = _with_target(actual.content)
-        return same(wanted, shown.get(name))
+    def value(self, name: str, actual: ActualState) -> Any:
+        return _with_target(actual.content).get(name)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         shown = _with_target(actual.content)
@@ -242,7 +237,7 @@ class _Version(Immutable):
         return {"VersionId": str(actual.content.get("versionId", ""))}
 
 
-class _Layer(ResourceProvider):
+class _Layer(_Packaged):
     """A layer: each change publishes a version, and every version published here is removed with it."""
 
     def __init__(self, versions: str) -> None:
@@ -271,9 +266,6 @@ class _Layer(ResourceProvider):
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         api.functions("DELETE", f"{path_of(self._versions, identity)}/{attributes['Version']}")
-
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        return has_other_code(resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         location = (actual.content.get("code") or {}).get("location")

@@ -164,6 +164,13 @@ def same_code(one: bytes | None, other: bytes | None) -> bool:
     return bool(mine) and mine == unpacked(other)
 
 
+def other_files(one: bytes, other: bytes | None) -> dict[str, tuple[bool, bool]]:
+    """Return the files by which two packages differ, in order: for each, whether it is in the one and in the other."""
+    mine, theirs = unpacked(one), unpacked(other or b"")
+    names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
+    return {name: (name in mine, name in theirs) for name in names}
+
+
 def write_package(package: bytes, folder: Path, name: str) -> str:
     """Write a package as ``folder/name`` or ``folder/name.zip`` and return which."""
     files = unpacked(package)

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from emulator.config import Config, ConfigError, placed
-from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.deploy.shapes import Findings, Part
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.spelling import suggestion
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.management.codec import PARAMETERS

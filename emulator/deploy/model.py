@@ -21,6 +21,7 @@ from emulator.kernel.frozen import field, frozen
 
 _OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
 _TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")
+_UNSET = "unset"
 
 Properties = Mapping[str, Any]
 
@@ -84,6 +85,20 @@ def key_of(kind: str, identity: tuple[str, ...]) -> str:
 def token(logical: str, attribute: str) -> str:
     """Return the placeholder of an attribute that is not known yet."""
     return f"{_OPEN}{logical}.{attribute}{_CLOSE}"
+
+
+def unset(name: str) -> str:
+    """Return what stands for the value of an environment variable or a parameter that nobody has given."""
+    return token(name, _UNSET)
+
+
+def unset_in(value: Any) -> frozenset[str]:
+    """Return the names of the `unset` values anywhere in *value*."""
+    if isinstance(value, str):
+        return frozenset(place[1] for place in _TOKEN.finditer(value) if place[2] == _UNSET)
+    if isinstance(value, Mapping):
+        return frozenset().union(*map(unset_in, value.values()))
+    return frozenset().union(*map(unset_in, value)) if isinstance(value, (list, tuple)) else frozenset()
 
 
 def member_of(value: str, key: str) -> str | None:

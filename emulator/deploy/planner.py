@@ -185,7 +185,7 @@ def _step(
     if provider.is_fixed(resource, actual):
         return Step(action=Action.REPLACE, resource=resource, entry=entry, actual=actual)
     changed = has_token(resource.properties) or (entry is not None and entry.digest != digest(resource))
-    action = Action.UPDATE if changed or provider.differs(resource, actual) else Action.UNCHANGED
+    action = Action.UPDATE if changed or provider.differs(api, resource, actual) else Action.UNCHANGED
     if (not changed and action is Action.UNCHANGED) or resource.kind in {"fc.version", "fc3.version"}:
         known[resource.logical] = provider.attributes(actual)
         action = Action.UNCHANGED

@@ -1,8 +1,9 @@
 """What can be done with a resource of any kind: find it, create it, change it, remove it, put it back."""
 
+import json
 from abc import ABC, abstractmethod
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from emulator.deploy.model import Refused, Resource
@@ -58,6 +59,15 @@ class ActualState:
     made: bool = True
 
 
+@frozen(kw_only=False)
+class Disagreement:
+    """A place at which a resource is not what the file says: the names that lead to it, and both values."""
+
+    path: tuple[str, ...]
+    wanted: Any
+    actual: Any
+
+
 class ResourceProvider(ABC):
     """One kind of resource: how it is shown, made, changed, removed, and put back. Every method may raise `Refused`.
 
@@ -101,18 +111,30 @@ class ResourceProvider(ABC):
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Remove the resource, or part of it after part; `delete` ignores the refusal of a missing one."""
 
-    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
-        """Whether a property has the value that the file gives."""
-        return same(wanted, actual.content.get(name))
+    def value(self, name: str, actual: ActualState) -> Any:
+        """Return a property as it is, under the name and in the form that `Resource` has it."""
+        return actual.content.get(name)
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
-        """Whether the resource is not what the file says, compared property by property."""
-        return any(not self.agrees(name, wanted, actual) for name, wanted in resource.properties.items())
+    def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
+        """Yield where the resource is not what the file says; code is compared by `has_other_code`.
+
+        What the file does not say is left to the service, and does not disagree.
+        """
+        for name, wanted in resource.properties.items():
+            if name != "code":
+                yield from disagreements((name,), _opened(wanted), _opened(self.value(name, actual)))
+
+    def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
+        """Whether the file comes with code that is not the one in the emulator."""
+        return False
+
+    def differs(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
+        """Whether the resource is not what the file says."""
+        return any(self.disagreements(resource, actual)) or self.has_other_code(api, resource, actual)
 
     def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Whether only a new resource can be what the file says."""
-        wanted = resource.properties
-        return any(not self.agrees(name, wanted[name], actual) for name in self.fixed if name in wanted)
+        return any(each.path[0] in self.fixed for each in self.disagreements(resource, actual))
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
@@ -134,9 +156,9 @@ class Immutable(ResourceProvider):
         """Leave it as it is."""
         return actual
 
-    def differs(self, resource: Resource, actual: ActualState) -> bool:
+    def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
         """What exists is what the file says."""
-        return False
+        return iter(())
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Leave it as it is."""
@@ -167,6 +189,32 @@ def same(wanted: Any, actual: Any, *, exact: bool = False) -> bool:
     if isinstance(wanted, (int, float)) and isinstance(actual, (int, float)):
         return wanted == actual
     return str(wanted) == str(actual)
+
+
+_EXACT = frozenset({"environmentVariables", "additionalVersionWeight"})
+"""Maps whose keys are the user's: one that is there too many counts as a difference."""
+
+
+def disagreements(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[Disagreement]:
+    """Yield each place below *path* at which two values differ; lists are compared as wholes."""
+    exact = path[-1] in _EXACT
+    if same(wanted, actual, exact=exact):
+        return
+    if not isinstance(wanted, Mapping) or not isinstance(actual or {}, Mapping):
+        yield Disagreement(path, wanted, actual)
+        return
+    theirs = actual or {}
+    for name in (*wanted, *(name for name in theirs if exact and name not in wanted)):
+        yield from disagreements((*path, name), wanted.get(name), theirs.get(name))
+
+
+def _opened(value: Any) -> Any:
+    """Return the map or list that a JSON text holds, anything else as it is."""
+    try:
+        opened = json.loads(value) if isinstance(value, str) and value[:1] in {"{", "["} else value
+    except (ValueError, RecursionError):
+        return value
+    return opened
 
 
 def decoded(text: str) -> bytes | None:

@@ -1,4 +1,7 @@
-"""Receivers that a file names and that nobody has: the services take such a name and deliver to nobody."""
+"""Receivers and topics that a file names and that nobody has.
+
+The services take the name of such a receiver and deliver to nobody; a trigger they refuse without its topic.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,15 +14,20 @@ from emulator.services.fc.model import parse_function_arn, parse_message_arn
 
 @frozen
 class Missing:
-    """A receiver that is not there: the *resource* that names it, its type and name."""
+    """A receiver or topic that is not there: the *resource* that names it, its type and name."""
 
     resource: Resource
     type: str
     name: str
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the resource cannot be made without it."""
+        return _is_trigger(self.resource)
+
 
 def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan) -> Iterator[Missing]:
-    """Yield the queues, topics and functions that get results or messages and will not be there after *plan*.
+    """Yield the queues, topics and functions that *plan* gives to others and that will not be there after it.
 
     Raises: Refused.
     """
@@ -37,7 +45,14 @@ def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider],
                 yield Missing(resource=resource, type=type_of(kind), name="/".join(identity))
 
 
+def _is_trigger(resource: Resource) -> bool:
+    return resource.properties.get("triggerType") == "mns_topic"
+
+
 def _named_by(resource: Resource) -> list[str]:
+    if _is_trigger(resource):
+        source = resource.properties.get("sourceArn")
+        return [source] if isinstance(source, str) and not has_token(source) else []
     match resource.kind.rpartition(".")[2]:
         case "async":
             sides = resource.properties.get("destinationConfig") or {}

@@ -270,6 +270,8 @@ FLOW = (
     Field("environment", json_text),
     Field("schedules", anything),
 )
+WRITTEN_HERE = "# written here\n"
+"""What an export writes before a definition of one line, which would be the name of a file."""
 SCHEDULE = (Field("name", text, required=True, also=("scheduleName",)), *ros_services.RUNS)
 
 
@@ -279,7 +281,9 @@ def flow(build: Build, part: Part, props: Part) -> None:
     definition = values.get("definition")
     if isinstance(definition, str) and "\n" not in definition.strip():
         definition = build.definition(props.member("definition"))
-    elif definition is not None and not isinstance(definition, str):
+    elif isinstance(definition, str):
+        definition = definition.removeprefix(WRITTEN_HERE)
+    elif definition is not None:
         definition = json.dumps(definition, ensure_ascii=False)
     name = values.get("name", "")
     role = values.get("roleArn")

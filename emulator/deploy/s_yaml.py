@@ -12,9 +12,10 @@ from emulator.deploy import s_components
 from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Blueprint, Problem, Target
-from emulator.deploy.shapes import Findings, Part, suggestion, whole
+from emulator.deploy.model import Blueprint, Problem, Target, unset
+from emulator.deploy.shapes import Findings, Part, whole
 from emulator.kernel.frozen import frozen
+from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -88,8 +89,10 @@ class Variables:
         match function:
             case "env":
                 value = self._environ.get(str(argument), default)
+                if value is None and part.findings.may_lack_values:
+                    return unset(str(argument))
                 if value is None:
-                    part.problem(f"the environment variable {argument} is not set")
+                    part.problem(f"the environment variable {argument} is not set: export {argument}=... sets it")
                 return value
             case "config":
                 target = self._scope.target

@@ -14,10 +14,11 @@ from typing import Any
 
 from emulator.config import Config, ConfigError, placed
 from emulator.deploy.localyun_yaml import check, raised
-from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.deploy.shapes import Findings, Part
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.spelling import suggestion
 from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller

@@ -22,10 +22,10 @@ from emulator.deploy.shapes import (
     list_of,
     map_of,
     members,
-    suggestion,
     text,
     whole,
 )
+from emulator.kernel.spelling import suggestion
 from emulator.services.mns.topics.model import TOPIC
 
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")

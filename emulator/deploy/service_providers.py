@@ -14,7 +14,6 @@ from emulator.deploy.provider import (
     Immutable,
     Reply,
     ResourceProvider,
-    same,
 )
 from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
@@ -39,7 +38,7 @@ class _Rpc(ResourceProvider):
     """What has an action each to create, show, change and delete it.
 
     *names* are the parameters its identity goes into; *inside* is where the answer holds it; *shown* says what the API
-    shows a property as where that is another name; *fixed* cannot be changed; *documents* are JSON texts.
+    shows a property as where that is another name; *fixed* cannot be changed.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class _Rpc(ResourceProvider):
         inside: str = "",
         shown: Mapping[str, str] | None = None,
         fixed: tuple[str, ...] = (),
-        documents: tuple[str, ...] = (),
         shows: Mapping[str, str] | None = None,
     ) -> None:
         self._version = version
@@ -62,7 +60,6 @@ class _Rpc(ResourceProvider):
         self._inside = inside
         self._shown = shown or {}
         self.fixed = fixed
-        self._documents = documents
         self._shows = shows or {}
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
@@ -78,18 +75,15 @@ class _Rpc(ResourceProvider):
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         _call(api, self._version, self._delete, self._identity(identity))
 
-    def agrees(self, name: str, wanted: Any, actual: ActualState) -> bool:
-        shown = actual.content.get(self._shown.get(name, name))
-        if name in self._documents:
-            wanted, shown = _opened(wanted), _opened(shown)
-        return same(wanted, shown)
+    def value(self, name: str, actual: ActualState) -> Any:
+        return actual.content.get(self._shown.get(name, name))
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        kept = {name: actual.content.get(self._shown.get(name, name)) for name in self._keeps}
+        kept = {name: self.value(name, actual) for name in self._keeps}
         return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        empty = {name: "" for name in self._keeps if isinstance(actual.content.get(self._shown.get(name, name)), str)}
+        empty = {name: "" for name in self._keeps if isinstance(self.value(name, actual), str)}
         self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
@@ -105,13 +99,6 @@ class _Rpc(ResourceProvider):
 
     def _read(self, reply: Reply) -> Content:
         return dict(reply.get(self._inside) or {}) if self._inside else dict(reply)
-
-
-def _opened(value: Any) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 class _Subscription(_Rpc):
@@ -260,7 +247,6 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         ("Name",),
         ("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
         fixed=("ExecutionMode",),
-        documents=("Environment",),
         shows={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
     ),
     "fnf.schedule": _Rpc(
@@ -288,7 +274,6 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         ("RoleName",),
         ("AssumeRolePolicyDocument", "Description"),
         inside="Role",
-        documents=("AssumeRolePolicyDocument",),
         shows={"RoleId": "RoleId"},
     ),
     "ram.policy": _Policy(
@@ -296,7 +281,6 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         ("CreatePolicy", "GetPolicy", "CreatePolicyVersion", "DeletePolicy"),
         ("PolicyName",),
         ("PolicyDocument", "Description"),
-        documents=("PolicyDocument",),
     ),
     "ram.attachment": _Attachment(),
 }

@@ -5,11 +5,12 @@ as they are and templates begin with a capital letter (``MemorySize``). A proper
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy.model import FileProblems, Problem, has_token
 from emulator.kernel.frozen import frozen
+from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
 
 LARGEST_TEXT = 4 * 1024 * 1024
@@ -17,9 +18,13 @@ LARGEST_TEXT = 4 * 1024 * 1024
 
 
 class Findings:
-    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once."""
+    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once.
 
-    def __init__(self) -> None:
+    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it.
+    """
+
+    def __init__(self, *, may_lack_values: bool = False) -> None:
+        self.may_lack_values = may_lack_values
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
         self._wrong: set[Path] = set()
@@ -134,14 +139,6 @@ def whole(text: str, findings: Findings) -> Part:
         problem = f"not valid YAML: {error.problem}" if error.is_syntax else error.problem
         raise FileProblems([Problem(error.line, error.column, problem)]) from error
     return Part(document.value, (), document.marks, findings)
-
-
-def suggestion(name: str, known: Iterator[str] | list[str]) -> str:
-    """Return ``; did you mean X?`` when one of *known* is near."""
-    import difflib  # only for messages
-
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 Reader = Callable[[Part, bool], Any]

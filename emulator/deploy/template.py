@@ -14,12 +14,13 @@ from typing import Any
 from emulator.deploy.build import Build, Builder, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope, names_in
-from emulator.deploy.model import Blueprint, Target, token
+from emulator.deploy.model import Blueprint, Target, unset
 from emulator.deploy.ros_fc import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
-from emulator.deploy.shapes import Part, number, suggestion
+from emulator.deploy.shapes import Part, number
 from emulator.deploy.value_functions import NOTHING
+from emulator.kernel.spelling import suggestion
 
 SECTIONS = (
     "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",
@@ -71,8 +72,9 @@ def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
             continue
         value = parameters.get(name, part.value.get("Default"))
         if value is None:
-            part.problem(f"needs a value: --parameter {name}=...")
-            values[name] = token(name, "value")  # what refers to it is not to blame
+            if not (part.findings.may_lack_values and _text(part.value.get("NoEcho", False)).lower() == "true"):
+                part.problem(f"needs a value: --parameter {name}=...")
+            values[name] = unset(name)  # what refers to it is not to blame
             continue
         values[name] = _typed(part, value)
         _check_allowed(part, values[name])

@@ -3,9 +3,12 @@
 Pixels are estimated so that no usual sans-serif font is wider.
 """
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import TextIO
 
 PIPE_WIDTH = 120
 """Cells of a line when the output is not a terminal and COLUMNS does not tell."""
@@ -20,11 +23,14 @@ _FOLD = re.compile(r"(?<= )(?=\S)|(?<=[\u2e80-\uffef])(?=[^\u3000-\u303f\uff00-\
 """Where a line may end: never in front of Chinese punctuation."""
 
 
-def terminal_width() -> int:
-    """Return the cells of a line on standard output."""
-    import shutil  # loads every compression module
-
-    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+def terminal_width(stream: TextIO) -> int:
+    """Return the cells of a line on *stream*, by COLUMNS where that is set."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    with suppress(AttributeError, ValueError, OSError):
+        return os.get_terminal_size(stream.fileno()).columns or PIPE_WIDTH
+    return PIPE_WIDTH
 
 
 def is_wide(character: str) -> bool:

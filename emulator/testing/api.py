@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 from xml.etree.ElementTree import Element, fromstring
@@ -40,6 +41,14 @@ class ApiError(TestingError):
 class NotJson(TestingError, ValueError):
     """A body that a test reads as JSON is none; the text shows it, and what to do where it is Base64."""
 
+
+hidden = methodcaller("errisinstance", TestingError)
+"""The ``__tracebackhide__`` of the kit's modules: pytest shows the test's line of a refusal, not the kit's.
+
+Source: pytest's documentation, Writing well integrated assertion helpers.
+"""
+
+__tracebackhide__ = hidden
 
 CALL_TIMEOUT_S = 660.0
 """Longer than the longest call of a function."""

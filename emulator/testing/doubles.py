@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.testing.api import Api, segment
+from emulator.testing.api import Api, hidden, segment
 from emulator.testing.resources import json_text, read_json
+
+__tracebackhide__ = hidden
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.kernel.system import own_command
-from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, segment
+from emulator.testing.api import Api, ApiError, NotInstalled, TestingError, hidden, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
 
+__tracebackhide__ = hidden
+
+_FILE = r"[^\n]+\.(?:ya?ml|json)"
 _SDK = "'localyun[sdk]'"
 _EXTRAS = {"oss2": "'localyun[oss]' oss2"}
 """What to install for a package that does not come with the extra ``sdk``."""
@@ -167,9 +170,16 @@ class Localyun:
         return Topic(self.api, name or self.name())
 
     def flow(self, name: str = "", definition: "str | Path | None" = None, *, role_arn: str = "") -> Flow:
-        """Return a flow; with *definition* (text or a file) it is made or changed."""
-        text = definition.read_text(encoding="utf-8") if isinstance(definition, Path) else definition
-        return Flow(self.api, name or self.name(), text, role_arn=role_arn)
+        """Return a flow; with *definition* (a text, or the path of a file) it is made or changed.
+
+        A string of one line that ends in ``.yml``, ``.yaml`` or ``.json`` is a path. A path is relative to the working
+        directory, else to the test's file.
+        """
+        if isinstance(definition, str) and re.fullmatch(_FILE, definition):
+            definition = Path(definition)
+        if isinstance(definition, Path):
+            definition = self._found(definition).read_text(encoding="utf-8")
+        return Flow(self.api, name or self.name(), definition, role_arn=role_arn)
 
     def sink(self, answers: Sequence[dict[str, Any]] = ()) -> Sink:
         """Return a new endpoint that keeps what it is sent; *answers* are ``{"status": 500}`` and so on, in turn."""

@@ -134,8 +134,9 @@ def _story(kit: "Localyun") -> str:
 
 
 def _waiting(kit: "Localyun") -> str:
-    waiting = kit.api.admin("GET", "status").get("waiting", [])
-    return "\n".join(["triggers that wait", *waiting]) if waiting else ""
+    status = kit.api.admin("GET", "status")
+    parts = (("triggers that wait", status["waiting"]), ("problems in the functions folder", status["problems"]))
+    return "\n\n".join("\n".join([title, *lines]) for title, lines in parts if lines)
 
 
 def _requests(lines: list[dict[str, Any]]) -> str:

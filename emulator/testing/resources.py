@@ -8,7 +8,9 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
-from emulator.testing.api import Api, ApiError, NotJson, TestingError, segment
+from emulator.testing.api import Api, ApiError, NotJson, TestingError, hidden, segment
+
+__tracebackhide__ = hidden
 
 Duration = str | float | timedelta
 """``"90s"``, ``"1h30m"``, ``"2d"``, a number of seconds, or a `timedelta`."""

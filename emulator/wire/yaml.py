@@ -165,15 +165,6 @@ def plain_value(node: Node) -> Any:
     return {key.text: plain_value(value) for key, value in node.entries}
 
 
-def read_yaml(content: str | bytes) -> Any:
-    """Return what the one document in *content* stands for, None when it is empty.
-
-    Raises: UnreadableYaml.
-    """
-    root = read_nodes(content if isinstance(content, str) else _decoded(content))
-    return None if root is None else plain_value(root)
-
-
 def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
@@ -200,12 +191,12 @@ class Document(NamedTuple):
     marks: dict[Path, Mark]
 
 
-def read_document(text: str, tags: TagReader | None = None) -> Document:
-    """Return what *text* says and where.
+def read_document(content: str | bytes, tags: TagReader | None = None) -> Document:
+    """Return what *content* says and where.
 
     Raises: UnreadableYaml.
     """
-    root = read_nodes(text, tags)
+    root = read_nodes(content if isinstance(content, str) else _decoded(content), tags)
     marks: dict[Path, Mark] = {}
     return Document(None if root is None else _marked(root, (), marks), marks)
 

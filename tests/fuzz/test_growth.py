@@ -25,7 +25,7 @@ from emulator.services.workflow.languages.fdl.mappings import parse_source
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
 from emulator.wire.xml import parse as parse_xml
-from emulator.wire.yaml import read_yaml
+from emulator.wire.yaml import read_document
 from tests.fuzz.targets import signatures
 
 SHORT, LONG = 1_500, 12_000
@@ -70,7 +70,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "source": (parse_source, ["$input", "$input[", "$input['", "$.a"]),
     "schedule": (lambda text: parse_schedule(text, LENIENT), ["", "@every ", "0 0 0 ", "CRON_TZ=", "CRON_TZ=UTC 0 "]),
     "dates": (lambda text: (parse_iso(text), parse_http_date(text)), ["", "2026-01-01T00:00:00."]),
-    "yaml": (read_yaml, ["a: '", "# ", "a: |\n "]),
+    "yaml": (read_document, ["a: '", "# ", "a: |\n "]),
     "result": (lambda text: read_result(text.encode()), ["", '{"statusCode": 200, "body": "', '{"statusCode": "', "["]),
     "signatures": (claim, ["GET /", "GET /?Action=a&", "GET /\nAuthorization: ",
     "GET /\nAuthorization: OSS4-HMAC-SHA256 ",

@@ -284,6 +284,17 @@ def test_fixture_names_the_module_that_has_its_packages_place(project):
     assert "tests/emulator.py): rename that one" in text
 
 
+def test_refusal_is_shown_at_the_line_of_the_test(project):
+    """The kit's own frames say nothing that the error does not."""
+    text = project(
+        exit_code=1,
+        test_it_py="def test_it(localyun):\n    localyun.flow('order', 'type: nothing')\n",
+    )
+
+    assert "test_it.py:2: ApiError" in text
+    assert "emulator/testing/" not in text
+
+
 def test_wrong_options_are_refused(project):
     """A clock of another kind, a folder that is not there."""
     text = project(
@@ -390,3 +401,85 @@ def test_a_function_waits_for_the_topic_of_its_trigger(project):
     assert "2 passed" in text
     assert "1 failed" in text
     assert "trigger news of notify: the topic 'order-news' does not exist" in text
+
+
+@pytest.mark.parametrize("clock", ["real", "frozen"])
+def test_settling_waits_for_a_queue_that_a_trigger_reads(project, clock):
+    """A message just sent counts as work, also where the queue was made a moment ago or is made once more."""
+    text = project(
+        pytest_ini=f"[pytest]\nlocalyun_clock = {clock}\n",
+        functions__shop__worker__function_yml="""
+            triggers:
+              - {name: orders, type: mns_queue, queue: orders}
+            """,
+        functions__shop__worker__index_py="def handler(event, context):\n    return event\n",
+        test_it_py="""
+            import pytest
+
+            def bodies(localyun):
+                return [call.event["data"]["messageBody"] for call in localyun.calls("shop/worker")]
+
+            @pytest.mark.parametrize("turn", [1, 2])
+            def test_settle(localyun, turn):
+                orders = localyun.queue("orders")
+                orders.send("at once")
+                localyun.settle()
+                assert bodies(localyun) == ["at once"]
+                for number in range(20):
+                    orders.send(str(number))
+                localyun.settle()
+                assert len(bodies(localyun)) == 21
+                assert len(orders) == 0
+
+            def test_skip(localyun):
+                localyun.queue("orders").send("one", delay_s=600)
+                localyun.skip_until(calls="shop/worker")
+                assert bodies(localyun) == ["one"]
+
+            def test_made_once_more(localyun):
+                orders = localyun.queue("orders")
+                orders.send("one")
+                localyun.settle()
+                localyun.command("queue", "delete", "orders")
+                localyun.settle()
+                localyun.queue("orders").send("two")
+                localyun.settle()
+                assert sorted(bodies(localyun)) == ["one", "two"]
+            """,
+    )
+
+    assert "4 passed" in text
+
+
+def test_mistakes_in_function_files_stand_in_the_report(project):
+    """A failing test's report names them with file and line; a flow may be given as a file, by a text too."""
+    text = project(
+        exit_code=1,
+        functions__worker__function_yml="triggers:\n  - {name: orders, type: queue, queue: orders}\n",
+        functions__worker__index_py="def handler(event, context):\n    return event\n",
+        flows__order_yml=FLOW.partition('"""\n')[2].partition('"""')[0],
+        test_it_py="""
+            from pathlib import Path
+
+            def test_flows(localyun):
+                for number, definition in enumerate(["flows/order.yml", Path("flows/order.yml")]):
+                    run = localyun.flow(f"order-{number}", definition).start({})
+                    localyun.skip_until(execution=run)
+                    assert run.status == "Succeeded"
+
+            def test_called(localyun):
+                localyun.queue("orders").send("hello")
+                localyun.settle()
+                assert localyun.calls("worker")
+
+            def test_no_such_flow(localyun):
+                localyun.flow("order", "flows/odrer.yml")
+            """,
+    )
+
+    assert "1 passed" in text
+    assert "2 failed" in text
+    assert "problems in the functions folder" in text
+    assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in text
+    assert "did you mean mns_queue?" in text
+    assert "No such file or directory: 'flows/odrer.yml'" in text

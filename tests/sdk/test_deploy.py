@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.deploy.fc_fields import TRIGGER_TYPES
+from emulator.deploy.planner import PROVIDERS
+
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +218,32 @@ def test_serverless_devs_projects_are_deployed_used_changed_and_removed(project)
     assert json.loads(devs.run("invoke", "devs-api", "--event", "2").stdout) == {"second": 2}
     assert devs.run("deploy", "--remove").returncode == 0
     assert devs.run("deploy", "--remove", "s-1.yaml").returncode == 0
+
+
+def test_every_kind_deployed_again_changes_nothing(project):
+    """All kinds of resources and types of triggers: the second plan is empty, and the other command agrees."""
+    every = project("every")
+    files = ("s.yaml", "s-1.yaml", "ros.yml")
+
+    made = [step for file in files for step in every.deploy(file)["plan"]]
+    again = [every.deploy(file)["plan"] for file in files]
+    compared = [every.run("diff", file) for file in files]
+    unrecorded = [every.actions(file, "--plan", "--name", "another") for file in files]
+    triggers = {row["type"] for row in json.loads(every.run("trigger", "list", "--json").stdout)}
+    removed = [every.run("deploy", "--remove", file).returncode for file in reversed(files)]
+
+    assert {step["action"] for step in made} == {"create"}
+    assert {step["kind"] for step in made} == set(PROVIDERS)
+    assert triggers == TRIGGER_TYPES
+    assert [step for plan in again for step in plan if step["action"] != "unchanged"] == []
+    assert [(done.returncode, done.stdout.strip()) for done in compared] == [(0, "nothing differs")] * 3
+    numbered = {"Version", "Version3", "Call", "Call3", "Layer", "Layer3"}
+    assert unrecorded == [
+        {"layer": "create", "worker": "update"},
+        {},
+        dict.fromkeys(numbered, "create") | dict.fromkeys(("Alias", "Alias3", "Bucket"), "update"),
+    ]
+    assert removed == [0, 0, 0]
 
 
 def test_failure_half_way_leaves_what_was_there(project):

@@ -96,6 +96,67 @@ def test_diff_shows_properties_code_and_what_is_missing(emulators, tmp_path):
     }
 
 
+def test_changed_code_is_shown_by_its_files(emulators, tmp_path):
+    """A changed, a new and a missing file have a row each; above a few files the rest is a count."""
+    full, _ = emulators
+    exported(full, "s.yaml", tmp_path / "app")
+    code = tmp_path / "app" / "code" / "devs-api"
+    (code / "index.py").rename(code / "main.py")
+
+    done = localyun(full, "diff", str(tmp_path / "app"), environ=SECRET)
+    written = localyun(full, "diff", str(tmp_path / "app"), "--json", environ=SECRET)
+    for number in range(6):
+        (code / f"more{number}.py").write_text("")
+    many = localyun(full, "diff", str(tmp_path / "app"), environ=SECRET)
+
+    rows = [line.split()[-5:] for line in done.stdout.splitlines()[1:]]
+    assert rows == [["devs-api", "code:", "index.py", "-", "there"], ["devs-api", "code:", "main.py", "there", "-"]]
+    assert json.loads(written.stdout)[0]["files"] == [
+        {"name": "index.py", "file": None, "running": "there"},
+        {"name": "main.py", "file": "there", "running": None},
+    ]
+    assert many.stdout.splitlines()[-1].split()[-5:] == ["code:", "3", "more", "this", "other"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("s.yaml", "export DEVS_API_API_TOKEN=..."), ("template.yml", "--parameter DEVS_API_API_TOKEN=...")],
+)
+def test_secret_that_is_not_given_is_not_compared(emulators, kind, how, tmp_path):
+    """The rest is; export, diff and the refusal of a deployment say how to give the value."""
+    full, _ = emulators
+    folder = tmp_path / "app"
+
+    written = localyun(full, "export", "--format", kind, "--output", str(folder))
+    compared = localyun(full, "diff", str(folder))
+    refused = localyun(full, "deploy", "--plan", str(folder))
+    file = folder / kind
+    file.write_text(file.read_text().replace("test\n", "live\n"))
+    changed = localyun(full, "diff", str(folder), "--json")
+
+    assert how in written.stderr
+    assert (compared.returncode, compared.stdout) == (0, "nothing differs\n")
+    assert "environmentVariables.API_TOKEN is not compared" in compared.stderr
+    assert how in compared.stderr
+    assert refused.returncode == 1
+    assert how in refused.stderr
+    assert {row["property"] for row in json.loads(changed.stdout)} == {"environmentVariables.STAGE"}
+
+
+def test_variable_that_a_name_depends_on_has_to_be_given(emulators, tmp_path):
+    """What is compared is looked up by its name: the refusal says which variable is missing, and where."""
+    full, _ = emulators
+    file = tmp_path / "s.yaml"
+    file.write_text("edition: 3.0.0\nname: n\nresources:\n  q:\n    component: mns-queue\n"
+                    "    props: {queueName: \"${env('NAME_OF_Q')}\"}\n")  # fmt: skip
+
+    done = localyun(full, "diff", str(file))
+
+    assert done.returncode == 1
+    assert "s.yaml:6:" in done.stderr
+    assert "NAME_OF_Q is not set: export NAME_OF_Q=... sets it" in done.stderr
+
+
 def test_terraform_gets_well_formed_files(emulators, tmp_path):
     """Every resource that runs has a block, or a note says why not; Terraform's own formatter has nothing to change."""
     full, _ = emulators

@@ -113,7 +113,10 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
 
 
 def _note_of(missing: Missing) -> Problem:
-    text = _("there is no {type} {name}: nothing is delivered to it until it exists")
+    if missing.is_refused:
+        text = _("there is no {type} {name}, and no trigger without it: add it to the file, or create it first")
+    else:
+        text = _("there is no {type} {name}: nothing is delivered to it until it exists")
     return Problem(missing.resource.line, missing.resource.column, text.format(type=missing.type, name=missing.name))
 
 

@@ -18,7 +18,19 @@ from emulator.cli import endpoint
 from emulator.cli.client import Client, connect
 from emulator.cli.endpoint import Endpoint, Running
 from emulator.cli.findings import Finding, Findings, clocks, ok, python, remark, sdks, state_folder, tool_chains, wrong
-from emulator.cli.output import DONE, FAILED, CommandFailed, _, enumerated, say, say_json, say_table, wants_json
+from emulator.cli.output import (
+    DONE,
+    FAILED,
+    CommandFailed,
+    _,
+    enumerated,
+    folded,
+    say,
+    say_json,
+    say_table,
+    say_words,
+    wants_json,
+)
 from emulator.config import AUTO_PORT, DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.keyfile import KeyFileDamaged, load
@@ -62,7 +74,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         if remedies:
             say()
         for each in remedies:
-            say(f"{each.subject}: {each.found}\n    -> {each.remedy}")
+            say_words(f"{each.subject}: {each.found}")
+            say(folded("    -> ", each.remedy))
     return FAILED if problems else DONE
 
 
@@ -80,9 +93,18 @@ def examine(settings: Settings) -> list[Finding]:
         *proxies(os.environ, client.proxy("forwarding") if client else None),
         *_clocks(config, client),
         *state_folder(config),
+        *_functions(client),
         *tool_chains(config),
         *sdks(Path.cwd()),
     ]
+
+
+def _functions(client: Client | None) -> Findings:
+    status = client.admin("GET", "status") if client else {}
+    for problem in status.get("problems", []):
+        yield wrong("functions", problem, _("correct the file; it is read again when it is saved"))
+    for reason in status.get("waiting", []):
+        yield remark("functions", reason, _("create it, or declare it in localyun.yaml"))
 
 
 def _clocks(config: Config, client: Client | None) -> Findings:

@@ -3,7 +3,8 @@
 import re
 import shutil
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,11 @@ from emulator.cli.output import (
 )
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
-from emulator.deploy.export.comparison import Difference, differences
+from emulator.deploy.export.comparison import ABSENT, OTHER, THERE, THIS, Difference, NotCompared, compare
 from emulator.deploy.export.resources import GROUPS, Job, Portable, Written, chosen, portable
 from emulator.deploy.inventory import inventory
-from emulator.deploy.model import FileProblems, Record, Refused, Target
-from emulator.deploy.planner import project_name, read
+from emulator.deploy.model import Blueprint, FileProblems, Record, Refused, Target, unset_in
+from emulator.deploy.planner import is_project, project_name, read
 from emulator.deploy.shapes import Findings, whole
 
 FORMATS: Mapping[str, Callable[[Job], Written]] = {
@@ -39,6 +40,9 @@ FORMATS: Mapping[str, Callable[[Job], Written]] = {
 }
 
 _CODE = "code"
+
+_SHOWN_FILES = 5
+"""Files of one resource's code of which a table names the difference."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -132,9 +136,21 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         return
     say(_("{file}: {number} resources", file=path, number=len(done.resources)))
     for each in content.variables:
-        note(_("{owner} may be secret and was not written; give it as {name}", owner=each.owner, name=each.name))
+        text = _("{owner} may be secret and was not written; to deploy, give it: {how}")
+        note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))
     for text in notes:
         note(text)
+
+
+def _how_to_give(file: str, name: str) -> str:
+    """Return how a variable of an exported file gets its value."""
+    match file:
+        case s_yaml.FILE:
+            return f"export {name}=..."
+        case terraform.FILE:
+            return f"export TF_VAR_{name.lower()}=..."
+        case _:
+            return f"--parameter {name}=..."
 
 
 def diff(arguments: Namespace, settings: Settings) -> int:
@@ -149,23 +165,53 @@ def diff(arguments: Namespace, settings: Settings) -> int:
         name = name_of(arguments, path, project_name(root, path.parent))
         record = api.record(name) or Record(name=name)
         target = target_of(arguments, client, api, name)
-        blueprint = read(root, target, path.parent, parameters_of(arguments.parameter))
-        rows = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
+        blueprint = _compared(path, target, parameters_of(arguments.parameter))
+        found = compare(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:
         raise CommandFailed(listed(path, error.problems)) from error
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
+    _say_not_compared(found.not_compared, s_yaml.FILE if is_project(root) else template.FILE)
+    _say_differences(arguments, found.differences)
+    return DIFFERENT if found.differences else DONE
+
+
+def _compared(path: Path, target: Target, parameters: Mapping[str, str]) -> Blueprint:
+    """Return what a file says, also without its secrets, unless a name or the code depends on one.
+
+    Raises: FileProblems.
+    """
+
+    def reading(findings: Findings) -> Blueprint:
+        return read(whole(text_of(path), findings), target, path.parent, parameters)
+
+    with suppress(FileProblems):
+        blueprint = reading(Findings(may_lack_values=True))
+        if not any(unset_in(each.identity) for each in blueprint.resources):
+            return blueprint
+    return reading(Findings())
+
+
+def _say_not_compared(places: Sequence[NotCompared], form: str) -> None:
+    for each in places:
+        text = _("{owner}: {path} is not compared, its value is not given: {how}")
+        how = " ".join(_how_to_give(form, name) for name in sorted(each.names))
+        note(text.format(owner=each.resource.logical, path=each.path, how=how))
+
+
+def _say_differences(arguments: Namespace, differences: Sequence[Difference]) -> None:
     if wants_json(arguments):
-        say_json([_row(each) for each in rows])
-    elif not rows:
+        say_json([_row(each) for each in differences])
+    elif not differences:
         say(_("nothing differs"))
     else:
-        say_table(("type", "logical name", "property", "file", "running"), [_cells(each) for each in rows])
-    return DIFFERENT if rows else DONE
+        rows = [row for each in differences for row in _rows(each)]
+        say_table(("type", "logical name", "property", "file", "running"), rows)
 
 
 def _row(each: Difference) -> dict[str, Any]:
     resource = each.resource
+    files = [{"name": name, "file": own, "running": running} for name, (own, running) in _words(each.files).items()]
     return {
         "kind": resource.kind,
         "name": resource.physical,
@@ -174,13 +220,30 @@ def _row(each: Difference) -> dict[str, Any]:
         "property": each.path,
         "file": each.file,
         "running": each.running,
+        **({"files": files} if files else {}),
     }
 
 
-def _cells(each: Difference) -> tuple[str, ...]:
-    return (each.resource.type, each.resource.logical, each.path or "-", _short(each.file), _short(each.running))
+def _rows(each: Difference) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table that show a difference; that of code has one for each of its first files."""
+    whose = (each.resource.type, each.resource.logical)
+    if not each.files:
+        yield (*whose, each.path or ABSENT, _short(each.file), _short(each.running))
+    for name, (own, running) in list(_words(each.files).items())[:_SHOWN_FILES]:
+        yield (*whose, f"{each.path}: {name}", _short(own), _short(running))
+    if len(each.files) > _SHOWN_FILES:
+        more = _("{number} more", number=len(each.files) - _SHOWN_FILES)
+        yield (*whose, f"{each.path}: {more}", THIS, OTHER)
+
+
+def _words(files: Mapping[str, tuple[bool, bool]]) -> dict[str, tuple[str | None, str | None]]:
+    """Return what is said of each file of the code for both sides: None where it is not there."""
+    return {
+        name: (THIS, OTHER) if both == (True, True) else (THERE if both[0] else None, THERE if both[1] else None)
+        for name, both in files.items()
+    }
 
 
 def _short(value: Any) -> str:
-    text = "-" if value is None else " ".join(str(value).split())
+    text = ABSENT if value is None else " ".join(str(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

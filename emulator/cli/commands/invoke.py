@@ -198,12 +198,16 @@ _LONGEST_SETTING = 60
 
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
-    triggers = connect(settings).admin("GET", "triggers")["triggers"]
+    answer = connect(settings).admin("GET", "triggers")
+    triggers = answer["triggers"]
     rows = [
         (row["function"], row["trigger"], row["type"], row["qualifier"], _state(row), _about(row)) for row in triggers
     ]
     headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
-    return show_rows(arguments, headings, rows, triggers)
+    show_rows(arguments, headings, rows, triggers)
+    for problem in answer.get("problems", []):
+        complain(problem)
+    return DONE
 
 
 def _state(row: dict[str, Any]) -> str:

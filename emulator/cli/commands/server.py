@@ -36,9 +36,12 @@ STOP_TIMEOUT_S = 30.0
 _SCOPES = ("service", "queue", "topic", "flow", "function")
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
-    *("waiting", "counts", "regions", "ok", "available"),
+    *("waiting", "problems", "counts", "regions", "ok", "available"),
 )
 """Words of the status, for the catalogues."""
+
+_SENTENCES = ("waiting", "problems")
+"""What of the status are lists of sentences."""
 
 _LABELS = {"state": "state folder"}
 
@@ -108,8 +111,12 @@ def status(arguments: Namespace, settings: Settings) -> int:
         say_json(answer)
         return 0
     shown = answer | {"status": _(answer["status"])}
-    say_pairs({_(_LABELS.get(name, name)): _readable(value) for name, value in shown.items()})
+    say_pairs({_(_LABELS.get(name, name)): _value(name, value) for name, value in shown.items()})
     return 0
+
+
+def _value(name: str, value: Any) -> str | list[str]:
+    return value if name in _SENTENCES and value else _readable(value)
 
 
 def _readable(value: Any) -> str:

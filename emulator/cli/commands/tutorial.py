@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TextIO
 
 from emulator.cli import background
@@ -84,17 +85,22 @@ def run(arguments: Namespace, settings: Settings) -> int:
         _say_link(tell, _("watch it in a browser:"), client, f"flows/{tutorial.flow}")
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
-    with recorded.record_file() as record:
+    with recorded.record_file() as record, TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
         options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
         options += ["--keep"] if kept else []
         output = sys.stderr if wants_json(arguments) else None
-        if steps and output is None:
-            succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
+        as_steps = steps and output is None
+        program = _program(tutorial, client, [*options, *(("--events", "json") if as_steps else ())], record)
+        if as_steps:
+            succeeded = _show_steps(program, client, complaints)
         else:
-            succeeded = _run_client(_program(tutorial, client, options, record), client, output)
+            succeeded = _run_client(program, client, output, complaints)
         executions = recorded.read_record(record)
-    if not succeeded:
-        client.health()  # says so when the emulator has ended, and how to start it again
+        if not succeeded:
+            client.health()  # says so when the emulator has ended, and how to start it again; the SDK adds nothing
+        complaints.seek(0)
+        if words := complaints.read().strip():
+            note(words)
     drawn = picture if recorded.draw_last(executions, picture) else None
     if wants_json(arguments):
         graph = str(drawn) if drawn else None
@@ -150,17 +156,19 @@ def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record:
     return program if record is None else [*program, "--record", str(record)]
 
 
-def _run_client(program: Sequence[str], client: Client, output: TextIO | None) -> bool:
+def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> bool:
     """Run a tutorial's program, which prints to *output* or else where we do; return whether all went as promised."""
-    done = subprocess.run(program, env=_environment(client), stdout=output, check=False)  # noqa: S603 - our own program
+    environ = _environment(client)
+    done = subprocess.run(program, env=environ, stdout=output, stderr=complaints, check=False)  # noqa: S603 - our own program
     return done.returncode == 0
 
 
-def _show_steps(program: Sequence[str], client: Client) -> bool:
+def _show_steps(program: Sequence[str], client: Client, complaints: TextIO) -> bool:
     """Run a tutorial's program and print its events as steps; return whether all went as promised."""
     style = Style.of_terminal()
     follower = Follower(style)
-    with subprocess.Popen(program, env=_environment(client), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
+    environ = _environment(client)
+    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:  # noqa: S603 - as above
         for line in process.stdout or ():
             if not line.startswith(_EVENT):
                 for shown in style.fold(line.rstrip("\n")):

@@ -7,6 +7,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.view import done, field, nonempty, paged, view, whole
+from emulator.lab.faults import SERVICES
 from emulator.wire import large_json
 
 blueprint = Blueprint("lab", __name__)
@@ -21,7 +22,7 @@ AFTERWARDS = ("repeat", "real", "fail")
 def faults() -> str:
     """List the faults."""
     rows, following = paged(view().admin("GET", "/faults")["faults"])
-    choices = {"effects": EFFECTS, "origins": ORIGINS, "failures": FAILURES}
+    choices = {"services": SERVICES, "effects": EFFECTS, "origins": ORIGINS, "failures": FAILURES}
     return render_template("faults.html", faults=rows, following=following, **choices)
 
 

@@ -1,18 +1,19 @@
 """What a deployment file says compared with what runs: resources on one side only, and properties that differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from emulator.deploy.export.resources import document, looks_secret, portable
-from emulator.deploy.files import same_code
+from emulator.deploy.export.resources import looks_secret, portable
+from emulator.deploy.files import other_files
 from emulator.deploy.inventory import VERSIONS, inventory
-from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token
+from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token, unset_in
 from emulator.deploy.planner import PROVIDERS, with_attributes
-from emulator.deploy.provider import ApiClient, same
-from emulator.kernel.frozen import frozen
+from emulator.deploy.provider import ActualState, ApiClient, Disagreement, ResourceProvider, is_not_there
+from emulator.kernel.frozen import field, frozen
 
 ABSENT = "-"
 HIDDEN = "(hidden)"
+THERE, THIS, OTHER = "there", "this", "other"
 
 
 @frozen
@@ -26,19 +27,35 @@ class Difference:
     """What the file says; None where it says nothing."""
     running: Any = None
     """What is there; None where nothing is."""
+    files: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
+    """Of code, the files that differ: whether each is in the file's code and in the code that runs."""
 
 
-_NOT_COMPARED = frozenset({*VERSIONS, "fc.invocation", "fc3.invocation"})
+@frozen
+class NotCompared:
+    """A property of which the file does not say the value: the *names* of the variables that nobody has given."""
+
+    resource: Resource
+    path: str
+    names: frozenset[str]
 
 
-def differences(
+@frozen
+class Comparison:
+    """What differs, and what could not be compared."""
+
+    differences: tuple[Difference, ...]
+    not_compared: tuple[NotCompared, ...]
+
+
+def compare(
     api: ApiClient, blueprint: Blueprint, record: Record, account: str, region: str, *, others: bool
-) -> list[Difference]:
+) -> Comparison:
     """Return what differs; with *others* also what runs and is not in the file.
 
     Raises: Refused.
     """
-    differences: list[Difference] = []
+    found: list[Difference | NotCompared] = []
     noted = record.by_key()
     known: dict[str, Mapping[str, str]] = {}
     for described in blueprint.resources:
@@ -48,75 +65,74 @@ def differences(
         attributes = entry.attributes if entry is not None else _newest(api, resource)
         actual = None if has_token(resource.identity) else provider.find(api, resource.identity, attributes)
         if actual is None:
-            differences.append(Difference(resource=resource, file="there"))
+            found.append(Difference(resource=resource, file=THERE))
             continue
         known[resource.logical] = provider.attributes(actual)
-        if resource.kind in _NOT_COMPARED:
-            continue
-        saved = provider.saved(api, resource, actual)
-        differences.extend(_of_properties(resource, saved))
-        if resource.package is not None and not same_code(resource.package, saved.package):
-            differences.append(Difference(resource=resource, path="code", file="this", running="other"))
+        found.extend(filter(None, (_row(resource, each) for each in provider.disagreements(resource, actual))))
+        found.extend(_of_code(api, provider, resource, actual))
     if others:
         mentioned = {each.key for each in blueprint.resources}
-        differences.extend(
-            Difference(resource=each, running="there")
+        found.extend(
+            Difference(resource=each, running=THERE)
             for each in portable(inventory(api), account, region).resources
             if each.key not in mentioned and each.kind not in VERSIONS
         )
-    return differences
+    return Comparison(
+        differences=tuple(each for each in found if isinstance(each, Difference)),
+        not_compared=tuple(each for each in found if isinstance(each, NotCompared)),
+    )
 
 
 def _newest(api: ApiClient, resource: Resource) -> Mapping[str, str]:
     """Return what a record would have noted of a resource that is known by a number: the newest."""
-    if resource.kind.endswith(".layer"):
-        rows = api.functions("GET", f"/2023-03-30/layers/{resource.identity[0]}/versions?limit=1").get("layers") or []
-        return {"Version": str(rows[0]["version"])} if rows else {}
-    if resource.kind in VERSIONS:
-        owner = (
-            "/2016-08-15/services/" if resource.kind == "fc.version" else "/2023-03-30/functions/"
-        ) + resource.identity[0]
-        try:
-            rows = api.functions("GET", f"{owner}/versions?limit=1").get("versions") or []
-        except Refused as error:
-            if error.status == 404:
-                return {}
-            raise
-        return {"VersionId": str(rows[0]["versionId"])} if rows else {}
-    return {}
+    known = _NUMBERED.get(resource.kind)
+    if known is None:
+        return {}
+    versions, member, number, attribute = known
+    try:
+        rows = api.functions("GET", f"{versions}/{resource.identity[0]}/versions?limit=1").get(member) or []
+    except Refused as error:
+        if is_not_there(error):
+            return {}
+        raise
+    return {attribute: str(rows[0][number])} if rows else {}
 
 
-def _of_properties(resource: Resource, saved: Resource) -> Iterator[Difference]:
-    for name, wanted in resource.properties.items():
-        if has_token(wanted) or name == "code":
-            continue
-        for path, mine, theirs in _leaves((name,), document(wanted), document(saved.properties.get(name))):
-            secret = any(looks_secret(path[-1], value) for value in (mine, theirs) if isinstance(value, str))
-            secret = secret or path[-1] in {"privateKey", "authInfo"}
-            yield Difference(
-                resource=resource,
-                path=".".join(path),
-                file=_hidden(mine) if secret else mine,
-                running=_hidden(theirs) if secret else theirs,
-            )
+_LAYER = ("/2023-03-30/layers", "layers", "version", "Version")
+_NUMBERED: Mapping[str, tuple[str, str, str, str]] = {
+    "fc.layer": _LAYER,
+    "fc3.layer": _LAYER,
+    "fc.version": ("/2016-08-15/services", "versions", "versionId", "VersionId"),
+    "fc3.version": ("/2023-03-30/functions", "versions", "versionId", "VersionId"),
+}
+"""Where the numbers of a kind are listed: path, member of the answer, member of a row, and the attribute's name."""
+
+
+def _row(resource: Resource, each: Disagreement) -> Difference | NotCompared | None:
+    """Return what is told of a place, None where the value follows from a resource that is not there."""
+    path, mine, theirs = each.path, each.wanted, each.actual
+    names = unset_in(mine)
+    if names and theirs not in (None, ""):
+        return NotCompared(resource=resource, path=".".join(path), names=names)
+    if has_token(mine) and not names:
+        return None
+    secret = bool(names) or path[-1] in {"privateKey", "authInfo"}
+    secret = secret or any(looks_secret(path[-1], value) for value in (mine, theirs) if isinstance(value, str))
+    return Difference(
+        resource=resource,
+        path=".".join(path),
+        file=_hidden(mine) if secret else mine,
+        running=_hidden(theirs) if secret else theirs,
+    )
 
 
 def _hidden(value: Any) -> Any:
     return value if value is None else HIDDEN
 
 
-_USERS = frozenset({"environmentVariables", "additionalVersionWeight"})
-"""Maps of which nothing may be there beyond what the file says."""
-
-
-def _leaves(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
-    """Yield each place at which two values differ, with both."""
-    if same(wanted, actual, exact=path[-1] in _USERS):
-        return
-    if isinstance(wanted, Mapping) and isinstance(actual or {}, Mapping):
-        theirs = actual or {}
-        names: Sequence[str] = [*wanted, *(name for name in theirs if name not in wanted and path[-1] in _USERS)]
-        for name in names:
-            yield from _leaves((*path, name), wanted.get(name), theirs.get(name))
-        return
-    yield path, wanted, actual
+def _of_code(
+    api: ApiClient, provider: ResourceProvider, resource: Resource, actual: ActualState
+) -> Iterator[Difference]:
+    if resource.package is not None and provider.has_other_code(api, resource, actual):
+        files = other_files(resource.package, provider.saved(api, resource, actual).package)
+        yield Difference(resource=resource, path="code", file=THIS, running=OTHER, files=files)

@@ -3,6 +3,7 @@
 Source: Serverless Devs, specification of the description file; schemas of the components ``fc`` and ``fc3``.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -251,4 +252,9 @@ class _Project(Writer):
 
 def _block(definition: str) -> str:
     """Return a definition that is more than one line, since one line would be the name of a file."""
-    return definition if "\n" in definition.strip() else f"# written here\n{definition}"
+    if "\n" in definition.strip():
+        return definition
+    opened = document(definition)
+    if isinstance(opened, (dict, list)):
+        return json.dumps(opened, ensure_ascii=False, indent=2)
+    return f"{s_components.WRITTEN_HERE}{definition}"

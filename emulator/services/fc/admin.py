@@ -100,6 +100,10 @@ class FunctionAdmin:
         """Return the package a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
         return self._functions.packages.download(token)
 
+    def problems(self) -> list[str]:
+        """Return what is wrong with files of the functions folder, each with its place."""
+        return self._functions.problems
+
     def triggers(self) -> list[dict[str, Any]]:
         """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ...
 
@@ -250,8 +254,8 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
 @operation("triggers", "GET /triggers")
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The triggers of all functions."""
-    return {"triggers": admin.triggers()}
+    """The triggers of all functions; what of the functions folder's files is left out or passed over."""
+    return {"triggers": admin.triggers(), "problems": admin.problems()}
 
 
 @operation(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
+from emulator.kernel.spelling import suggestion
 from emulator.services.fc import limits
 from emulator.services.fc.errors import InvalidArgument
 
@@ -235,6 +236,17 @@ class Field(NamedTuple):
     kind: Check
     unset: Any = ABSENT
     members: Mapping[str, Any] | None = None
+
+
+def unknown_names(content: Iterable[str], known: Iterable[str]) -> list[tuple[str, str]]:
+    """Return, of each name in *content* that is not one of *known* in any case, a sentence about it and the name."""
+    names = sorted(set(known))
+    lower = {name.lower() for name in names}
+    return [
+        (f"the field '{name}' is not known and ignored{suggestion(name, names)}", name)
+        for name in content
+        if name.lower() not in lower
+    ]
 
 
 def read(fields: tuple[Field, ...], body: Mapping[str, Any]) -> dict[str, Any]:

@@ -280,6 +280,10 @@ class SourceQueues(Protocol):
         """Whether there is such a queue."""
         ...
 
+    def has_messages(self, tenant: Tenant, queue: str) -> bool:
+        """Whether `receive` would return messages at once; there need be no such queue."""
+        ...
+
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others, after at most *wait_s*; none when there were none.
 

@@ -222,7 +222,13 @@ class FunctionCompute:
         now = self._clock.now()
         self._loader.apply(snapshot, now)
         loaded = self.store.loaded(self.tenant).functions.values()
-        self.sources.follow_folder(self.tenant, loaded, now)
+        places = {(file.service, file.name): file.places for file in snapshot.functions if not file.version}
+        self.sources.follow_folder(self.tenant, loaded, places, now)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with files of the functions folder, each with its place; edits are seen as they are made."""
+        return [*self._snapshot.warnings, *self.sources.triggers.problems]
 
     async def invoke(
         self,

@@ -50,7 +50,8 @@ class MessageService:
     Topics need a *signer* of pushes; without one only queues are served. *endpoint* returns the address of this
     emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
     insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
-    host names that this emulator serves. *topic_made* is called for each new topic, in the transaction that makes it.
+    host names that this emulator serves. *topic_made* and *queue_made* are called for each new topic and queue, in the
+    transaction that makes it.
     *retry_scale* shrinks or stretches the gaps between retries.
     """
 
@@ -65,6 +66,7 @@ class MessageService:
         endpoint: Callable[[], str] = str,
         functions: FunctionInvoker | None = None,
         topic_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
+        queue_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
         allow_push_to: Iterable[str] = (),
         home: Home = lambda host: None,
         trusted: Path | None = None,
@@ -88,7 +90,14 @@ class MessageService:
             self.registry, self.queue_store, self._ready, self._dead_letters, self.long_polls, clock, ids, profile
         )
         self.queues = Queues(
-            self.registry, self.queue_store, self._ready.retention, self._dead_letters, self.long_polls, clock, profile
+            self.registry,
+            self.queue_store,
+            self._ready.retention,
+            self._dead_letters,
+            self.long_polls,
+            clock,
+            profile,
+            queue_made,
         )
 
         self._signer = signer

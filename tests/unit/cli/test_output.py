@@ -2,7 +2,7 @@
 
 import sys
 
-from emulator.cli.output import say_beside, say_pairs, say_table, short
+from emulator.cli.output import complain, note, say_beside, say_pairs, say_table, short
 
 
 def on_a_terminal(monkeypatch, columns):
@@ -81,3 +81,21 @@ def test_short_text_is_one_line_within_the_limit():
     """Line breaks become blanks; what is cut shows that it is."""
     assert short("a\n b", 10) == "a b"
     assert short("x" * 11, 10) == "x" * 7 + "..."
+
+
+def test_sentences_are_folded_on_a_terminal_only(capsys, monkeypatch):
+    """Also on the error stream, each line behind its own indentation; a path stays whole."""
+    monkeypatch.setenv("COLUMNS", "24")
+    complain("one two three four five six")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    complain("one two three four five six")
+    note("see:\n    /tmp/state/folder/file then more of it")
+
+    assert capsys.readouterr().err.splitlines() == [
+        "localyun: one two three four five six",
+        "localyun: one two three",
+        "four five six",
+        "see:",
+        "    /tmp/state/folder/file",
+        "    then more of it",
+    ]

@@ -272,6 +272,34 @@ def test_client_command_without_an_emulator_ends_with_3(program, words):
     assert "no emulator answered" in done.stderr
 
 
+def test_common_options_may_stand_before_the_command(program):
+    """They do what they do behind it, and those behind win; an option that a command has not is refused."""
+    elsewhere = program.folder / "elsewhere"
+
+    before = program.run("--state", str(elsewhere), "--json", "config")
+    behind = program.run("--state", str(program.folder / "other"), "config", "--state", str(elsewhere), "--json")
+    inner = program.run("--state", str(elsewhere), "queue", "list")
+    refused = program.run("--json", "exec", "--", "true")
+
+    assert json.loads(before.stdout)["state"]["value"] == str(elsewhere)
+    assert behind.stdout == before.stdout
+    assert "no keys" in inner.stderr or "no emulator" in inner.stderr, inner.stderr
+    assert (refused.returncode, "unrecognized arguments: --json" in refused.stderr) == (2, True)
+
+
+def test_command_after_a_crash_says_how_to_serve_at_the_former_port(program):
+    """The folder knows it from the emulator that was killed."""
+    process, address = program.start()
+    process.kill()
+    process.communicate(timeout=DEADLINE_S)
+
+    done = program.run("queue", "list")
+    (program.folder / ".localyun" / "endpoint.json").unlink()  # else it would be ended once more
+
+    assert done.returncode == 3
+    assert done.stderr.rstrip().endswith(f"localyun start --port {address.rpartition(':')[2]}")
+
+
 def test_another_program_at_the_port_is_not_taken_for_an_emulator(program):
     """What answers must say that it is one."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -41,7 +41,7 @@ class Shelf:
         self._call("delete", identity[0])
         self.content.pop(identity[0], None)
 
-    def differs(self, resource, actual):
+    def differs(self, api, resource, actual):
         return dict(resource.properties) != actual.content
 
     def is_fixed(self, resource, actual):
@@ -244,16 +244,19 @@ def test_receivers_that_nobody_has_are_found():
             a_kind("mns.queue", "made"),
             *(a_kind("mns.subscription", name, Endpoint=f"{arn}{name}") for name in ("old", "kept")),
             a_kind("mns.subscription", "web", Endpoint="http://127.0.0.1/"),
+            a_kind("fc3.trigger", "news", triggerType="mns_topic", sourceArn="acs:mns:cn-hangzhou:123456:/topics/news"),
         ),
         outputs={},
     )
-    providers = {"mns.queue": there, "mns.subscription": Shelf(), "fc3.async": Shelf(), "fc.function": Shelf()}
+    kinds = ("mns.subscription", "mns.topic", "fc3.async", "fc3.trigger", "fc.function")
+    providers = {"mns.queue": there, **{kind: Shelf() for kind in kinds}}
 
     missing = list(missing_receivers(None, providers, plan(None, providers, blueprint, record)))
 
-    assert [(each.resource.logical, each.type, each.name) for each in missing] == [
-        ("worker", "fc function", "s/f"),
-        ("old", "mns queue", "old"),
+    assert [(each.resource.logical, each.type, each.name, each.is_refused) for each in missing] == [
+        ("worker", "fc function", "s/f", False),
+        ("old", "mns queue", "old", False),
+        ("news", "mns topic", "news", True),
     ]
 
 

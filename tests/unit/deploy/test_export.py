@@ -1,5 +1,6 @@
 """What runs as files: secrets and the account stay out, field tables work backwards, code comes back the same."""
 
+import json
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -325,6 +326,18 @@ def test_code_is_the_same_whatever_packed_it():
     assert one != other
     assert same_code(one, other)
     assert not same_code(one, a_package(a="1"))
+
+
+def test_definition_of_one_line_reads_back_as_it_was(tmp_path):
+    """One line would be the name of a file: JSON is spread over lines, and a remark before other text is taken off."""
+    texts = ("{version: v1, type: flow, steps: []}", '{"version": "v1", "type": "flow", "steps": []}')
+    flows = [a_resource("fnf.flow", f"f{number}", Definition=text) for number, text in enumerate(texts)]
+    done = s_yaml.write(a_job(tmp_path, flows))
+
+    first, second = read(whole(done.text, Findings()), WORLD, tmp_path, {}, {}).resources
+
+    assert first.properties["Definition"] == texts[0]
+    assert json.loads(second.properties["Definition"]) == json.loads(texts[1])
 
 
 def test_variable_without_a_value_is_a_problem_of_the_file(tmp_path):

@@ -94,10 +94,10 @@ def test_variable_without_a_value_is_one_problem(blueprint):
 
     assert sorted(each.text.removeprefix("resources.api.props.") for each in refused.value.problems) == [
         "environmentVariables.EMPTY: must be a text",
-        "environmentVariables.HERE: the environment variable HERE is not set",
-        "environmentVariables.STAGE: the environment variable STAGE is not set",
-        "environmentVariables.STAGE: the environment variable TIER is not set",
-        "functionName: the environment variable NAME is not set",
+        "environmentVariables.HERE: the environment variable HERE is not set: export HERE=... sets it",
+        "environmentVariables.STAGE: the environment variable STAGE is not set: export STAGE=... sets it",
+        "environmentVariables.STAGE: the environment variable TIER is not set: export TIER=... sets it",
+        "functionName: the environment variable NAME is not set: export NAME=... sets it",
     ]
 
 

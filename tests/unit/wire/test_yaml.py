@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.wire.yaml import DEEPEST, MOST_VALUES, UnreadableYaml, read_document, read_yaml, short_functions
+from emulator.wire.yaml import DEEPEST, MOST_VALUES, UnreadableYaml, read_document, short_functions
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text("abz09 -_"),
@@ -26,12 +26,12 @@ def test_values_and_shared_parts_are_read():
     text = "a: &x {b: 1, c: [yes, ~]}\nd: *x\ne: {<<: *x, b: 2}\n"
 
     shared = {"b": 1, "c": [True, None]}
-    assert read_yaml(text) == {"a": shared, "d": shared, "e": {"b": 2, "c": [True, None]}}
+    assert read_document(text).value == {"a": shared, "d": shared, "e": {"b": 2, "c": [True, None]}}
 
 
 def test_an_empty_text_is_none():
     """Comments alone are no document."""
-    assert read_yaml(b"# nothing\n") is None
+    assert read_document(b"# nothing\n").value is None
 
 
 def doubling(levels: int) -> str:
@@ -42,7 +42,7 @@ def test_merging_over_and_over_stays_small():
     """What two merges bring in is in the map once."""
     bomb = doubling(60).replace("x", "{x: 1}").replace(" [", " {<<: [").replace("]", "]}")
 
-    assert read_yaml(bomb)["a59"] == {"x": 1}
+    assert read_document(bomb).value["a59"] == {"x": 1}
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_merging_over_and_over_stays_small():
 def test_what_cannot_be_used_is_refused(text, problem):
     """Bombs, loops, depth, misfits, foreign tags: the one error, after little work."""
     with pytest.raises(UnreadableYaml, match=problem):
-        read_yaml(text)
+        read_document(text)
 
 
 def test_the_error_tells_the_place():
     """Lines and columns count from 1."""
     with pytest.raises(UnreadableYaml) as caught:
-        read_yaml("a: 1\nb: [\n\n")
+        read_document("a: 1\nb: [\n\n")
 
     assert (caught.value.line, caught.value.column) == (4, 1)
 
@@ -86,7 +86,7 @@ def test_the_error_tells_the_place():
 def test_any_text_is_a_value_or_the_one_error(text):
     """Nothing else is ever raised."""
     try:
-        outcome = repr(read_yaml(text))
+        outcome = repr(read_document(text).value)
     except UnreadableYaml as error:
         outcome = error.problem
 

@@ -20,6 +20,7 @@ comparison. YAML is imported when the first file needs it.
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
@@ -36,6 +37,7 @@ from emulator.services.fc.attributes import (
     check_weights,
     is_custom,
     read,
+    unknown_names,
     version_or_latest,
 )
 from emulator.services.fc.catalog import fields
@@ -56,11 +58,24 @@ _MOST_FILES = 5000
 
 
 class YamlFile(NamedTuple):
-    """A YAML file that was read: its fields, or what is wrong with it (then there are no fields)."""
+    """A YAML file that was read: its fields and their lines, or what is wrong with it (then there are no fields)."""
 
+    file: str
     stamp: tuple[int, int]
     content: Mapping[str, Any]
     problem: str
+    lines: Mapping[tuple[str, ...], int] = {}
+
+    def place(self, *path: str) -> str:
+        """Return where the value at *path* stands, as ``file:line``; of the whole file where there is no such value."""
+        line = self.lines.get(path)
+        return f"{self.file}:{line}" if line else self.file
+
+    def told(self, error: InvalidArgument) -> str:
+        """Return an error that begins with the name of a field, with its place."""
+        name = re.split(r"[ .\[]", error.message, maxsplit=1)[0].lower()
+        field = next((key for key in self.content if key.lower() == name), "")
+        return f"{self.place(field)}: {error.message}"
 
 
 class YamlFiles:
@@ -84,25 +99,25 @@ class YamlFiles:
 
 
 def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
-    from emulator.wire.yaml import UnreadableYaml, read_yaml  # only a folder with a yml file pays for it
+    from emulator.wire.yaml import UnreadableYaml, read_document  # only a folder with a yml file pays for it
 
     try:
-        content = read_yaml(Path(file).read_bytes())
+        content, marks = read_document(Path(file).read_bytes())
     except UnreadableYaml as error:
-        return YamlFile(stamp, {}, f"{file}:{error.line}:{error.column}: {error.problem}")
+        return YamlFile(file, stamp, {}, f"{file}:{error.line}:{error.column}: {error.problem}")
     except OSError as error:
         if error.errno in _NOT_NOW:
             raise
-        return YamlFile(stamp, {}, f"{file}: {error}")
+        return YamlFile(file, stamp, {}, f"{file}: {error}")
     if content is None:
-        return YamlFile(stamp, {}, "")
+        return YamlFile(file, stamp, {}, "")
     if not isinstance(content, dict):
-        return YamlFile(stamp, {}, f"{file}: it must hold fields with values")
+        return YamlFile(file, stamp, {}, f"{file}: it must hold fields with values")
     try:  # what goes into the store is JSON: dates become texts, keys too, and nothing contains itself
         content = json.loads(json.dumps(content, default=str))
     except (ValueError, TypeError, RecursionError) as error:
-        return YamlFile(stamp, {}, f"{file}: {error}")
-    return YamlFile(stamp, content, "")
+        return YamlFile(file, stamp, {}, f"{file}: {error}")
+    return YamlFile(file, stamp, content, "", {path: mark.line for path, mark in marks.items()})
 
 
 def yaml_path(path: str, name: str) -> str:
@@ -200,7 +215,10 @@ class FileAlias:
 
 @frozen
 class FileFunction:
-    """A function a folder holds, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0."""
+    """A function a folder holds, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0.
+
+    ``places`` says for each of the ``triggers`` where it stands.
+    """
 
     service: str
     name: str
@@ -211,6 +229,7 @@ class FileFunction:
     size: int
     problem: str = ""
     triggers: tuple[Struct, ...] = ()
+    places: tuple[str, ...] = ()
     aliases: tuple[FileAlias, ...] = ()
 
 
@@ -290,10 +309,11 @@ class FolderReader:
             config = ServiceConfig(**read(fields.SERVICE, content))
             aliases = _aliases(content.get("aliases"), yaml_path(path, "service"))
         except InvalidArgument as error:
-            problem = f"{yaml_path(path, 'service')}: {error.message}"
+            problem = settings.told(error) if settings else error.message
         if problem:
             self._warnings.append(problem)
-        self._warn_unknown(content, fields.SERVICE, {"aliases"}, yaml_path(path, "service"))
+        if settings:
+            self._warn_unknown(settings, fields.SERVICE, {"aliases"})
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
@@ -322,6 +342,7 @@ class FolderReader:
         checksum, size = fingerprint(path, skipped, self._follows)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
+        places: tuple[str, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
         if settings is None and head is not None:
             config, problem = head.config, problem or head.problem
@@ -330,17 +351,18 @@ class FolderReader:
             try:
                 config = _config(service, config, settings.content)
                 triggers = _triggers(settings.content.get("triggers"))
+                places = tuple(settings.place("triggers", str(number)) for number in range(len(triggers)))
                 if not service and not version:
                     aliases = _aliases(settings.content.get("aliases"), yaml_path(path, "function"))
             except InvalidArgument as error:
-                problem = problem or f"{yaml_path(path, 'function')}: {error.message}"
+                problem = problem or settings.told(error)
             if problem:
                 self._warnings.append(problem)
             known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
-            self._warn_unknown(settings.content, known, {"triggers", *more}, yaml_path(path, "function"))
+            self._warn_unknown(settings, known, {"triggers", *more})
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
-            problem=problem, triggers=triggers, aliases=aliases,
+            problem=problem, triggers=triggers, places=places, aliases=aliases,
         )  # fmt: skip
 
     def _follows(self, entry: os.DirEntry[str]) -> bool:
@@ -363,12 +385,11 @@ class FolderReader:
             return False
         return True
 
-    def _warn_unknown(self, content: Mapping[str, Any], known: tuple[Field, ...], more: set[str], place: str) -> None:
+    def _warn_unknown(self, settings: YamlFile, known: tuple[Field, ...], more: set[str]) -> None:
         """Warn of unknown names: a typing mistake would otherwise go unnoticed."""
-        names = {field.wire.lower() for field in known} | more
-        for name in content:
-            if name.lower() not in names:
-                self._warnings.append(f"{place}: the field '{name}' is not known and ignored")
+        names = [*(field.wire for field in known), *more]
+        for problem, name in unknown_names(settings.content, names):
+            self._warnings.append(f"{settings.place(name)}: {problem}")
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         numbered = []

@@ -29,7 +29,7 @@ from emulator.services.fc.triggers.model import (
     trigger_path,
 )
 from emulator.services.fc.triggers.store import Domains, TriggerStore
-from emulator.services.fc.triggers.triggers import Triggers
+from emulator.services.fc.triggers.triggers import Places, Triggers
 from emulator.services.fc.triggers.watchers import (
     QueueTriggers,
     TimerTriggers,
@@ -85,8 +85,9 @@ class EventSources:
         self._topic_triggers = TopicTriggers(store, ports.topics) if ports.topics is not None else None
         if self._topic_triggers is not None:
             self.triggers.watchers.append(self._topic_triggers)
-        if ports.queues is not None:
-            self.triggers.watchers.append(QueueTriggers(store, database, ports.queues, self._fire))
+        self.queue_triggers = QueueTriggers(store, database, ports.queues, self._fire) if ports.queues else None
+        if self.queue_triggers is not None:
+            self.triggers.watchers.append(self.queue_triggers)
 
     def start(self) -> None:
         """Take up what an earlier run has left: timers are armed, host names answered."""
@@ -103,6 +104,16 @@ class EventSources:
         """Bind the triggers of the folder that wait for a topic which is being made."""
         if self._topic_triggers is not None:
             self._topic_triggers.topic_made(tenant, topic)
+
+    def queue_made(self, tenant: Tenant, queue: str) -> None:
+        """Have a queue that is being made read by the triggers that wait for it."""
+        if self.queue_triggers is not None:
+            self.queue_triggers.queue_made(tenant, queue)
+
+    def behind(self) -> Iterator[tuple[str, str]]:
+        """Yield queues that have messages for a trigger now, with its name as ``service/function/trigger``."""
+        for key, queue in self.queue_triggers.behind() if self.queue_triggers is not None else ():
+            yield queue, "/".join(part for part in key[2:] if part)
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
@@ -121,9 +132,9 @@ class EventSources:
         self.triggers.clear()
         self.domains.clear()
 
-    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], places: Places, now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say; versions are passed over."""
-        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], now)
+        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], places, now)
 
     def url(self, trigger: Trigger) -> str:
         """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""

@@ -1,7 +1,7 @@
 """Triggers as resources: create, get, update, delete, and those the functions folder names."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -12,7 +12,8 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Field, Text, check_name, read
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Slice, Struct, check_if_match
+from emulator.services.fc.model import Function, Slice, check_if_match
+from emulator.services.fc.triggers.described import as_api, mistakes, name_of
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,
@@ -27,6 +28,10 @@ from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
+
+
+Places = Mapping[tuple[str, str], Sequence[str]]
+"""By service and function, where each trigger of its file stands."""
 
 
 class TriggerWatcher:
@@ -66,7 +71,9 @@ class Triggers:
         self._database = database
         self._resolver = resolver
         self._ids = ids
-        self._warned: frozenset[str] = frozenset()
+        self._told: frozenset[str] = frozenset()
+        self.problems: tuple[str, ...] = ()
+        """What is wrong with triggers of the functions folder, each with its place."""
         self.watchers: list[TriggerWatcher] = []
 
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
@@ -154,37 +161,42 @@ class Triggers:
         """Return why *trigger* does not work yet, empty when it does."""
         return next((reason for watcher in self.watchers if (reason := watcher.waits_for(tenant, trigger))), "")
 
-    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], places: Places, now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
-        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out;
-        what waits for something is logged once and kept.
-        Triggers of functions that have left are removed, those made by the API too.
+        *functions* are those of the folder, current versions only. What cannot be used is left out and one of the
+        `problems`; what waits for something is kept. Either is logged once. Triggers of functions that have left are
+        removed, those made by the API too.
         """
         gone = {
             (trigger.service, trigger.function, trigger.name): trigger
             for owner, trigger in self._store.all()
             if owner == tenant and (trigger.folder or not self._has_function(tenant, trigger))
         }
-        warnings = []
+        problems, waits = [], []
         for function in functions:
-            for described in function.triggers:
+            where = dict(enumerate(places.get((function.service, function.name), ())))
+            for number, described in enumerate(function.triggers):
+                place = where.get(number, function.folder)
+                named = f"the trigger '{name}'" if (name := name_of(described)) else "a trigger"
+                problems += [f"{place}: {named}: {mistake}" for mistake in mistakes(described)]
                 try:
-                    trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
+                    trigger = self._read(tenant, function.service, function.name, as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
                     trigger = self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
-                    warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
+                    problems.append(f"{place}: {named} is left out: {error.message}")
                 else:
                     gone.pop((function.service, function.name, trigger.name), None)
                     if reason := self.waits_for(tenant, trigger):
-                        warnings.append(f"{function.folder}: the trigger '{trigger.name}' waits: {reason}")
+                        waits.append(f"{place}: {named} waits: {reason}")
         for trigger in gone.values():
             self._delete(tenant, trigger)
-        for warning in warnings:
-            if warning not in self._warned:
-                _log.warning("%s", warning)
-        self._warned = frozenset(warnings)
+        for text in (*problems, *waits):
+            if text not in self._told:
+                _log.warning("%s", text)
+        self._told = frozenset((*problems, *waits))
+        self.problems = tuple(problems)
 
     def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> Trigger:
         old = self._store.get(tenant, described.service, described.function, described.name)
@@ -291,15 +303,3 @@ _CHANGEABLE = (
 def _check_own(trigger: Trigger) -> None:
     if trigger.folder:
         raise InvalidArgument(f"trigger '{trigger.name}' is set in {trigger.folder}; change the files there instead")
-
-
-def _as_api(described: Struct) -> dict[str, Any]:
-    """Return a trigger of a ``function.yml`` under the API's names; the shorter ones of ``s.yaml`` are fine too."""
-    shorter = {"name": "triggerName", "type": "triggerType", "config": "triggerConfig", "role": "invocationRole"}
-    named = {shorter.get(str(key), str(key)): value for key, value in described.items()}
-    config = named.get("triggerConfig")
-    if isinstance(config, dict):
-        named["triggerConfig"] = {str(key): value for key, value in config.items()}
-    if "qualifier" in named:
-        named["qualifier"] = str(named["qualifier"])
-    return named

@@ -35,7 +35,7 @@ from emulator.services.fc.ports import (
 from emulator.services.fc.triggers.model import Fire, Trigger, timer_event, topic_of
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import TriggerWatcher
-from emulator.storage.database import Database
+from emulator.storage.database import CommitFailed, Database
 from emulator.wire.dates import iso_seconds
 
 _log = logging.getLogger(__name__)
@@ -218,7 +218,6 @@ class TriggerNames(TriggerWatcher):
 
 
 _WAIT_S = 30
-_RETRY_S = 1.0
 _MOST = 16
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -266,7 +265,7 @@ class QueueTriggers(TriggerWatcher):
         self._queues = queues
         self._fire = fire
         self._tasks = TaskGroup("fc-queue-triggers")
-        self._readers: dict[_Key, asyncio.Task[None]] = {}
+        self._readers: dict[_Key, tuple[asyncio.Task[None], str]] = {}
 
     def start(self) -> None:
         """Read for the triggers of an earlier run."""
@@ -279,18 +278,35 @@ class QueueTriggers(TriggerWatcher):
         await self._tasks.close()
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Begin to read for a trigger that is switched on, as it is now."""
+        """Begin to read for a trigger that is switched on, as it is now; it ends where there is no such queue."""
         self.removed(tenant, trigger)
         source = queue_source(trigger)
         if source is not None and trigger.enabled:
-            work = self._read(tenant, trigger, source)
-            self._readers[_key(tenant, trigger)] = self._tasks.spawn(work, f"queue {source.queue}")
+            work = self._tasks.spawn(self._read(tenant, trigger, source), f"queue {source.queue}")
+            self._readers[_key(tenant, trigger)] = (work, source.queue)
+
+    def queue_made(self, tenant: Tenant, queue: str) -> None:
+        """Read a new queue for the triggers that wait for it, as soon as the transaction that makes it is over."""
+
+        def committed(failure: CommitFailed | None) -> None:
+            for owner, trigger in self._store.of_kind("eventbridge") if failure is None else ():
+                source = queue_source(trigger)
+                if owner == tenant and source is not None and source.queue == queue:
+                    self.changed(tenant, trigger)
+
+        self._database.after_commit(committed)
+
+    def behind(self) -> Iterator[tuple[_Key, str]]:
+        """Yield the triggers with messages to take in their queues, by key and queue: they are about to be read."""
+        for key, (reader, queue) in self._readers.items():
+            if not reader.done() and self._queues.has_messages(key[1], queue):
+                yield key, queue
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Read no longer for a trigger."""
-        reader = self._readers.pop(_key(tenant, trigger), None)
-        if reader is not None:
-            reader.cancel()
+        reading = self._readers.pop(_key(tenant, trigger), None)
+        if reading is not None:
+            reading[0].cancel()
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return that the queue of a queue trigger does not exist; a reader takes its messages once it does."""
@@ -306,7 +322,7 @@ class QueueTriggers(TriggerWatcher):
                 if messages:
                     self._pass_on(tenant, trigger, source, messages)
             except QueueMissing:
-                await asyncio.sleep(_RETRY_S)
+                return  # `queue_made` begins anew
             except ServiceError as error:  # the messages are seen again when their visibility timeout is over
                 _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
 

@@ -1,5 +1,7 @@
 """Queues: created, changed, looked at, listed, deleted."""
 
+from collections.abc import Callable
+
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
@@ -36,6 +38,7 @@ class Queues:
         waiters: LongPolls,
         clock: Clock,
         profile: limits.Profile,
+        made: Callable[[Tenant, str], None],
     ) -> None:
         self._registry = registry
         self._store = store
@@ -44,6 +47,7 @@ class Queues:
         self._waiters = waiters
         self._clock = clock
         self._profile = profile
+        self._made = made
 
     def view(self, tenant: Tenant, name: str) -> QueueView:
         """Return a queue and its counters.
@@ -81,6 +85,7 @@ class Queues:
         if existing is None:
             settings = replace(QueueSettings(), **change)
             self._registry.keep(self._store.add_queue(tenant, name, settings, self._clock.now()))
+            self._made(tenant, name)
             return True
         if not same_settings(QUEUE, existing.settings, change):
             raise MnsError("QueueAlreadyExist")

@@ -210,3 +210,44 @@ async def test_triggers_of_the_folder_follow_its_files(open_site, tmp_path, capl
         assert "function.yml" in refused.body["Message"] or "web" in refused.body["Message"]
         assert [row["triggerName"] for row in again] == ["http", "tick", "topic"]
         assert "nonsense" in caplog.text
+
+
+async def test_mistakes_in_triggers_are_told_with_place_and_remedy(open_site, tmp_path):
+    """Each names file and line; what is near a name that means nothing is offered; nothing else suffers."""
+    file = tmp_path / "functions" / "web" / "function.yml"
+    file.parent.mkdir(parents=True)
+    (file.parent / "index.py").write_text("def handler(event, context): return event")
+    file.write_text("""
+timeout: 5
+triggers:
+  - {name: orders, type: mns_queue, queue: orders, coment: x}
+  - name: tick
+    type: timmer
+  - {name: daily, type: timer, config: {cronExpression: "every day"}}
+  - {name: web, type: http, config: {methods: [GET], authTyp: anonymous}}
+  - {name: nowhere, type: mns_queue}
+  - {name: list, type: [timer]}
+  - {type: carrier-pigeon, name: bird}
+""")
+
+    async with open_site(tmp_path / "functions") as site:
+        listed = (await site.v3("GET", "/functions/web/triggers")).body["triggers"]
+        problems = [problem.removeprefix(f"{file}:") for problem in site.fc.problems]
+
+    assert [row["triggerName"] for row in listed] == ["orders", "web"]
+    assert listed[0]["triggerType"] == "eventbridge"
+    assert '"QueueName":"orders"' in listed[0]["triggerConfig"].replace(" ", "")
+    assert problems[:6] == [
+        "4: the trigger 'orders': the field 'coment' is not known and ignored",
+        "5: the trigger 'tick' is left out: there is no type 'timmer'; did you mean timer?",
+        "7: the trigger 'daily' is left out: triggerConfig.cronExpression 'every day' is invalid: "
+        "a cron expression has six fields, seconds first; here are 2",
+        "8: the trigger 'web': the field 'authTyp' is not known and ignored; did you mean authType?",
+        "9: the trigger 'nowhere' is left out: "
+        "queue is required for a trigger of type mns_queue: the name of the queue",
+        "10: the trigger 'list' is left out: there is no type '['timer']'; did you mean timer?",
+    ]
+    assert problems[6].startswith(
+        "11: the trigger 'bird' is left out: there is no type 'carrier-pigeon'; the types are "
+    )
+    assert "mns_queue, mns_topic" in problems[6]
