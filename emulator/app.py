@@ -90,6 +90,7 @@ class Emulator:
             address=lambda: self.http_url,
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
+            operations=lambda service: self.services.operation_names(service),
         )
         self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False

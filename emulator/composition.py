@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.lab import Doubles, FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
+from emulator.adapters.operations import operation_names
 from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
@@ -343,6 +344,10 @@ class Composition:
         """Let functions see the emulator's time, which has been moved, frozen or let go."""
         self._function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
 
+    def operation_names(self, service: str) -> Collection[str]:
+        """Return the operations of a service as faults know them; none where the service has no list of them."""
+        return operation_names(service)
+
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
@@ -413,6 +418,6 @@ def _fault(part: "FilePart") -> Rule:
     Raises: ConfigError.
     """
     try:
-        return read_rule(part.value if isinstance(part.value, dict) else {})
+        return read_rule(part.value if isinstance(part.value, dict) else {}, operation_names)
     except LabError as error:
         raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None

@@ -144,7 +144,7 @@ def _time(text: str) -> Millis:
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Let calls go wrong."""
-    return {"id": lab.bench.faults.add(read_rule(call.arguments))}
+    return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations))}
 
 
 @operation("list-faults", "GET /faults")

@@ -10,7 +10,7 @@ to lose: a call that is dropped ends in the service's internal error, before or 
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast, get_args
@@ -163,8 +163,12 @@ class FaultBook:
         return None
 
 
-def read_rule(document: Mapping[str, Any]) -> Rule:
-    """Read a fault as the admin API and localyun.yaml have it.
+Operations = Callable[[str], Collection[str]]
+"""Returns the names of a service's operations; none where they are not known."""
+
+
+def read_rule(document: Mapping[str, Any], operations: Operations = lambda service: ()) -> Rule:
+    """Read a fault as the admin API and localyun.yaml have it; it may name resources that are made later.
 
     Raises: LabError (InvalidParameter).
     """
@@ -175,7 +179,7 @@ def read_rule(document: Mapping[str, Any]) -> Rule:
     if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
         raise invalid("probability must be a number from 0 to 1")
     return Rule(
-        match=_read_match(_object(document, "match")),
+        match=_read_match(_object(document, "match"), operations),
         effect=_read_effect(_object(document, "do")),
         after=_whole(document, "after") or 0,
         times=_whole(document, "times"),
@@ -208,7 +212,7 @@ def shown_rule(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _read_match(match: Mapping[str, Any]) -> Match:
+def _read_match(match: Mapping[str, Any], operations: Operations) -> Match:
     _only(match, ("service", "operation", "resource", "from"), "match")
     for name, value in match.items():
         if value is not None and not isinstance(value, str):
@@ -218,9 +222,19 @@ def _read_match(match: Mapping[str, Any]) -> Match:
         raise invalid(f"there is no service {service!r}; there are {', '.join(SERVICES)}")
     if origin and origin not in ORIGINS:
         raise invalid(f"from must be one of {', '.join(ORIGINS)}")
-    return Match(
-        service=service, operation=match.get("operation") or "", resource=match.get("resource") or "", origin=origin
-    )
+    operation = match.get("operation") or ""
+    _check_operation(service, operation, operations(service))
+    return Match(service=service, operation=operation, resource=match.get("resource") or "", origin=origin)
+
+
+def _check_operation(service: str, wanted: str, known: Collection[str]) -> None:
+    """Raise for a name or a pattern that none of the service's operations has."""
+    if not wanted or not known or any(fnmatchcase(name.lower(), wanted.lower()) for name in known):
+        return
+    import difflib  # only for this message
+
+    near = difflib.get_close_matches(wanted[:100], known, n=1)
+    raise invalid(f"{service} has no operation {wanted!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _read_effect(do: Mapping[str, Any]) -> Effect:

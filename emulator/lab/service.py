@@ -15,7 +15,7 @@ from emulator.kernel.timers import LoopTimers, Timers
 from emulator.lab.checkpoints.service import Checkpoints, Standstill, World
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
-from emulator.lab.faults import Faults, Stage
+from emulator.lab.faults import Faults, Operations, Stage
 from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.sinks import Sinks
 from emulator.lab.traces import EffectLog
@@ -55,7 +55,7 @@ class Services(World, Protocol):
 class Bench:
     """What tests put between the parts of an application: faults, mocks, sinks; and the record of calls.
 
-    All of it is in memory and ends with the emulator or a reset. *interfere* is for the faults.
+    All of it is in memory and ends with the emulator or a reset. *interfere* and *operations* are for the faults.
 
     *timers* and *address* are asked for when they are needed: the emulator has them once it listens.
     """
@@ -70,12 +70,14 @@ class Bench:
         address: Callable[[], str],
         interfere: Callable[[Stage | None], None],
         sign: Callable[[str], Awaitable[str]],
+        operations: Operations,
     ) -> None:
         self.faults = Faults(interfere)
         self.mocks = Mocks(clock, timers, changed)
         self.sinks = Sinks(clock, ids, address)
         self.calls = CallLog()
         self.sign = sign
+        self.operations = operations
 
     def kept(self) -> object:
         """Return a copy of the faults, mocks and sinks, with what each has given so far."""

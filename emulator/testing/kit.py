@@ -19,8 +19,10 @@ from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, F
 
 __tracebackhide__ = hidden
 
-_SDK = "pip install 'localyun[sdk]'"
 _FILE = r"[^\n]+\.(?:ya?ml|json)"
+_SDK = "'localyun[sdk]'"
+_EXTRAS = {"oss2": "'localyun[oss]' oss2"}
+"""What to install for a package that does not come with the extra ``sdk``."""
 
 
 class Localyun:
@@ -353,7 +355,7 @@ def _module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise NotInstalled(f"the package of {name} is missing: {_SDK}") from error
+        raise NotInstalled(f"the package of {name} is missing: pip install {_EXTRAS.get(name, _SDK)}") from error
 
 
 def _json(answer: Any) -> dict[str, Any]:

@@ -45,6 +45,28 @@ def test_search_finds_pages_without_a_server(browser, site, page, words, found):
     assert any(found in each for each in hits)
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("page", "words", "marked"), [("testing.html", "settle", "settle"), ("zh-CN/testing.html", "重试", "重试")]
+)
+def test_search_keeps_to_the_language_of_the_page_and_to_whole_words(browser, site, page, words, marked):
+    """A word of two characters is not searched for by its first; the browser reports no error."""
+    browser.get_log("browser")
+    browser.get(f"{site}/{page}")
+    box = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
+    box.click()
+    box.send_keys(words)
+    assert eventually(browser, lambda: browser.find_elements(By.CSS_SELECTOR, HIT))
+
+    hits = {each.get_attribute("href").split("?")[0] for each in browser.find_elements(By.CSS_SELECTOR, HIT)}
+    marks = {each.get_attribute("textContent") for each in browser.find_elements(By.CSS_SELECTOR, f"{HIT} mark")}
+
+    assert {"/zh-CN/" in each for each in hits} == {page.startswith("zh-CN/")}
+    assert marks
+    assert all(marked in each for each in marks)
+    assert browser.get_log("browser") == []
+
+
 @pytest.mark.parametrize(
     ("page", "tabs", "beside"),
     [

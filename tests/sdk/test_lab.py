@@ -1,12 +1,13 @@
 """Faults, mocks, sinks and recorded calls through a running emulator, with the official clients and the test kit."""
 
 import json
+import sys
 
 import pytest
 from mns.mns_exception import MNSServerException
 from mns.queue import Message as MnsMessage
 
-from emulator.testing import ApiError, Emulator
+from emulator.testing import ApiError, Emulator, NotInstalled
 
 pytestmark = pytest.mark.sdk
 
@@ -106,6 +107,49 @@ def test_a_function_breaks_in_the_true_way(lab, how, told):
     assert broken.error_type == "UnhandledInvocationError"
     assert told in broken.text
     assert lab.invoke("plain").text == "real"
+
+
+@pytest.mark.parametrize(
+    ("client", "package", "command"),
+    [("oss", "oss2", "pip install 'localyun[oss]' oss2"), ("fc2", "fc2", "pip install 'localyun[sdk]'")],
+)
+def test_a_client_without_its_package_names_what_to_install(lab, monkeypatch, client, package, command):
+    """Object storage has an extra of its own, and its SDK stands beside that."""
+    monkeypatch.delitem(vars(lab), client, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(NotInstalled) as missing:
+        getattr(lab, client)
+
+    assert str(missing.value) == f"the package of {package} is missing: {command}"
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "told"),
+    [
+        ("mns", "SendMesage", "mns has no operation 'SendMesage'; did you mean SendMessage?"),
+        ("fc", "InvokeFuncton", "did you mean InvokeFunction?"),
+        ("fnf", "Qu?x*", "fnf has no operation 'Qu?x*'"),
+    ],
+)
+def test_an_operation_that_no_service_has_cannot_fail(lab, service, operation, told):
+    """A test with a slip in it would test nothing; resources may be made later."""
+    with pytest.raises(ApiError) as refused:
+        lab.faults.add(service=service, operation=operation, throttle=True)
+
+    assert told in str(refused.value)
+    assert lab.faults.list() == []
+
+
+@pytest.mark.parametrize(
+    ("service", "operation"),
+    [("mns", "peekmessage"), ("mns", "Push"), ("mns", "*Queue*"), ("fnf", "Report*"), ("oss", "GetObject")],
+)
+def test_operations_are_named_in_any_case_and_by_patterns(lab, service, operation):
+    """Those that no table has are among them, and any of a service without a table."""
+    lab.faults.add(service=service, operation=operation, resource="not-there-yet", throttle=True)
+
+    assert lab.faults.list()[0]["match"]["operation"] == operation
 
 
 def test_a_fault_for_flows_leaves_the_tests_own_calls_alone(lab):

@@ -81,8 +81,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
     keeps = kept or tutorial.keeps_flow
-    until = _("watch it in a browser:") if keeps else _("watch it in a browser, until the flow is deleted at the end:")
-    _say_link(tell, until, client, f"flows/{tutorial.flow}")
+    if keeps:
+        _say_link(tell, _("watch it in a browser:"), client, f"flows/{tutorial.flow}")
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record, TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
@@ -108,7 +108,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         say_json({"name": tutorial.name, "asPromised": succeeded, "graph": graph, "executions": shown})
     else:
         _say_result(client, executions, drawn, keeps=keeps)
-        _say_what_next(tutorial, client, settings, keeps=keeps)
+        _say_what_next(tutorial, arguments.language, client, settings, keeps=keeps)
     if arguments.open and executions:
         _open(client, executions[-1], drawn)
     return 0 if succeeded else 1
@@ -246,8 +246,9 @@ def _say_result(client: Client, executions: Sequence[Mapping[str, Any]], drawn: 
         _say_link(say, _("its page (the link works once, for a minute):"), client, _page(executions[-1]))
 
 
-def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
+def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: Settings, *, keeps: bool) -> None:
     name = command()
+    again = f"{name} tutorial run {tutorial.short_name}" + ("" if language == "fdl" else f" --language {language}")
     say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
     rows = {_("keys"): str(settings.config.state / KEY_FILE)}
     rows[""] = _('eval "$({command} env)" sets them, and the address, in this shell', command=name)
@@ -258,7 +259,7 @@ def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, ke
     else:
         rows[_("keep")] = _(
             "{command} leaves the flow and its page",
-            command=f"{name} tutorial run {tutorial.short_name} --keep",
+            command=f"{again} --keep",
         )
-    rows |= {_("again"): f"{name} tutorial run {tutorial.short_name} --sdk tea", _("stop"): f"{name} stop"}
+    rows |= {_("again"): f"{again} --sdk tea", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})

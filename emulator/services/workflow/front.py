@@ -19,6 +19,7 @@ from emulator.wire.rpc import RpcFront
 
 VERSION = "2019-03-15"
 _LONGEST_REQUEST_ID = 128
+OPERATIONS = Actions(operations_of(flows, executions, schedules))
 
 
 class WorkflowFront(RpcFront):
@@ -28,8 +29,7 @@ class WorkflowFront(RpcFront):
     dialect = DIALECT
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        operations = Actions(operations_of(flows, executions, schedules))
-        super().__init__("fnf", VERSION, operations, service, ids)
+        super().__init__("fnf", VERSION, OPERATIONS, service, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return this service's error for an operation it does not have."""

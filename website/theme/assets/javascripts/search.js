@@ -1,29 +1,46 @@
-// The search of a site that is opened as files. A browser starts no worker from a file, so what a worker would run runs in
-// a hidden frame, by the same interface. Elsewhere this does nothing.
-if (location.protocol === "file:") {
-  window.Worker = class extends EventTarget {
-    constructor(address) {
-      super();
-      const base = new URL(address, document.baseURI);
-      const frame = document.createElement("iframe");
-      frame.hidden = true;
-      document.documentElement.append(frame);
-      this.inner = frame.contentWindow;
-      const load = (name) =>
-        new Promise((resolve, reject) => {
-          const script = this.inner.document.createElement("script");
-          Object.assign(script, { src: new URL(name, base), async: false, onload: resolve, onerror: reject });
-          this.inner.document.head.append(script);
-        });
-      this.inner.importScripts = (...names) => Promise.all(names.map(load));
-      this.inner.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      this.ready = load(base);
-    }
-    postMessage(data) {
-      this.ready.then(() => this.inner.dispatchEvent(new this.inner.MessageEvent("message", { data })));
-    }
-    terminate() {
-      this.inner.frameElement.remove();
-    }
+// The search of the site: a page finds the pages of its own language.
+//
+// In a site that is opened as files, a browser starts no worker and loads no data. What a worker would run runs in a hidden
+// frame then, by the same interface, and a request for data ends in an error before the browser reports one.
+const isOwn = ({ location }) => location.startsWith("zh-CN/") === document.documentElement.lang.startsWith("zh");
+
+class FrameWorker extends EventTarget {
+  constructor(address) {
+    super();
+    const base = new URL(address, document.baseURI);
+    const frame = document.createElement("iframe");
+    frame.hidden = true;
+    document.documentElement.append(frame);
+    this.inner = frame.contentWindow;
+    const load = (name) =>
+      new Promise((resolve, reject) => {
+        const script = this.inner.document.createElement("script");
+        Object.assign(script, { src: new URL(name, base), async: false, onload: resolve, onerror: reject });
+        this.inner.document.head.append(script);
+      });
+    this.inner.importScripts = (...names) => Promise.all(names.map(load));
+    this.inner.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+    this.ready = load(base);
+  }
+  postMessage(data) {
+    this.ready.then(() => this.inner.dispatchEvent(new this.inner.MessageEvent("message", { data })));
+  }
+  terminate() {
+    this.inner.frameElement.remove();
+  }
+}
+
+const isFile = location.protocol === "file:";
+
+window.Worker = class extends (isFile ? FrameWorker : Worker) {
+  postMessage(message) {
+    const index = message.data?.docs && { ...message.data, docs: message.data.docs.filter(isOwn) };
+    super.postMessage(index ? { ...message, data: index } : message);
+  }
+};
+
+if (isFile) {
+  XMLHttpRequest.prototype.send = function () {
+    queueMicrotask(() => this.dispatchEvent(new Event("error")));
   };
 }

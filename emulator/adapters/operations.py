@@ -1,0 +1,24 @@
+"""The operations of the services by their names, for what names one before it is called."""
+
+from collections.abc import Collection
+
+from emulator.services.fc.front import ROUTES as OF_FUNCTIONS
+from emulator.services.mns.front import ACTIONS as OF_MESSAGE_MANAGEMENT
+from emulator.services.mns.front import ROUTES as OF_MESSAGES
+from emulator.services.workflow.front import OPERATIONS as OF_FLOWS
+
+_WITHOUT_A_TABLE = {"PeekMessage", "Push"}
+"""A receive with a query item, and what the service sends itself."""
+
+
+def operation_names(service: str) -> Collection[str]:
+    """Return the operations of a service as faults know them; none where the service has no list of them."""
+    match service:
+        case "fc":
+            return {each.name for routes in OF_FUNCTIONS.values() for each in routes}
+        case "fnf":
+            return {each.name for each in OF_FLOWS}
+        case "mns":
+            return {each.name for each in (*OF_MESSAGES, *OF_MESSAGE_MANAGEMENT)} | _WITHOUT_A_TABLE
+        case _:
+            return ()
