@@ -23,6 +23,7 @@ from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
 from emulator.deploy.planner import Action
+from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +78,9 @@ def texts():
     found.update(dict.fromkeys(_of_parser(build())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
-    found.update(dict.fromkeys(("the configured port", *STATUS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE)))
+    found.update(
+        dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
+    )
     found.update(dict.fromkeys((*(each.value for each in Action), *COUNTS.values(), *PROBLEMS)))
     found.pop("", None)
     return list(found)
@@ -91,7 +94,9 @@ def console_texts():
     for path in sorted((CONSOLE / "templates").glob("*.html")):
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
-    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values())))
+    for path in sorted(CONSOLE.rglob("*.py")):
+        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
+    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS)))
     return list(found)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Link, Navigation
 
 _log = logging.getLogger("mkdocs.hooks")
 
@@ -104,15 +105,20 @@ def folded(block: re.Match[str]) -> str:
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
-    """Have the words around a page in its language, and the choice of languages lead to the same page in the other."""
-    del nav
+    """Have what is around a page in its language; the choice of languages leads to the same page in the other."""
     name = page.file.src_uri
     own = name.removeprefix(CHINESE)
     config.theme["language"] = "zh" if name.startswith(CHINESE) else "en"
     there = {each.src_uri: each.url for each in context["pages"]}
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]
-    return context
+    return {**context, "nav": chinese(nav)} if name.startswith(CHINESE) else context
+
+
+def chinese(nav: Navigation) -> Navigation:
+    """Return the navigation of pages in Chinese: their own sections, and a way to those that are English only."""
+    section = next(each for each in nav.items if each.title == "中文")
+    return Navigation([*(section.children or ()), Link("English", "index.html")], nav.pages)
 
 
 @event_priority(-100)  # after the search plugin

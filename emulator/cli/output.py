@@ -158,7 +158,7 @@ def say_words(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print a line about a problem on the error stream, folded at a terminal's edge."""
-    note(f"localyun: {text}")
+    print(_fitted(f"localyun: {text}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:

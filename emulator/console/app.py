@@ -5,14 +5,12 @@ answers with its content alone; otherwise the content stands in the frame with n
 are shown as folded and coloured JSON, or else as text, and never too much of them.
 """
 
-import gettext
 import json
 import logging
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -23,6 +21,7 @@ from werkzeug.test import run_wsgi_app
 
 from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
+from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen
 from emulator.console.pages import BLUEPRINTS
 from emulator.console.view import View, link, view
 from emulator.gateway.errors import GatewayError
@@ -91,8 +90,6 @@ def _environment(request: Request, session: str, prefix: str) -> dict[str, Any]:
 
 _log = logging.getLogger(__name__)
 
-LANGUAGES = {"en": "English", "zh": "中文"}
-LANGUAGE_COOKIE = "localyun_console_language"
 THEME_COOKIE = "localyun_console_theme"
 REGION_COOKIE = "localyun_console_region"
 
@@ -125,8 +122,6 @@ COMING = (
 )
 """Kinds of what comes next, some with a name or number behind, and of what is found."""
 
-_LOCALE = Path(__file__).with_name("locale")
-
 
 def make_application(view: View, sessions: Sessions) -> Pages:
     """Return what answers requests for pages about *view*."""
@@ -137,8 +132,8 @@ def make_application(view: View, sessions: Sessions) -> Pages:
     app.jinja_env.add_extension("jinja2.ext.i18n")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
-        lambda text: _catalogue(g.language).gettext(text),
-        lambda one, many, count: _catalogue(g.language).ngettext(one, many, count),
+        lambda text: catalogue(g.language).gettext(text),
+        lambda one, many, count: catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
     app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree)
@@ -156,14 +151,8 @@ def make_application(view: View, sessions: Sessions) -> Pages:
     return partial(run, app)
 
 
-@cache
-def _catalogue(language: str) -> gettext.NullTranslations:
-    return gettext.translation("console", _LOCALE, [language], fallback=True)
-
-
 def _begin() -> None:
-    chosen = request.cookies.get(LANGUAGE_COOKIE, "")
-    g.language = chosen if chosen in LANGUAGES else request.accept_languages.best_match(list(LANGUAGES), "en")
+    g.language = chosen(request.headers.get("Cookie", ""), request.headers.get("Accept-Language", ""))
     theme = request.cookies.get(THEME_COOKIE, "")
     g.theme = theme if theme in {"light", "dark"} else ""
     g.session = request.environ.get(SESSION, "")
@@ -181,7 +170,7 @@ def _common() -> dict[str, Any]:
         "language": g.language,
         "languages": LANGUAGES,
         "theme": g.theme,
-        "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state) or state),
+        "state_name": lambda state: catalogue(g.language).gettext(STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
         "coming": _coming,
         "link": link,
@@ -193,7 +182,7 @@ def _common() -> dict[str, Any]:
 def _coming(what: str) -> str:
     """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
     kind, rest = parted(what, COMING)
-    return _catalogue(g.language).gettext(kind) + rest
+    return catalogue(g.language).gettext(kind) + rest
 
 
 def _iso(at: int | str) -> str:
@@ -221,7 +210,7 @@ def _failed(error: Exception) -> tuple[str, int]:
 
 
 def _set_language(language: str) -> Any:
-    return _kept(LANGUAGE_COOKIE, language if language in LANGUAGES else "en")
+    return _kept(COOKIE, language if language in LANGUAGES else "en")
 
 
 def _set_theme(theme: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
 from emulator.drawing.picture import picture
+from emulator.drawing.words import Say
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import DefinitionError
@@ -196,10 +197,10 @@ def outcome(part: Part) -> Outcome:
     return "running" if part.ended is None else last
 
 
-def graph(definition: str, fold: Fold | None, title: str) -> str:
-    """Return the picture as SVG, empty for a definition that cannot be drawn."""
+def graph(definition: str, fold: Fold | None, title: str, say: Say) -> str:
+    """Return the picture as SVG in the words of *say*, empty for a definition that cannot be drawn."""
     try:
-        return picture(definition, title, fold.execution if fold is not None else None, "svg")
+        return picture(definition, title, fold.execution if fold is not None else None, "svg", say)
     except DefinitionError:
         return ""
 

@@ -186,7 +186,7 @@ class ConsoleFront(UnsignedFront):
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as a plain page."""
-        return _page(error.http_status, error.code, error.message)
+        return _page(error.http_status, error.code, error.message, call.http)
 
     def handle(self, call: OperationRequest) -> Answer:
         """Serve a page, a static file or the stream of changes."""
@@ -201,11 +201,15 @@ class ConsoleFront(UnsignedFront):
             return self._from_application(request, "")
         session = self.sessions.is_open(request.headers.get("cookie"))
         if session is None:
-            return _page(401, "localyun console", "Open the console with the command: localyun console")
+            _ = _words(request)
+            return _page(401, "localyun console", _("Open the console with the command: localyun console"), request)
         if request.method == "POST":
             token = request.headers.get("x-csrf") or dict(request.form_pairs).get("csrf", "")
             if not self.sessions.is_form_token(session, token):
-                return _page(403, "Refused", "This form is not one of this session; load the page again.")
+                _ = _words(request)
+                return _page(
+                    403, _("Refused"), _("This form is not one of this session; load the page again."), request
+                )
         if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
             if path == "/changes":
@@ -219,8 +223,9 @@ class ConsoleFront(UnsignedFront):
     def _login(self, call: OperationRequest) -> Response:
         entered = self.sessions.enter(call.query.get("key", ""))
         if entered is None:
-            text = f"This link was used already or is older than {LINK_S} s. Get another: localyun console"
-            return _page(403, "localyun console", text)
+            _ = _words(call.http)
+            text = _("This link was used already or is older than {seconds} s. Get another: localyun console")
+            return _page(403, "localyun console", text.format(seconds=LINK_S), call.http)
         cookie, page = entered
         response = _redirect(PREFIX + _page_of(call.query.get("to", page)))
         secure = "; Secure" if call.http.scheme == "https" else ""
@@ -307,9 +312,22 @@ def _redirect(target: str) -> Response:
     return Response(303, b"", [("Location", target), *_HEADERS])
 
 
-def _page(status: int, title: str, text: str) -> Response:
+def _language(request: Request) -> str:
+    from emulator.console import language  # for pages only
+
+    return language.chosen(request.headers.get("cookie"), request.headers.get("accept-language"))
+
+
+def _words(request: Request) -> Callable[[str], str]:
+    """Return what puts a text into the language of the browser."""
+    from emulator.console import language  # as above
+
+    return language.catalogue(_language(request)).gettext
+
+
+def _page(status: int, title: str, text: str, request: Request) -> Response:
     body = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html><html lang="{_language(request)}"><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<link rel="stylesheet" href="{PREFIX}/static/console.css">'
         f'<main id="main"><h1>{escape(title)}</h1><p>{escape(text)}</p></main>'
     )

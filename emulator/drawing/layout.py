@@ -11,6 +11,7 @@ from emulator.drawing.model import END, START, Edge, Node, Scope
 from emulator.drawing.placement import Size, Way, arrange, place
 from emulator.drawing.routing import Point, route
 from emulator.drawing.text_width import LINE_HEIGHT, text_width, wrap
+from emulator.drawing.words import Say
 from emulator.kernel.frozen import frozen, replace
 
 TITLE, SMALL = 13.0, 11.0
@@ -118,9 +119,9 @@ class Drawing:
             self.routes.append(replace(each, points=tuple((x + dx, y + dy) for x, y in each.points)))
 
 
-def draw(graph: Scope, notes: Mapping[str, str]) -> Drawing:
-    """Lay out a flow. *notes* has a line of text for steps by name, such as their state."""
-    return _Layout(notes).scope(graph, (), is_option=False)
+def draw(graph: Scope, notes: Mapping[str, str], say: Say = str) -> Drawing:
+    """Lay out a flow. *notes* has a line of text for steps by name, such as their state; *say* returns other words."""
+    return _Layout(notes, say).scope(graph, (), is_option=False)
 
 
 @frozen
@@ -133,13 +134,14 @@ class _Measured:
 
 
 class _Layout:
-    def __init__(self, notes: Mapping[str, str]) -> None:
+    def __init__(self, notes: Mapping[str, str], say: Say) -> None:
         self._notes = notes
+        self._say = say
 
     def scope(self, scope: Scope, path: tuple[str, ...], *, is_option: bool) -> Drawing:
         measured = {node.name: self._measure(node, scope, path, is_option=is_option) for node in scope.nodes}
         sizes = {name: (each.box.rect.width, each.box.rect.height) for name, each in measured.items()}
-        labels = {edge: _label_lines(edge.labels) for edge in scope.edges if edge.labels}
+        labels = {edge: _label_lines(edge.labels, self._say) for edge in scope.edges if edge.labels}
         grid = arrange(scope, sizes, {edge: _tag_size(lines) for edge, lines in labels.items()})
         fixed: dict[Way, float] = {}
         for way in grid.ways:
@@ -169,12 +171,12 @@ class _Layout:
 
     def _measure(self, node: Node, scope: Scope, path: tuple[str, ...], *, is_option: bool) -> _Measured:
         if node.kind in {"start", "end"}:
-            return _measured_end(node, scope, path, is_option=is_option)
+            return _measured_end(node, scope, path, self._say, is_option=is_option)
         title = wrap(node.name, TITLE, _TEXT_ROOM, 6, bold=True)
         about = wrap(node.about, SMALL, _TEXT_ROOM, 3) if node.about else ()
         note = self._notes.get(node.name, "")
         lines = [text_width(line, TITLE, bold=True) for line in title]
-        lines += [text_width(line, SMALL) for line in (*about, note, node.kind)]
+        lines += [text_width(line, SMALL) for line in (*about, note, self._say(node.kind))]
         side = _PADDING + (_POINT if node.kind in _POINTED and not node.scopes else 2.0)
         badge = text_width(node.retry, SMALL - 1, bold=True) if node.retry else 0.0  # ends left of the arrow
         width = max(_LEAST_WIDTH, max(lines) + 2 * side, 2 * badge + 32.0 if badge else 0.0)
@@ -199,7 +201,7 @@ class _Layout:
         x, y, shelf, right = _FRAME_GAP, box.head + _FRAME_GAP / 2, 0.0, 0.0
         for scope in box.node.scopes:
             inner = self.scope(scope, (*box.path, f"{box.node.name}/{scope.label}"), is_option=False)
-            label = scope.label if box.node.kind == "parallel" else "for each"
+            label = scope.label if box.node.kind == "parallel" else self._say("for each")
             width = max(inner.width, text_width(label, SMALL)) + 2 * _FRAME_GAP
             height = inner.height + 2 * _FRAME_GAP + SMALL
             if x > _FRAME_GAP and x + width > _SHELF:
@@ -252,16 +254,16 @@ def _extend(column: Drawing, path: tuple[str, ...], height: float) -> None:
             column.routes[index] = replace(each, points=(*before, (x, height)))
 
 
-def _measured_end(node: Node, scope: Scope, path: tuple[str, ...], *, is_option: bool) -> _Measured:
+def _measured_end(node: Node, scope: Scope, path: tuple[str, ...], say: Say, *, is_option: bool) -> _Measured:
     """Return the box of a scope's start or end: a word for the flow, a dot for branches, the condition of an option."""
     title: tuple[str, ...] = ()
     width = height = _DOT
     inside = Drawing()
     if not path:
-        title = ("Start",) if node.kind == "start" else ("End",)
+        title = (say("Start" if node.kind == "start" else "End"),)
         width, height = 76.0, 30.0
     elif is_option and node.kind == "start":
-        lines = _label_lines((scope.label,))
+        lines = _label_lines((scope.label,), say)
         width, height = _tag_size(lines)
         inside.tags.append(Tag(rect=Rect(x=0, y=0, width=width, height=height), lines=lines, text=scope.label))
     elif is_option:
@@ -270,11 +272,11 @@ def _measured_end(node: Node, scope: Scope, path: tuple[str, ...], *, is_option:
     return _Measured(box=Box(node=node, rect=rect, path=path, head=height, title=title), inside=inside)
 
 
-def _label_lines(labels: tuple[str, ...]) -> tuple[str, ...]:
+def _label_lines(labels: tuple[str, ...], say: Say) -> tuple[str, ...]:
     """Return the lines of a label: each condition or list of errors starts a new one."""
     lines: list[str] = []
     for number, label in enumerate(labels):
-        text = label if number + 1 == len(labels) else f"{label} or"
+        text = label if number + 1 == len(labels) else say("{label} or").format(label=label)
         lines += wrap(text, SMALL, _LABEL_ROOM, 4)
     return tuple(lines)
 

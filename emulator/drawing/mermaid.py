@@ -76,7 +76,7 @@ class _Writer:
     def _words(self, node: Node) -> str:
         parts = [node.name, node.about, node.retry]
         if self._states is not None and node.name in self._states:
-            parts.append(self._states[node.name].note)
+            parts.append(self._states[node.name].note())
         return '"' + "<br/>".join(_escape(part) for part in parts if part) + '"'
 
     def _ways(self, scope: Scope, entries: Sequence[_End], lines: list[str]) -> list[_End]:

@@ -16,6 +16,7 @@ from emulator.drawing.model import Scope, build, steps_of, with_badges
 from emulator.drawing.routing import Point
 from emulator.drawing.states import COLOURS, Passage, State, StepState, badges, states, taken
 from emulator.drawing.text_width import LINE_HEIGHT, text_width
+from emulator.drawing.words import Say, spoken
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.languages.programs import read_program
 
@@ -49,30 +50,34 @@ class Run:
     taken: frozenset[Passage]
 
 
-def picture(definition: str, title: str, execution: Execution | None, form: Form) -> str:
+def picture(definition: str, title: str, execution: Execution | None, form: Form, say: Say = str) -> str:
     """Return the text of a picture of a flow, with *execution* in the colours of how its steps went.
+
+    SVG has the words of *say*, a reader's; Mermaid text, which goes into files of a project, stays English.
 
     Raises: DefinitionError.
     """
-    model = build(read_program(definition))
+    if form == "mermaid":
+        say = str
+    model = spoken(build(read_program(definition)), say)
     run = None
     notes = {}
     if execution is not None:
         state_of = states(execution, [node.name for node in steps_of(model)])
         run = Run(states=state_of, taken=taken(execution))
-        notes = {name: state.note for name, state in state_of.items()}
-        model = with_badges(model, badges(state_of, steps_of(model)))
+        notes = {name: state.note(say) for name, state in state_of.items()}
+        model = with_badges(model, badges(state_of, steps_of(model), say))
     if form == "mermaid":
         return mermaid.render(model, title, run.states if run is not None else None)
-    return render_svg(draw(model, notes), title, run)
+    return render_svg(draw(model, notes, say), title, run, say)
 
 
-def render_svg(drawing: Drawing, title: str, run: Run | None = None) -> str:
+def render_svg(drawing: Drawing, title: str, run: Run | None = None, say: Say = str) -> str:
     """Return *drawing* under a heading; with *run* steps have the colours of an execution, explained by a legend."""
     states = run.states if run is not None else None
-    legend = list(_legend(states)) if states is not None else []
+    legend = list(_legend(states, say)) if states is not None else []
     head = _EDGE + TITLE * 2 + (30.0 if legend else 0.0)
-    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), _legend_width(states)) + 2 * _EDGE
+    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), _legend_width(states, say)) + 2 * _EDGE
     height = drawing.height + head + _EDGE
     left = (width - drawing.width) / 2
     lines = [
@@ -89,15 +94,15 @@ def render_svg(drawing: Drawing, title: str, run: Run | None = None) -> str:
     ]
     firsts = _first_steps(drawing)
     holders = [box for box in drawing.boxes if box.node.scopes]
-    lines += [line for box in holders for line in _box(box, states)]
+    lines += [line for box in holders for line in _box(box, states, say)]
     lines += [_frame(frame) for frame in drawing.frames]
     lines += [_route(each, _is_taken(each, firsts, run)) for each in drawing.routes]
     lines += [line for tag in drawing.tags for line in _tag(tag)]
-    lines += [line for box in drawing.boxes if not box.node.scopes for line in _box(box, states)]
+    lines += [line for box in drawing.boxes if not box.node.scopes for line in _box(box, states, say)]
     return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
-def _box(box: Box, states: Mapping[str, StepState] | None) -> Iterator[str]:
+def _box(box: Box, states: Mapping[str, StepState] | None, say: Say) -> Iterator[str]:
     node, rect = box.node, box.rect
     if node.kind in {"start", "end"}:
         if rect.height:
@@ -107,11 +112,11 @@ def _box(box: Box, states: Mapping[str, StepState] | None) -> Iterator[str]:
     fill, stroke = COLOURS[state.state] if state is not None else ("#ffffff", _ACCENTS[node.kind])
     data = f' data-state="{state.state}"' if state is not None else ""
     yield f'<g class="step" data-step={quoteattr(node.name)} data-kind="{node.kind}"{data}>'
-    words = [node.name, node.kind, node.about, f"retry: {node.retries}" if node.retries else ""]
+    words = [node.name, say(node.kind), node.about, f"retry: {node.retries}" if node.retries else ""]
     words += [box.note, state.error if state is not None else ""]
     yield f"<title>{_text(chr(10).join(part for part in words if part))}</title>"
     yield _shape(box, fill, stroke, is_dashed=state is not None and not state.entered)
-    yield from _words(box)
+    yield from _words(box, say)
     if node.retry:
         yield from _badge(node.retry, rect)
     yield "</g>"
@@ -142,12 +147,12 @@ def _shape(box: Box, fill: str, stroke: str, *, is_dashed: bool) -> str:
     return shape
 
 
-def _words(box: Box) -> Iterator[str]:
+def _words(box: Box, say: Say) -> Iterator[str]:
     rect = box.rect
     middle = rect.x + rect.width / 2
     y = rect.y + 9 + SMALL * LINE_HEIGHT * 0.75
     accent = _ACCENTS[box.node.kind]
-    yield _line(middle, y, box.node.kind, f'fill="{accent}" font-size="{_n(SMALL - 1)}"')
+    yield _line(middle, y, say(box.node.kind), f'fill="{accent}" font-size="{_n(SMALL - 1)}"')
     y += TITLE * LINE_HEIGHT
     for line in box.title:
         yield _line(middle, y, line, f'font-size="{_n(TITLE)}" font-weight="600"')
@@ -250,7 +255,7 @@ def _is_taken(route: Route, firsts: Mapping[tuple[str, int], str], run: Run | No
     return Passage(edge.source, edge.target, edge.caught, first) in run.taken
 
 
-def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
+def _legend(states: Mapping[str, StepState], say: Say) -> Iterator[str]:
     x, y = _EDGE, _EDGE + TITLE * 1.6
     yield '<g class="legend">'
     for state in _present(states):
@@ -258,8 +263,8 @@ def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
         dash = ' stroke-dasharray="3 2"' if state == "not entered" else ""
         swatch = Rect(x=x, y=y, width=16, height=12)
         yield f'<rect {_place(swatch)} rx="3" fill="{fill}" stroke="{stroke}" stroke-width="1.5"{dash}/>'
-        yield f'<text x="{_n(x + 22)}" y="{_n(y + 10)}">{state}</text>'
-        x += text_width(state, SMALL) + 40
+        yield f'<text x="{_n(x + 22)}" y="{_n(y + 10)}">{_text(say(state))}</text>'
+        x += text_width(say(state), SMALL) + 40
     yield "</g>"
 
 
@@ -268,8 +273,8 @@ def _present(states: Mapping[str, StepState]) -> list[State]:
     return [state for state in COLOURS if state in present]
 
 
-def _legend_width(states: Mapping[str, StepState] | None) -> float:
-    return sum(text_width(state, SMALL) + 40 for state in _present(states or {}))
+def _legend_width(states: Mapping[str, StepState] | None, say: Say) -> float:
+    return sum(text_width(say(state), SMALL) + 40 for state in _present(states or {}))
 
 
 def _marker(name: str, colour: str) -> str:

@@ -1,7 +1,7 @@
 """What an execution did with each step of its flow: the state to show, how often it was entered, for how long."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -42,24 +42,23 @@ class StepState:
     retries: int = 0
     error: str = ""
 
-    @property
-    def note(self) -> str:
-        """A line for the step's box, such as ``3x, 30.01s``."""
+    def note(self, say: Callable[[str], str] = str) -> str:
+        """Return a line for the step's box, such as ``3x, 30.01s``, in the words of *say*."""
         if not self.entered:
-            return "not entered"
+            return say("not entered")
         parts = [f"{self.entered}x"] if self.entered > 1 else []
         if self.retries and self.entered > 1:  # of a single entry the badge says it
-            parts.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
+            parts.append(say("1 retry") if self.retries == 1 else say("{number} retries").format(number=self.retries))
         if self.state in {"failed", "abandoned"} or (self.state == "caught or retried" and self.error):
-            parts.append("caught" if self.state == "caught or retried" else self.state)
-        parts.append("running" if self.took_ms is None else duration(self.took_ms))
+            parts.append(say("caught" if self.state == "caught or retried" else self.state))
+        parts.append(say("running") if self.took_ms is None else duration(self.took_ms))
         return ", ".join(parts)
 
 
-def badges(states: Mapping[str, StepState], steps: Iterable[Node]) -> dict[str, str]:
-    """Return ``2 of 3 retries`` for each step that was entered once and called again."""
+def badges(states: Mapping[str, StepState], steps: Iterable[Node], say: Callable[[str], str] = str) -> dict[str, str]:
+    """Return ``2 of 3 retries``, in the words of *say*, for each step that was entered once and called again."""
     return {
-        step.name: f"{states[step.name].retries} of {step.retry_limit} retries"
+        step.name: say("{number} of {limit} retries").format(number=states[step.name].retries, limit=step.retry_limit)
         for step in steps
         if step.retry_limit and states[step.name].entered == 1 and states[step.name].retries
     }

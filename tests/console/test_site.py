@@ -69,6 +69,27 @@ def test_search_keeps_to_the_language_of_the_page_and_to_whole_words(browser, si
 
 
 @pytest.mark.parametrize(
+    ("page", "tabs", "beside"),
+    [
+        ("exec.html", {"Start", "Testing", "中文"}, "Quick start"),
+        ("zh-CN/exec.html", {"入门", "测试", "English"}, "部署"),
+    ],
+    ids=["english", "chinese"],
+)
+def test_tabs_are_in_the_language_of_the_page(browser, site, page, tabs, beside):
+    """Those of Chinese pages are Chinese, but for the way back; the tab and the neighbours of the page are there."""
+    resize(browser, 1400, 900)
+    browser.get(f"{site}/{page}")
+
+    shown = browser.find_elements(By.CSS_SELECTOR, ".md-tabs__link")
+    active = browser.find_element(By.CSS_SELECTOR, ".md-tabs__item--active").text
+    assert tabs <= {each.text for each in shown}
+    assert any(each.text == "Start" for each in shown) is (page == "exec.html")
+    assert active in {"Your project", "您的项目"}
+    assert beside in browser.find_element(By.CSS_SELECTOR, ".md-sidebar--primary").get_attribute("textContent")
+
+
+@pytest.mark.parametrize(
     ("page", "language", "there"),
     [("exec.html", "zh", "zh-CN/exec.html"), ("zh-CN/sdks/node.html", "en", "sdks/node.html")],
 )

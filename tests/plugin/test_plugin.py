@@ -1,9 +1,11 @@
 """The pytest plugin, run as a project would: in a folder of its own, by a pytest of its own."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -483,3 +485,30 @@ def test_mistakes_in_function_files_stand_in_the_report(project):
     assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in text
     assert "did you mean mns_queue?" in text
     assert "No such file or directory: 'flows/odrer.yml'" in text
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "functions.md").read_text(encoding="utf-8")
+QUEUES = PAGE.partition("## A function that a queue calls")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("triggers", re.findall(r"```yaml\n(.*?)```", QUEUES, re.DOTALL))
+def test_a_function_is_called_by_a_queue_as_its_page_says(project, triggers):
+    """The trigger in its short form and in its long one, which leaves out what its pattern does not choose."""
+    text = project(
+        functions__pack__function_yml=triggers,
+        functions__pack__index_py=re.search(r"```python\n(.*?)```", QUEUES, re.DOTALL)[1],
+        test_it_py="""
+            def test_it(localyun):
+                orders = localyun.queue("orders")
+                orders.send("4711")
+                orders.send("0815")
+                localyun.settle()
+                answers = [call.answer for call in localyun.calls("pack")]
+                wanted = ["order 4711 is packed", "order 0815 is packed"]
+                pattern = "prefix" in open("functions/pack/function.yml").read()
+                assert answers == wanted[:1] if pattern else sorted(answers) == sorted(wanted)
+                assert len(orders) == 0
+            """,
+    )
+
+    assert "1 passed" in text

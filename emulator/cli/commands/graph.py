@@ -67,7 +67,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     from emulator.services.workflow.engine.language import DefinitionError
 
     try:
-        return drawing.picture(definition, title, execution, "mermaid" if form == "mermaid" else "svg")
+        return drawing.picture(definition, title, execution, "mermaid" if form == "mermaid" else "svg", _)
     except DefinitionError as error:
         raise CommandFailed(_("the definition cannot be drawn: {error}", error=error)) from error
 

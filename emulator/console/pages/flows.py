@@ -4,10 +4,11 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, g, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
+from emulator.console.language import catalogue
 from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
@@ -46,7 +47,7 @@ def show(name: str) -> str:
     """Show a flow and its executions."""
     flow = view().call(view().workflow.flows.get, view().tenant, name)
     page = _executions(name, PAGE, marker())
-    drawn = graph(flow.definition, None, name)
+    drawn = graph(flow.definition, None, name, _said)
     return render_template("flow.html", flow=flow, graph=drawn, executions=page.items, following=page.next_marker)
 
 
@@ -79,7 +80,7 @@ def compare(name: str, execution: str) -> str:
     for each in (execution, other) if other else ():
         record = view().call(view().workflow.executions.get, view().tenant, name, each)
         fold = view().folds.upto(record.id, _reader(name, each), None)
-        drawn = graph(record.definition, fold, f"{name} / {each}")
+        drawn = graph(record.definition, fold, f"{name} / {each}", _said)
         sides.append((record, drawn))
     pairs = compared(_history(name, execution), _history(name, other)) if other else None
     return render_template(
@@ -215,7 +216,7 @@ def _shown(record: ExecutionRecord, look: Look) -> Row:
         "steps": rows(fold, look, now, restarts),
         "chosen": fold.by_id.get(look.visit),
         "calls": _calls(fold, look, flow, name),
-        "graph": graph(record.definition, fold, f"{flow} / {name}"),
+        "graph": graph(record.definition, fold, f"{flow} / {name}", _said),
         "events": with_restarts((event for event in reversed(events) if event.id <= last), restarts),
         "next": _next(flow, name) if is_open else [],
         "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
@@ -264,3 +265,8 @@ def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Recorded]:
         if each.cause.startswith(key) and visit.entered <= each.at <= until
     )
     return list(islice(calls, _OTHERS))
+
+
+def _said(text: str) -> str:
+    """Return a word of a picture in the language of the page."""
+    return catalogue(g.language).gettext(text)

@@ -110,9 +110,9 @@ def test_states_tell_how_each_step_went():
     found = states(execution, ["retried", "nap", "last", "never"])
 
     assert found["retried"] == StepState(state="caught or retried", entered=1, took_ms=3030, retries=2)
-    assert (found["nap"].note, found["last"].note) == ("3x, 3.00s", "caught, 10ms")
+    assert (found["nap"].note(), found["last"].note()) == ("3x, 3.00s", "caught, 10ms")
     assert found["never"] == StepState()
-    assert found["never"].note == "not entered"
+    assert found["never"].note() == "not entered"
 
 
 def test_events_of_unknown_kinds_and_details_do_no_harm():

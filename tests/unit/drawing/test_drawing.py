@@ -350,9 +350,9 @@ def test_badge_counts_the_retries_that_were_used(state, badge):
     graph = a_graph(RETRIED)
     found = {"Book": state}
 
-    drawing = draw(with_badges(graph, badges(found, steps_of(graph))), {"Book": state.note})
+    drawing = draw(with_badges(graph, badges(found, steps_of(graph))), {"Book": state.note()})
 
     box = next(each for each in drawing.boxes if each.node.name == "Book")
     assert box.node.retry == badge
     assert text_width(badge, SMALL - 1, bold=True) + 4 < box.rect.width / 2
-    assert ("4 retries" in state.note) is (state.entered == 2)
+    assert ("4 retries" in state.note()) is (state.entered == 2)

@@ -1,0 +1,42 @@
+"""The words of pictures that are no names, which a caller may have in another language."""
+
+from collections.abc import Callable
+from typing import get_args
+
+from emulator.drawing.model import OTHERWISE, Kind, Node, Scope
+from emulator.drawing.states import State
+from emulator.kernel.frozen import replace
+
+Say = Callable[[str], str]
+"""Returns a text in the reader's language."""
+
+WORDS = (
+    *dict.fromkeys((*get_args(Kind)[2:], *get_args(State))),
+    *(OTHERWISE, "default", "Start", "End", "for each", "branch {number}", "{label} or"),
+    *("caught", "retry {number}", "1 retry", "{number} retries", "{number} of {limit} retries"),
+)
+"""Every text that is looked up; the first two kinds are the ends of scopes, which show none."""
+
+_RETRY = "retry "
+
+
+def spoken(scope: Scope, say: Say) -> Scope:
+    """Return *scope* with its labels and badges in the words of *say*."""
+    edges = tuple(replace(edge, labels=tuple(_label(each, say) for each in edge.labels)) for edge in scope.edges)
+    return replace(scope, nodes=tuple(_node(node, say) for node in scope.nodes), edges=edges)
+
+
+def _node(node: Node, say: Say) -> Node:
+    scopes = []
+    for number, inner in enumerate(node.scopes):
+        label = say("branch {number}").format(number=number) if node.kind == "parallel" else _label(inner.label, say)
+        scopes.append(replace(spoken(inner, say), label=label))
+    retry = node.retry
+    if retry.startswith(_RETRY):
+        retry = say("retry {number}").format(number=retry.removeprefix(_RETRY))
+    return replace(node, scopes=tuple(scopes), retry=retry)
+
+
+def _label(label: str, say: Say) -> str:
+    """Return a label; a condition or an error's name stays as it is."""
+    return say(label) if label in {OTHERWISE, "default"} else label
