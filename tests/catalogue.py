@@ -12,14 +12,17 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from emulator.cli.commands.deploy import COUNTS
 from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
+from emulator.cli.problem_texts import PROBLEMS
 from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
 from emulator.cli.tree_view import STATES as ENDS
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
+from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 
@@ -78,6 +81,7 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
+    found.update(dict.fromkeys((*(each.value for each in Action), *COUNTS.values(), *PROBLEMS)))
     found.pop("", None)
     return list(found)
 

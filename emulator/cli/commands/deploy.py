@@ -18,6 +18,7 @@ from emulator.cli.output import (
     _,
     enumerated,
     note,
+    padded,
     progress,
     say,
     say_json,
@@ -25,6 +26,7 @@ from emulator.cli.output import (
     show_rows,
     wants_json,
 )
+from emulator.cli.problem_texts import problem_text
 from emulator.config import Settings
 from emulator.deploy.model import (
     Blueprint,
@@ -70,6 +72,14 @@ _SIGNS = {
     Action.DELETE: "-",
     Action.LEAVE: " ",
 }
+
+COUNTS = {
+    Action.CREATE: "{number} to create",
+    Action.UPDATE: "{number} to update",
+    Action.REPLACE: "{number} to replace",
+    Action.DELETE: "{number} to delete",
+}
+"""What a plan counts."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -332,7 +342,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for each in notes:
-        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=each))
+        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=problem_text(each)))
     say(_("deployment {name}", name=name))
     _say_steps(steps)
 
@@ -340,19 +350,14 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
         remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
-        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.subject.type}  {step.subject.logical}{remark}")
-    counts = [
-        f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
-    ]
+        verb = padded(_(step.action.value), 9)
+        say(f"  {_SIGNS[step.action]} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
+    counts = [_(text, number=steps.count(action)) for action, text in COUNTS.items() if steps.count(action)]
     say(_("plan: {counts}", counts=enumerated(counts) or _("nothing to do")))
 
 
-def _counts(action: Action) -> bool:
-    return action not in {Action.UNCHANGED, Action.LEAVE}
-
-
 def _print_step(step: Step) -> None:
-    progress(f"{_SIGNS[step.action]} {step.action.value} {step.subject.type} {step.subject.logical}")
+    progress(f"{_SIGNS[step.action]} {_(step.action.value)} {step.subject.type} {step.subject.logical}")
 
 
 def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:
@@ -406,7 +411,7 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return every problem on its own line."""
-    return "\n".join(f"{path.name}:{problem.line}: {problem}" for problem in problems)
+    return "\n".join(f"{path.name}:{problem.line}: {problem_text(problem)}" for problem in problems)
 
 
 def _indented(text: str) -> str:

@@ -139,7 +139,7 @@ def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
 def _note(work: Iterable[dict[str, Any]]) -> None:
     for each in work:
         since = _(" since {time}", time=each["since"]) if each.get("since") else ""
-        note_row("  ", f"{each['kind']} {each['resource']}{since}: {each['for']}")
+        note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
 
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}
