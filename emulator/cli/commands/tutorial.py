@@ -163,7 +163,7 @@ def _run_client(program: Sequence[str], client: Client, output: TextIO | None, c
     return done.returncode == 0
 
 
-def _show_steps(program: Sequence[str], client: Client, complaints: TextIO) -> bool:
+def _show_steps(program: Sequence[str], client: Client, complaints: TextIO | None = None) -> bool:
     """Run a tutorial's program and print its events as steps; return whether all went as promised."""
     style = Style.of_terminal()
     follower = Follower(style)
