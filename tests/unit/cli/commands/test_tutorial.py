@@ -48,9 +48,16 @@ def client():
     return Namespace(endpoint=Endpoint(http="http://127.0.0.1:1", source="here"), keys=keys)
 
 
-def test_events_are_shown_as_steps_and_other_lines_as_they_are(tmp_path, client, capsys):
+@pytest.fixture
+def complaints(tmp_path):
+    """The file for what a program says on its error stream."""
+    with (tmp_path / "complaints").open("w+", encoding="utf-8") as file:
+        yield file
+
+
+def test_events_are_shown_as_steps_and_other_lines_as_they_are(tmp_path, client, complaints, capsys):
     """One line per attempt that will be repeated and per step."""
-    assert tutorial._show_steps(a_program(tmp_path), client)
+    assert tutorial._show_steps(a_program(tmp_path), client, complaints)
 
     first, failed, ended, last = capsys.readouterr().out.splitlines()
     assert first == "flow demo created"
@@ -60,11 +67,11 @@ def test_events_are_shown_as_steps_and_other_lines_as_they_are(tmp_path, client,
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_no_line_is_wider_than_the_terminal(tmp_path, client, capsys, monkeypatch, columns):
+def test_no_line_is_wider_than_the_terminal(tmp_path, client, complaints, capsys, monkeypatch, columns):
     """A projector shows 80 columns."""
     monkeypatch.setenv("COLUMNS", str(columns))
 
-    tutorial._show_steps(a_program(tmp_path), client)
+    tutorial._show_steps(a_program(tmp_path), client, complaints)
 
     assert max(map(len, capsys.readouterr().out.splitlines())) == columns
 
@@ -79,9 +86,9 @@ def test_long_line_is_folded_and_a_very_long_one_cut():
     assert max(map(len, words)) <= 20
 
 
-def test_program_that_fails_makes_the_tutorial_fail(tmp_path, client):
+def test_program_that_fails_makes_the_tutorial_fail(tmp_path, client, complaints):
     """The exit code says whether it went as promised."""
-    assert not tutorial._show_steps(a_program(tmp_path, code=1), client)
+    assert not tutorial._show_steps(a_program(tmp_path, code=1), client, complaints)
 
 
 def test_columns_are_dim_and_the_rest_has_the_colour_of_the_outcome():
