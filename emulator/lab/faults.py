@@ -1,27 +1,19 @@
-"""Faults: rules that say which calls go wrong and how, and what they do to these calls.
+"""Faults: rules that say which calls go wrong and how.
 
 A rule counts the calls it matches. It leaves the first *after* of them alone, then strikes with *probability*, drawn
 from *seed* and the number of the call, at most *times* times. Of several rules the oldest that strikes counts. The book
 of rules is pure: the same calls meet the same faults.
-
-Delays are real time, like a slow network: clients' own time-outs see them. Inside the emulator there is no connection
-to lose: a call that is dropped ends in the service's internal error, before or after its work.
 """
 
-import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
-from emulator.http.message import HangUp, Response
-from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.frozen import frozen
-from emulator.kernel.instrumentation import INTERNAL_ERROR, Dialect, FunctionFault, Origin, Subject
+from emulator.kernel.instrumentation import FunctionFault, Origin, Subject
 from emulator.lab.errors import LabError, invalid
 from emulator.wire.dates import parse_duration
-from emulator.wire.request import Answer, Front, NamingFront, OperationRequest
 
 SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
 """``http`` stands for endpoints outside that flows call: its operations are methods, its resources URLs and hosts."""
@@ -302,157 +294,3 @@ def _only(members: Mapping[str, Any], names: tuple[str, ...], place: str) -> Non
     unknown = [name for name in members if name not in names]
     if unknown:
         raise invalid(f"{place} has no member {unknown[0]!r}; it has {', '.join(names)}")
-
-
-Stage = Callable[[Front, OperationRequest], Answer | None]
-
-
-class Faults:
-    """The book's effects (`emulator.kernel.instrumentation.Interference`).
-
-    *interfere* is given the pipeline's stage for faults, None when there are none (any more).
-    """
-
-    def __init__(self, interfere: Callable[[Stage | None], None] = lambda stage: None) -> None:
-        self.book = FaultBook()
-        self.active = False
-        """Whether there is any fault; a plain attribute, because every call looks at it."""
-        self._interfere = interfere
-
-    def add(self, rule: Rule) -> str:
-        """Add a fault and return its id.
-
-        Raises: LabError (LimitExceeded).
-        """
-        name = self.book.add(rule)
-        self.take_up(self.book)
-        return name
-
-    def remove(self, name: str) -> None:
-        """Remove a fault.
-
-        Raises: LabError (NotFound).
-        """
-        self.book.remove(name)
-        self.take_up(self.book)
-
-    def clear(self) -> int:
-        """Remove all faults and return how many there were."""
-        number = self.book.clear()
-        self.take_up(self.book)
-        return number
-
-    def take_up(self, book: FaultBook) -> None:
-        """Go by *book*, another one or the same after a change."""
-        self.book = book
-        self.active = len(book) > 0
-        self._interfere(self.stage if self.active else None)
-
-    @asynccontextmanager
-    async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
-        """Make a call within.
-
-        Raises: an error of *dialect*.
-        """
-        effect = self.book.take(subject) if self.active else None
-        if effect is None:
-            yield
-            return
-        if effect.delay_ms:
-            await asyncio.sleep(effect.delay_ms / 1000)
-        _raise(effect, subject, dialect)
-        yield
-        if effect.drop == "after":
-            raise made_error(dialect, dialect.lost, 500, subject)
-
-    def check(self, subject: Subject, dialect: Dialect) -> None:
-        """Raise before a call that is made within a transaction; a delay is passed over.
-
-        Raises: an error of *dialect*.
-        """
-        effect = self.book.take(subject) if self.active else None
-        if effect is not None:
-            _raise(effect, subject, dialect)
-
-    def function_fault(self, subject: Subject) -> FunctionFault | Literal[""]:
-        """Return how the function of a call shall break."""
-        effect = self.book.take(subject, running=True) if self.active else None
-        return cast("FunctionFault", effect.function) if effect is not None else ""
-
-    def stage(self, front: Front, call: OperationRequest) -> Answer | None:
-        """Interfere with a request: a stage of the gateway's pipeline, there only while there is a fault.
-
-        Raises: ServiceError.
-        """
-        if not isinstance(front, NamingFront):
-            return None
-        subject = front.subject(call)
-        effect = self.book.take(subject)
-        if effect is None:
-            return None
-        if not effect.delay_ms:
-            _raise(effect, subject, front.dialect, hang_up=True)
-            if effect.drop == "before":
-                return HangUp()
-        return _disturbed(effect, subject, front, call)
-
-
-async def _disturbed(effect: Effect, subject: Subject, front: NamingFront, call: OperationRequest) -> Response:
-    if effect.delay_ms:
-        await asyncio.sleep(effect.delay_ms / 1000)
-        _raise(effect, subject, front.dialect, hang_up=True)
-        if effect.drop == "before":
-            return HangUp()
-    answer = front.handle(call)
-    response = answer if isinstance(answer, Response) else await answer
-    return HangUp(response) if effect.drop == "after" else response
-
-
-def _raise(effect: Effect, subject: Subject, dialect: Dialect, *, hang_up: bool = False) -> None:
-    """Raise the error of *effect*; with *hang_up* a lost connection is none."""
-    if effect.throttle:
-        raise made_error(dialect, dialect.throttling, 0, subject)
-    if effect.error:
-        raise made_error(dialect, effect.error, effect.status, subject)
-    if effect.drop == "before" and not hang_up:
-        raise made_error(dialect, dialect.lost, 500, subject)
-
-
-class _Fields(dict[str, Any]):
-    """Fields of an error's text: those that are not known are the name of the resource."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = name
-
-    def __missing__(self, key: str) -> Any:
-        return "A fault was asked for." if key in {"reason", "detail"} else self._name
-
-
-def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> ServiceError:
-    """Return the error *code* as the service words it, with *status* unless that is 0.
-
-    A code that the service's tables do not have is answered all the same, with status 500 where none is given.
-    """
-    fields = _Fields(subject.names[0] if subject.names else "")
-    wanted = code.lower()
-    text, by_table = f"A fault was asked for: {code}.", 500
-    for kind in dialect.errors.__mro__:
-        table: Mapping[str, ErrorRow] = getattr(kind, "table", {})
-        names = [name for name, row in table.items() if wanted in {name.lower(), row.code.lower()}]
-        if wanted == INTERNAL_ERROR and not names:
-            names = [name for name in table if name.startswith("Internal")]
-        if names:
-            name = next((name for name in names if name.lower() == wanted), names[0])
-            by_table, text, code = table[name].status, _filled(table[name].text, fields), table[name].code or name
-            break
-    error = dialect.errors(code, text)
-    error.code, error.http_status, error.message, error.fields = code, status or by_table, text, fields
-    return error
-
-
-def _filled(text: str, fields: "_Fields") -> str:
-    try:
-        return text.format_map(fields)
-    except (ValueError, TypeError):  # a field with a format of its own
-        return text

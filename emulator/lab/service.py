@@ -15,7 +15,8 @@ from emulator.kernel.timers import LoopTimers, Timers
 from emulator.lab.checkpoints.service import Checkpoints, Standstill, World
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
-from emulator.lab.faults import Faults, Operations, Stage
+from emulator.lab.faults import Operations
+from emulator.lab.interference import Faults, Stage
 from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.sinks import Sinks
 from emulator.lab.traces import EffectLog

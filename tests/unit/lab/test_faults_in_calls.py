@@ -3,7 +3,8 @@
 import pytest
 
 from emulator.kernel.instrumentation import Dialect, Subject
-from emulator.lab.faults import Faults, made_error, read_rule
+from emulator.lab.faults import read_rule
+from emulator.lab.interference import Faults, made_error
 from emulator.oss.errors import OssError
 from emulator.services.fc.errors import FcError
 from emulator.services.mns.errors import MnsError
