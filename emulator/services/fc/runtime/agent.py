@@ -135,6 +135,8 @@ class AgentProcess(InstanceProcess):
         self.kill()
         self._over = True
         self.channel.close()
+        if self._log is not None:
+            self._log.close()
 
     def expects(self, sequence: str) -> bool:
         """Whether a call of that sequence waits for its answer."""

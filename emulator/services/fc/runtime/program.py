@@ -177,7 +177,7 @@ class ProgramProcess(InstanceProcess):
         Raises: RuntimeUnavailable; InstanceStartFailed when it ends before, or is not ready in time.
         """
         try:
-            self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
+            await forker.execute(program, self._image, instance_id, self, keep_channel=False)
             await self._until_ready(command, limit_s)
         except BaseException:
             self.abandon()
@@ -262,7 +262,7 @@ class ProgramProcess(InstanceProcess):
         """Let go of a process whose start failed; its listener hears no more of it."""
         self._over = True
         self.kill()
-        if self._control is None or self.gone.done():
+        if self.control is None or self.gone.done():
             self._release()
 
     def output(self, data: bytes) -> None:
@@ -296,10 +296,10 @@ class ProgramProcess(InstanceProcess):
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
         over = False
-        if self._measured and self._control is not None and not self.gone.done():
-            peak_kb = tree_peak_kb(self._control.pid)
+        if self._measured and self.control is not None and not self.gone.done():
+            peak_kb = tree_peak_kb(self.control.pid)
             self._memory_kb = max(self._memory_kb, peak_kb)
-            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
         return Answer(
             succeeded=ok,
             body=body,

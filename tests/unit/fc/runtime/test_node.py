@@ -672,7 +672,7 @@ async def ahead(pool):
     if not await pool._launchers.of("python3").isolated("nodejs18"):
         pytest.skip("this kernel gives this user no namespaces")
     [waiting] = [await task for task in pool._launchers.of("nodejs18")._waiting.values()]
-    return waiting.process
+    return waiting
 
 
 def process_of(pool, result):
@@ -734,7 +734,7 @@ async def test_a_waiting_process_that_has_died_is_replaced(functions):
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         [task] = pool._launchers.of("nodejs18")._waiting.values()
-        (await task).prepared.control.kill()
+        (await task).kill()
         await waiting.gone
         result = await pool.invoke(second, functions.invocation())
         took_it = waiting is process_of(pool, result)
