@@ -51,6 +51,7 @@ class AgentProcess(InstanceProcess):
         self._marks = False
         self._began: set[str] = set()
         self._shift: tuple[int, int | None] | None = None
+        self._about: tuple[object, ...] = ()
 
     def boot_frame(
         self,
@@ -109,15 +110,11 @@ class AgentProcess(InstanceProcess):
             return future
         sequence = self._ids.hex(16)
         self._pending[sequence] = future
-        header = {
-            "do": kind,
-            "seq": sequence,
-            "rid": call.request_id,
-            "qualifier": call.qualifier,
-            "retry": call.retry_count,
-            "keys": call.credentials,
-            "tracing": dict(call.tracing),
-        }
+        header: Header = {"do": kind, "seq": sequence, "rid": call.request_id}
+        about = call.qualifier, call.retry_count, call.credentials, call.tracing
+        if about != self._about:  # they rarely change, and writing them takes longer than all the rest of a frame
+            self._about = about
+            header["about"] = dict(zip(("qualifier", "retry", "keys", "tracing"), about, strict=True))
         shift = self._settings.time.shift
         if shift != self._shift:
             self._shift = shift

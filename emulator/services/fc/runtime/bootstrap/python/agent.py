@@ -52,7 +52,7 @@ class Agent:
         self._log = log
         self._hook = hook
         self._forked = forked
-        self._keys: list[str] | None = None
+        self._about: dict[str, Any] = {}
         self._told_of_time = False
         self._request_ids = logs.RequestIds()
         self._sink: logs.Sink = logs.PipeSink(log)
@@ -82,6 +82,11 @@ class Agent:
         signal.signal(signal.SIGTERM, self._dump_stacks)
         while True:
             call, payload = self._read()
+            if "about" in call:
+                self._about = call["about"]
+                if self._boot["keys_in_environment"]:
+                    _publish_keys(self._about["keys"])
+            call.update(self._about)
             if self._concurrent and call["do"] == "invoke":
                 threading.Thread(target=self._answer_in_thread, args=(call, payload), daemon=True).start()
             else:
@@ -98,8 +103,6 @@ class Agent:
         self._request_ids.enter(call["rid"])
         if "time" in call:
             self._turn_clock(call["time"])
-        if self._boot["keys_in_environment"]:
-            self._publish_keys(call["keys"])
         if self._boot["debug"] == "wait":
             process.wait_for_debugger()
         began = _clock()
@@ -225,14 +228,6 @@ class Agent:
             return logs.request_logger(self._sink, self._request_ids, request_id)
         return logging.getLogger()
 
-    def _publish_keys(self, keys: list[str] | None) -> None:
-        """Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does."""
-        if keys is None or keys == self._keys:
-            return
-        self._keys = keys
-        for names in _KEY_VARIABLES:
-            os.environ.update(zip(names, keys))  # noqa: B905 - strict= is newer than the interpreters served
-
     def _send_logs_in_frames(self) -> None:
         self._sink = sink = logs.FrameSink(self._send)
         sys.stdout = logs.RequestStream(sink, self._request_ids, 1)
@@ -267,6 +262,12 @@ class Agent:
                 self._send_all(encode(header, payload))
             except OSError:  # the server has gone, and with it every caller
                 _exit(0)
+
+
+def _publish_keys(keys: list[str] | None) -> None:
+    """Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does."""
+    for names in _KEY_VARIABLES:
+        os.environ.update(zip(names, keys or ()))  # noqa: B905 - strict= is newer than the interpreters served
 
 
 def start(arguments: list[str]) -> Agent:
