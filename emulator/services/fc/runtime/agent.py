@@ -16,12 +16,7 @@ from emulator.http.client_connection import ConnectionLost
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.model import (
-    FunctionImage,
-    HttpAnswer,
-    HttpCall,
-    Invocation,
-)
+from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody

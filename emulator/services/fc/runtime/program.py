@@ -125,6 +125,11 @@ _LINGER_S = 0.1
 _FRAME_LIMIT = 64 * 1024
 _SAID = 4096
 
+_REAL_TIME = (
+    b"The emulator's clock has been moved, but this program sees the time of this machine: "
+    b"libfaketime is not installed.\n"
+)
+
 _OWN_MARKER = re.compile(
     rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
 )
@@ -158,16 +163,6 @@ class ProgramProcess(InstanceProcess):
     def outdated(self) -> bool:
         """Whether the clock has been moved since the start, and the next process would see that."""
         return self._time.shift != self._shift and bool(faketime_library())
-
-    def _warn_of_time(self) -> None:
-        """Say once in the function's log that the program does not see the emulator's time."""
-        if not self._warned:
-            self._warned = True
-            self._listener.output(
-                b"The emulator's clock has been moved, but this program sees the time of this machine: "
-                b"libfaketime is not installed.\n",
-                None,
-            )
 
     async def start(self, forker: Forker, program: Program, instance_id: str, command: str, limit_s: float) -> None:
         """Run *program* and wait until it is ready, at most *limit_s*; what was started is abandoned when it never is.
@@ -225,7 +220,9 @@ class ProgramProcess(InstanceProcess):
             return future
         if self._time.shift != self._shift and kind == "invoke" and not faketime_library():
             self._shift = self._time.shift
-            self._warn_of_time()
+            if not self._warned:
+                self._warned = True
+                self._listener.output(_REAL_TIME, None)
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
         if call.fault and kind == "invoke":
