@@ -21,7 +21,7 @@ from typing import Any
 from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext, missing_from_context  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
-from .handlers import Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
+from .handlers import Handler, Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
 
 _CHUNK = 16 * 1024
 _TERMINATED = 143
@@ -55,7 +55,7 @@ class Agent:
         self._about: dict[str, Any] = {}
         self._told_of_time = False
         self._request_ids = logs.RequestIds()
-        self._sink: logs.Sink = logs.PipeSink(log)
+        self._sink = logs.pipe_sink(log)
 
     def serve(self) -> None:
         """Serve calls until the server closes the channel; ends the process."""
@@ -109,10 +109,8 @@ class Agent:
         http: dict[str, Any] | None = None
         if "break" in call:
             succeeded, body = self._break(call["break"])
-        elif "http" in call:
-            succeeded, body, http = self._perform_http(call, payload)
         else:
-            succeeded, body = self._perform(call, payload)
+            succeeded, body, http = self._perform(call, payload)
         duration_ms = (_clock() - began) * 1000
         if _getpid() != self._pid:
             logs.flush_streams()
@@ -140,25 +138,30 @@ class Agent:
             logs.flush_streams()
             _exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1)
 
-    def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes]:
+    def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
+        """Run handler, initializer or hook; return whether that went well, its body, and the head of an HTTP answer."""
         kind = call["do"]
-        if kind == "load":
-            self._load()
-            return True, b""
         try:
-            handler = self._handlers.get(self._boot["handler" if kind == "invoke" else kind])
+            handler = self._handlers.get(self._boot["handler" if kind in ("invoke", "load") else kind])
         except LoadFailure as failure:
+            if kind == "load":  # ahead of the first call, which reports what is wrong
+                return True, b"", None
             logging.getLogger().error(failure.error)  # noqa: TRY400 - the log shows the error object only
-            return False, to_body(failure.error)
+            return False, to_body(failure.error), None
+        if kind == "load":
+            return True, b"", None
         context = FCContext(self._boot, call, self._logger(call["rid"]))
+        if "http" in call:
+            return self._perform_http(handler, context, call, payload)
+        event = payload.decode("utf-8", "surrogateescape") if self._boot["text_event"] else payload
         try:
-            value = handler(self._event(payload), context) if kind == "invoke" else handler(context)
+            value = handler(event, context) if kind == "invoke" else handler(context)
         except Exception as error:
-            return self._failed(error, skip=1)
+            return (*self._failed(error, skip=1), None)
         try:
-            return True, to_body(value) if kind == "invoke" else b""
+            return True, to_body(value) if kind == "invoke" else b"", None
         except Exception as error:  # what the user returned decides what conversion raises
-            return self._failed(error, skip=0)
+            return (*self._failed(error, skip=0), None)
 
     def _turn_clock(self, frame: tuple[int, int | None, dict[str, str]]) -> None:
         """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
@@ -185,21 +188,9 @@ class Agent:
             return True, b"null"
         return self._failed(RuntimeError("a fault was asked for: exception"), skip=0)
 
-    def _load(self) -> None:
-        """Import the handler's code ahead of the first call, which reports what is wrong with it."""
-        try:
-            self._handlers.get(self._boot["handler"])
-        except LoadFailure:
-            return
-
-    def _perform_http(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
-        """Let the handler serve an HTTP request."""
-        try:
-            handler = self._handlers.get(self._boot["handler"])
-        except LoadFailure as failure:
-            logging.getLogger().error(failure.error)  # noqa: TRY400 - as in `_perform`
-            return False, to_body(failure.error), None
-        context = FCContext(self._boot, call, self._logger(call["rid"]))
+    def _perform_http(
+        self, handler: Handler, context: FCContext, call: dict[str, Any], payload: bytes
+    ) -> tuple[bool, bytes, dict[str, Any] | None]:
         environ = wsgi.environ_of(call["http"], payload, context, self._boot["handler"])
 
         def send(answer: dict[str, Any] | None, piece: bytes) -> None:
@@ -220,16 +211,13 @@ class Agent:
             logging.getLogger().warning(hint)
         return False, text.encode("ascii")
 
-    def _event(self, payload: bytes) -> Any:
-        return payload.decode("utf-8", "surrogateescape") if self._boot["text_event"] else payload
-
     def _logger(self, request_id: str) -> logging.Logger:
         if self._concurrent:
             return logs.request_logger(self._sink, self._request_ids, request_id)
         return logging.getLogger()
 
     def _send_logs_in_frames(self) -> None:
-        self._sink = sink = logs.FrameSink(self._send)
+        self._sink = sink = logs.frame_sink(self._send)
         sys.stdout = logs.RequestStream(sink, self._request_ids, 1)
         sys.stderr = logs.RequestStream(sink, self._request_ids, 2)
 
