@@ -26,8 +26,8 @@ HEADER_LIMIT = 1024 * 1024
 
 Header = dict[str, Any]
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
-_loads = json.JSONDecoder().decode
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_loads = json.JSONDecoder().raw_decode
 
 COMMAND = struct.Struct("!IIII48s")
 """Command, number of the instance, memory in MB, most processes, id of the instance."""
@@ -90,10 +90,11 @@ class FrameBuffer:
             self._wanted = end
             return None
         try:
-            header = _loads(self._bytes[LENGTHS.size : head_end].decode("utf-8"))
+            text = self._bytes[LENGTHS.size : head_end].decode("utf-8")
+            header, read = _loads(text)
         except (ValueError, RecursionError) as error:
             raise BrokenFrame(str(error)) from error
-        if not isinstance(header, dict):
+        if not isinstance(header, dict) or read != len(text):
             raise BrokenFrame("the header is no object")
         payload = bytes(memoryview(self._bytes)[head_end:end])
         del self._bytes[:end]
