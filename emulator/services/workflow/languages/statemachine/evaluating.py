@@ -27,7 +27,8 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     array_of,
 )
-from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation, Expression, Fixed, Template
+from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Template
+from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
 
 WAIT_S: Final = 300
