@@ -11,9 +11,10 @@ from emulator.kernel.clock import Millis
 from emulator.lab.clock import Moved, SkipEnded, shown_event, shown_waiting, shown_work
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
-from emulator.lab.mocks import read_target, shown_call
+from emulator.lab.interference import Faults
+from emulator.lab.mocks import Mocks, read_target, shown_call
 from emulator.lab.service import Lab
-from emulator.lab.sinks import Sink, shown_request
+from emulator.lab.sinks import Sink, Sinks, shown_request
 from emulator.wire.dates import iso_millis, parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
@@ -40,18 +41,17 @@ def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 )
 async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
-    chosen = {name: value for name, value in call.arguments.items() if value is not None}
-    if len(chosen) != 1:
-        raise invalid("exactly one of advance, to, next and freeze is needed")
-    ((name, value),) = chosen.items()
-    if name == "advance":
-        moved = await lab.time.advance(_duration(value, "advance"))
-    elif name == "to":
-        moved = await lab.time.move_to(_time(value))
-    elif name == "next":
-        moved = await lab.time.next(value)
-    else:
-        moved = await lab.time.set_frozen(frozen=value)
+    match [(name, value) for name, value in call.arguments.items() if value is not None]:
+        case [("advance", span)]:
+            moved = await lab.time.advance(_duration(span, "advance"))
+        case [("to", text)]:
+            moved = await lab.time.move_to(_time(text))
+        case [("next", count)]:
+            moved = await lab.time.next(count)
+        case [("freeze", frozen)]:
+            moved = await lab.time.set_frozen(frozen=frozen)
+        case _:
+            raise invalid("exactly one of advance, to, next and freeze is needed")
     return {**lab.time.view(), **_outcome(moved)}
 
 
@@ -147,6 +147,13 @@ def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations))}
 
 
+def _removed(things: Faults | Mocks | Sinks, call: OperationRequest) -> dict[str, Any]:
+    if "id" not in call.path:
+        return {"removed": things.clear()}
+    things.remove(call.path["id"])
+    return {"removed": 1}
+
+
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The faults there are, with how many calls each has matched and struck."""
@@ -154,16 +161,10 @@ def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-fault", "DELETE /faults/{id}")
-def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove a fault."""
-    lab.bench.faults.remove(call.path["id"])
-    return {"removed": 1}
-
-
 @operation("remove-faults", "DELETE /faults")
 def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove all faults."""
-    return {"removed": lab.bench.faults.clear()}
+    """Remove a fault, or all."""
+    return _removed(lab.bench.faults, call)
 
 
 @operation(
@@ -191,16 +192,10 @@ def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-mock", "DELETE /mocks/{id}")
-def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let the function answer again."""
-    lab.bench.mocks.remove(call.path["id"])
-    return {"removed": 1}
-
-
 @operation("remove-mocks", "DELETE /mocks")
 def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let all functions answer again."""
-    return {"removed": lab.bench.mocks.clear()}
+    """Let the function of a mock answer again, or all functions."""
+    return _removed(lab.bench.mocks, call)
 
 
 @operation("calls", "GET /calls/{service}/{function}")
@@ -246,16 +241,10 @@ async def get_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-sink", "DELETE /sinks/{id}")
-def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove a sink with what it has received."""
-    lab.bench.sinks.remove(call.path["id"])
-    return {"removed": 1}
-
-
 @operation("remove-sinks", "DELETE /sinks")
 def remove_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove all sinks."""
-    return {"removed": lab.bench.sinks.clear()}
+    """Remove a sink with what it has received, or all."""
+    return _removed(lab.bench.sinks, call)
 
 
 def _shown_sink(lab: Lab, sink: Sink) -> dict[str, Any]:
