@@ -11,10 +11,9 @@ from emulator.kernel.clock import Millis
 from emulator.lab.clock import Moved, SkipEnded, shown_event, shown_waiting, shown_work
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_rule, shown_rule
-from emulator.lab.interference import Faults
-from emulator.lab.mocks import Mocks, read_target, shown_call
+from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
-from emulator.lab.sinks import Sink, Sinks, shown_request
+from emulator.lab.sinks import Sink, shown_request
 from emulator.wire.dates import iso_millis, parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
@@ -147,13 +146,6 @@ def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations))}
 
 
-def _removed(things: Faults | Mocks | Sinks, call: OperationRequest) -> dict[str, Any]:
-    if "id" not in call.path:
-        return {"removed": things.clear()}
-    things.remove(call.path["id"])
-    return {"removed": 1}
-
-
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The faults there are, with how many calls each has matched and struck."""
@@ -161,10 +153,16 @@ def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-fault", "DELETE /faults/{id}")
+def remove_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove a fault."""
+    lab.bench.faults.remove(call.path["id"])
+    return {"removed": 1}
+
+
 @operation("remove-faults", "DELETE /faults")
 def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove a fault, or all."""
-    return _removed(lab.bench.faults, call)
+    """Remove all faults."""
+    return {"removed": lab.bench.faults.clear()}
 
 
 @operation(
@@ -192,10 +190,16 @@ def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-mock", "DELETE /mocks/{id}")
+def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let the function answer again."""
+    lab.bench.mocks.remove(call.path["id"])
+    return {"removed": 1}
+
+
 @operation("remove-mocks", "DELETE /mocks")
 def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let the function of a mock answer again, or all functions."""
-    return _removed(lab.bench.mocks, call)
+    """Let all functions answer again."""
+    return {"removed": lab.bench.mocks.clear()}
 
 
 @operation("calls", "GET /calls/{service}/{function}")
@@ -241,10 +245,16 @@ async def get_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("remove-sink", "DELETE /sinks/{id}")
+def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Remove a sink with what it has received."""
+    lab.bench.sinks.remove(call.path["id"])
+    return {"removed": 1}
+
+
 @operation("remove-sinks", "DELETE /sinks")
 def remove_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove a sink with what it has received, or all."""
-    return _removed(lab.bench.sinks, call)
+    """Remove all sinks."""
+    return {"removed": lab.bench.sinks.clear()}
 
 
 def _shown_sink(lab: Lab, sink: Sink) -> dict[str, Any]:
