@@ -45,14 +45,21 @@ class FunctionTime:
     def variables(self) -> dict[str, str]:
         """Return what lets a program see this time from its start on: nothing while it is real or without libfaketime.
 
-        Source: libfaketime, "Faking the date and time, system-wide".
+        Spans stay real. With its "monotonic fix" libfaketime 0.9.10 ends waits by the monotonic clock at once.
+
+        Source: libfaketime, "Faking the date and time, system-wide"; the fix as observed.
         """
         library = faketime_library() if self.shift is not None else ""
         if self.shift is None or not library:
             return {}
         offset_ms, standing = self.shift
         shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
-        variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        variables = {
+            "LD_PRELOAD": library,
+            "FAKETIME": shown,
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+        }
         return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
