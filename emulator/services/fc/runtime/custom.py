@@ -213,11 +213,13 @@ class CustomProcess(ProgramProcess):
         self._resolve(future, answer)
 
     async def _unanswered(self, call: Invocation, future: Pending, error: Exception) -> None:
-        """Resolve a call that was not answered; methods that may be repeated are, on another instance."""
+        """Resolve a call that was not answered; methods that may be repeated are, once, on another instance."""
         await asyncio.wait({self.gone}, timeout=_LINGER_S)
         if not self.gone.done():
             self.output(f"the program did not answer: {error}\n".encode())
-        unread = isinstance(error, ConnectFailed) or (call.http is not None and call.http.method in _IDEMPOTENT)
+            self._measure()
+        repeatable = call.http is not None and call.http.method in _IDEMPOTENT and not call.repeated
+        unread = isinstance(error, ConnectFailed) or repeatable
         if not future.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=unread))
 

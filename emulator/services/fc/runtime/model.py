@@ -147,6 +147,7 @@ class Invocation:
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
     whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
     ``stream`` its answer may be passed on as it comes. ``fault`` is how the function shall break, empty for not at all.
+    ``repeated`` means that an instance was lost with this call, and that it goes to another one.
     """
 
     request_id: str
@@ -158,6 +159,7 @@ class Invocation:
     http: HttpCall | None = None
     stream: bool = False
     fault: FunctionFault | Literal[""] = ""
+    repeated: bool = False
 
 
 @frozen

@@ -117,6 +117,7 @@ class InstancePool:
                 return result
             except CallNotRead:
                 instance.retired = True
+                invocation = replace(invocation, repeated=True)
             finally:
                 if result is not None and result.stream is not None:
                     result.stream.at_end(partial(self._release, instance))

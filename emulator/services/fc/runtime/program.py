@@ -292,11 +292,7 @@ class ProgramProcess(InstanceProcess):
     def _answer(
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
-        over = False
-        if self._measured and self.control is not None and not self.gone.done():
-            peak_kb = tree_peak_kb(self.control.pid)
-            self._memory_kb = max(self._memory_kb, peak_kb)
-            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
+        over = self._measure()
         return Answer(
             succeeded=ok,
             body=body,
@@ -306,6 +302,14 @@ class ProgramProcess(InstanceProcess):
             size=size or len(body),
             http=http,
         )
+
+    def _measure(self) -> bool:
+        """Take note of the memory that a living process uses; return whether it is more than the function's."""
+        if not self._measured or self.control is None or self.gone.done():
+            return False
+        peak_kb = tree_peak_kb(self.control.pid)
+        self._memory_kb = max(self._memory_kb, peak_kb)
+        return peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run *work* until the process has ended at most."""

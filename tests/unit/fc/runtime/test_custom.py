@@ -471,6 +471,22 @@ def http_call(**changes):
     return HttpCall(**(fields | changes))
 
 
+@pytest.mark.parametrize("order", [{"exit": 3}, {"drop": 1}], ids=["exit", "drop"])
+@pytest.mark.parametrize(("method", "tries"), [("GET", 2), ("POST", 1)])
+async def test_program_that_ends_or_hangs_up_on_a_request_fails_it(functions, method, tries, order):
+    """After a second try with another instance when the method may be repeated; its memory is told all the same."""
+    made = image(functions)
+
+    result = await functions.invoke(made, functions.invocation(ask(**order), http=http_call(method=method)))
+
+    everything = b"".join(data for _, data in functions.log)
+    assert result.error_type == "UnhandledInvocationError"
+    assert b"Process exited unexpectedly before completing request (duration: " in result.body
+    assert everything.count(b"FC Invoke Start ") == tries
+    assert b"FC Invoke End RequestId: request-1, Error: Process exited unexpectedly" in everything
+    assert sys.platform != "linux" or result.max_memory_mb > 0
+
+
 async def test_http_requests_pass_through_unchanged(functions):
     """Method, target, fields and body in; status, fields and body out."""
     made = image(functions)
