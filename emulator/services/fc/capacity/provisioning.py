@@ -18,7 +18,6 @@ from emulator.services.fc.capacity.model import (
     actions_of,
     default_target,
     next_change,
-    resource_of,
     target_at,
 )
 from emulator.services.fc.capacity.store import CapacityStore
@@ -26,7 +25,7 @@ from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import FunctionKeys
-from emulator.services.fc.model import LATEST, FunctionRef, family, scope_of
+from emulator.services.fc.model import LATEST, FunctionRef, family, function_path, scope_of
 from emulator.services.fc.ports import Instances, Platform
 from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
 from emulator.storage.database import CommitFailed
@@ -158,7 +157,7 @@ class Provisioner:
             try:
                 shares = self._shares(setting, self.target(setting))
             except FcError as error:
-                _log.info("no instances are kept ready for %s: %s", resource_of(setting.place), error)
+                _log.info("no instances are kept ready for %s: %s", function_path(*setting.place[1:]), error)
                 continue
             for target, asked in shares:
                 key = target.image.key
