@@ -275,14 +275,10 @@ def detail(event: Event) -> str:
     except ValueError:
         return ""
     for keys in _TELLING:
-        parts = [f"{key}={_shown(content[key])}" for key in keys if content.get(key) not in (None, "")]
+        parts = [f"{key}={value_text(content[key])}" for key in keys if content.get(key) not in (None, "")]
         if parts:
             return short(" ".join(parts), _DETAIL_WIDTH)
     return ""
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 class Follower:

@@ -175,14 +175,17 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
         return apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         if error.left:
-            raise CommandFailed(
-                "\n".join([str(error), _("what was done before could not be undone:"), *map(_indented, error.left)])
-            ) from error
+            raise CommandFailed(_with_left(error, _("what was done before could not be undone:"))) from error
         api.keep_or_forget(record)
         raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
+
+
+def _with_left(error: StepFailed, text: str) -> str:
+    """Return the message of a step that failed and what it has left, below *text*."""
+    return "\n".join([str(error), *([text, *(f"  {each}" for each in error.left)] if error.left else ())])
 
 
 def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -227,10 +230,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        left = (
-            [_("what was taken away before could not be put back:"), *map(_indented, error.left)] if error.left else []
-        )
-        raise CommandFailed("\n".join([str(error), *left])) from error
+        raise CommandFailed(_with_left(error, _("what was taken away before could not be put back:"))) from error
     api.forget(name)
     if not wants_json(arguments):
         say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
@@ -412,10 +412,6 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return every problem on its own line."""
     return "\n".join(f"{path.name}:{problem.line}: {problem_text(problem)}" for problem in problems)
-
-
-def _indented(text: str) -> str:
-    return f"  {text}"
 
 
 def _amount(number: int) -> str:

@@ -181,12 +181,9 @@ def _show(stop: dict[str, Any]) -> None:
         "after": _("after {step}", step=stop["step"]),
         "failure": _("{step} has failed", step=stop["step"]),
     }
-    what = f"{stop['error']} {stop['cause']}".strip() if stop["when"] == "failure" else _compact(stop["data"])
+    failure = f"{stop['error']} {stop['cause']}".strip()
+    what = failure if stop["when"] == "failure" else json.dumps(stop["data"], ensure_ascii=False)
     say(f"{words[stop['when']]}{branch}: {short(what, 200)}")
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -153,6 +154,7 @@ _CALLS = {
     "error": "error",
     "request": "request_id",
 }
+_CHECKPOINTS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}
 _REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "signature_valid", "body": "body"}
 
 
@@ -166,16 +168,6 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
     }
     made = connect(settings).admin("POST", "faults", body)
     return tell(arguments, _("added {name}", name=made["id"]), made)
-
-
-def list_faults(arguments: Namespace, settings: Settings) -> int:
-    """List the faults."""
-    return show_table(arguments, _FAULTS, connect(settings).admin("GET", "faults")["faults"])
-
-
-def remove_fault(arguments: Namespace, settings: Settings) -> int:
-    """Remove a fault, or all."""
-    return _remove(arguments, settings, "faults")
 
 
 def add_mock(arguments: Namespace, settings: Settings) -> int:
@@ -215,21 +207,11 @@ def _value(text: str) -> Any:
         return text
 
 
-def list_mocks(arguments: Namespace, settings: Settings) -> int:
-    """List the mocks."""
-    return show_table(arguments, _MOCKS, connect(settings).admin("GET", "mocks")["mocks"])
-
-
 def calls(arguments: Namespace, settings: Settings) -> int:
     """Print the calls that a mock, or a function, has had."""
     name = arguments.mock
     page = f"mocks/{quote(name)}/calls" if name.startswith("mock-") else f"calls/{quote(name)}"
     return show_table(arguments, _CALLS, connect(settings).admin("GET", page)["calls"])
-
-
-def remove_mock(arguments: Namespace, settings: Settings) -> int:
-    """Remove a mock, or all."""
-    return _remove(arguments, settings, "mocks")
 
 
 def add_sink(arguments: Namespace, settings: Settings) -> int:
@@ -258,15 +240,29 @@ def show_sink(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-def remove_sink(arguments: Namespace, settings: Settings) -> int:
-    """Remove a sink, or all."""
-    return _remove(arguments, settings, "sinks")
+def list_faults(arguments: Namespace, settings: Settings) -> int:
+    """List the faults."""
+    return show_table(arguments, _FAULTS, connect(settings).admin("GET", "faults")["faults"])
 
 
-def _remove(arguments: Namespace, settings: Settings, page: str) -> int:
+def list_mocks(arguments: Namespace, settings: Settings) -> int:
+    """List the mocks."""
+    return show_table(arguments, _MOCKS, connect(settings).admin("GET", "mocks")["mocks"])
+
+
+def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
+    """List the checkpoints."""
+    return show_table(arguments, _CHECKPOINTS, connect(settings).admin("GET", "checkpoints")["checkpoints"])
+
+
+def _remove(page: str, arguments: Namespace, settings: Settings) -> int:
+    """Remove one of what a page lists, or all."""
     one = f"{page}/{quote(arguments.name, safe='')}" if arguments.name else page
     done = connect(settings).admin("DELETE", one)
     return tell(arguments, _("removed {number}", number=done["removed"]), done)
+
+
+remove_fault, remove_mock, remove_sink = (partial(_remove, page) for page in ("faults", "mocks", "sinks"))
 
 
 def _given(arguments: Namespace, *names: str) -> dict[str, Any]:
@@ -277,8 +273,6 @@ def _given(arguments: Namespace, *names: str) -> dict[str, Any]:
 def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
-
-_CHECKPOINTS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}
 
 _PIECE_BYTES = 16 * 1024 * 1024
 
@@ -296,11 +290,6 @@ def restore_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Put a state back."""
     done = connect(settings).admin("POST", _checkpoint(arguments.name) + "/restore")
     return tell(arguments, _("restored {name}", name=arguments.name), done)
-
-
-def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
-    """List the checkpoints."""
-    return show_table(arguments, _CHECKPOINTS, connect(settings).admin("GET", "checkpoints")["checkpoints"])
 
 
 def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:

@@ -166,11 +166,7 @@ def remove_account(arguments: Namespace, settings: Settings) -> int:
 
 def version(arguments: Namespace, settings: Settings) -> int:
     """Print the version."""
-    if wants_json(arguments):
-        say_json({"version": __version__})
-    else:
-        say(_("localyun {version}", version=__version__))
-    return 0
+    return tell(arguments, _("localyun {version}", version=__version__), {"version": __version__})
 
 
 def config(arguments: Namespace, settings: Settings) -> int:

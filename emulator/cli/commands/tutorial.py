@@ -16,6 +16,7 @@ from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
+from emulator.cli.commands.flow import check_input
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
@@ -72,7 +73,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     tutorial = named(arguments.name)
     kept = arguments.keep or arguments.open
     chosen = arguments.input if arguments.input is not None else tutorial.default_input
-    _check_input(chosen)
+    check_input(chosen)
     picture = _place_of_picture(arguments.graph, settings, tutorial)
     _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
     tell = note if wants_json(arguments) else say
@@ -151,9 +152,8 @@ def _bring_functions(tutorial: Tutorial, client: Client, tell: Callable[[str], N
 
 def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None) -> list[str]:
     """Return the command that runs the tutorial's program."""
-    program = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
-    program += ["--endpoint", client.endpoint.http]
-    return program if record is None else [*program, "--record", str(record)]
+    place = ["--endpoint", client.endpoint.http, *(() if record is None else ("--record", str(record)))]
+    return [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options, *place]
 
 
 def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> bool:
@@ -180,13 +180,6 @@ def _show_steps(program: Sequence[str], client: Client, complaints: TextIO | Non
             for shown in follower.lines([event]):
                 say(shown)
     return process.returncode == 0
-
-
-def _check_input(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
 
 
 def _check_sdk(packages: tuple[str, ...]) -> None:
@@ -257,9 +250,6 @@ def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: 
     if keeps:
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
     else:
-        rows[_("keep")] = _(
-            "{command} leaves the flow and its page",
-            command=f"{again} --keep",
-        )
+        rows[_("keep")] = _("{command} leaves the flow and its page", command=f"{again} --keep")
     rows |= {_("again"): f"{again} --sdk tea", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})
