@@ -53,10 +53,10 @@ class Client(Connection):
             self._given_over = None
             complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
-    def proxy(self, use: str) -> str | None:
-        """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
+    def told(self, page: str, member: str) -> str | None:
+        """Return an address that a page of the admin API has; None when this emulator does not tell it."""
         try:
-            return str(self.admin("GET", "proxy")[use])
+            return str(self.admin("GET", page)[member])
         except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
             return None
 
@@ -217,6 +217,16 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
         client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
+    return client
+
+
+def connected(settings: Settings) -> Client:
+    """Return such a client for an emulator that answers.
+
+    Raises: WrongUsage, CommandFailed, NoEmulator; OtherEmulator when it is not that of the keys.
+    """
+    client = connect(settings)
+    client.health()
     return client
 
 

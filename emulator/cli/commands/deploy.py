@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
     DONE,
@@ -85,8 +85,7 @@ COUNTS = {
 def run(arguments: Namespace, settings: Settings) -> int:
     """Deploy a file, or with ``--remove`` take away what a deployment made."""
     path = file_of(arguments.file)
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     api = DeployClient(client)
     return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
 
@@ -144,10 +143,7 @@ def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str
 
 
 def _build(commands: Sequence[ActionCommand], path: Path) -> None:
-    """Show the commands that build the code, then run them.
-
-    Raises: CommandFailed when one fails.
-    """
+    """Show the commands that build the code, then run them. Raises: CommandFailed when one fails."""
     for action in commands:
         note(_("to run: {command}", command=action))
     for action in commands:
@@ -247,8 +243,7 @@ def _project_name(path: Path) -> str:
 
 def list_all(arguments: Namespace, settings: Settings) -> int:
     """List the deployments of an emulator."""
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     records = DeployClient(client).records()
     value = [{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records]
     rows = [(each.name, len(each.entries), each.file) for each in records]

@@ -10,17 +10,7 @@ from urllib.parse import quote
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.commands.definition import read_definition
 from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
-from emulator.cli.output import (
-    CallRefused,
-    WrongUsage,
-    _,
-    say,
-    say_json,
-    say_json_line,
-    short,
-    tell,
-    wants_json,
-)
+from emulator.cli.output import CallRefused, WrongUsage, _, say, say_json, say_json_line, short, tell, wants_json
 from emulator.config import Settings
 
 _ACTIONS = ("next", "continue", "change", "retry", "skip", "detach")

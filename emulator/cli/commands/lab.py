@@ -60,10 +60,7 @@ def _event(what: str) -> str:
 
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
-    """Return the body that asks for a change, None for a look.
-
-    Raises: WrongUsage.
-    """
+    """Return the body that asks for a change, None for a look. Raises: WrongUsage."""
     if (action in {"advance", "to"}) != (value is not None) and action != "next":
         raise WrongUsage(_("clock advance needs a duration, and clock to a time; nothing else takes a value"))
     match action:
@@ -123,10 +120,7 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
-    """Print what is in the way, which the answer names, and fail.
-
-    Raises: CallRefused when it does not.
-    """
+    """Print what is in the way, which the answer names, and fail. Raises: CallRefused when it does not."""
     if "active" not in refusal.content:
         raise refusal
     if wants_json(arguments):
@@ -179,10 +173,7 @@ def add_mock(arguments: Namespace, settings: Settings) -> int:
 
 
 def _answers(arguments: Namespace) -> list[Any]:
-    """Return the answers of a mock.
-
-    Raises: WrongUsage.
-    """
+    """Return the answers of a mock. Raises: WrongUsage."""
     if arguments.answers:
         try:
             answers = json.loads(Path(arguments.answers).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from emulator.cli import background
 from emulator.cli.background import command
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.commands import graph as recorded
 from emulator.cli.commands.flow import check_input
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
@@ -40,7 +40,6 @@ from emulator.cli.output import (
 from emulator.cli.tree_view import Follower, Style
 from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
-from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -192,8 +191,7 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     """Return a client for the emulator that answers, or for one started now."""
     try:
-        client = connect(settings)
-        client.health()
+        client = connected(settings)
     except (NoEmulator, OtherEmulator):
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
@@ -212,8 +210,7 @@ def _on_free_ports(settings: Settings) -> Settings:
         port = getattr(settings.config, name)
         if settings.origins[name] == "default" and port != AUTO_PORT and is_taken(port):
             changes[name] = AUTO_PORT
-    origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
-    return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
+    return background.with_flags(settings, changes)
 
 
 def _environment(client: Client) -> Mapping[str, str]:
