@@ -83,6 +83,7 @@ class AgentProcess(InstanceProcess):
             "log_store": image.log_store,
             "modern_context": _version_of(image.runtime) >= (3, 12),
             "text_event": image.runtime == "python2.7",
+            "library": "python3.6" if image.runtime == "python3" else image.runtime,
             "code_dir": str(image.code_dir),
             "layers": [str(layer) for layer in image.layers],
             "environment": instance_environment(image, instance_id, self._settings, isolated=isolated),

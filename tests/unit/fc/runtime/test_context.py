@@ -235,31 +235,39 @@ async def test_context_of_a_warm_instance_follows_its_calls(functions):
 
 
 async def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_path):
-    """The code folder comes first, then the layers, then the interpreter's packages; nothing of the agent's."""
+    """The code folder comes first, then the layers, then the interpreter's packages; nothing of the agent's.
+
+    A layer's packages are those for the function's runtime, and those for the interpreter that runs it.
+    """
     layer = tmp_path / "layer"
+    others = layer / "python" / "lib" / "python3.7" / "site-packages"
     versioned = layer / "python" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     versioned.mkdir(parents=True)
+    others.mkdir(parents=True)
+    (others / "from_runtime.py").write_text("WHERE = 'runtime'")
     (layer / "python" / "from_layer.py").write_text("WHERE = 'layer'")
     (versioned / "from_layer.py").write_text("WHERE = 'site'")
     (layer / "python" / "shadowed.py").write_text("WHERE = 'layer'")
     image = functions.image(
         """
         import os, sys
-        import aliyunsdkcore, from_layer, shadowed
+        import aliyunsdkcore, from_layer, from_runtime, shadowed
         def handler(event, context):
-            return {"path": sys.path[:3], "found": [from_layer.WHERE, shadowed.WHERE], "cwd": os.getcwd(),
+            return {"path": sys.path[:4], "found": [from_layer.WHERE, from_runtime.WHERE, shadowed.WHERE],
+                    "cwd": os.getcwd(),
                     "agent": [entry for entry in sys.path if "bootstrap" in entry], "argv": sys.argv,
                     "main": sorted(name for name in vars(sys.modules["__main__"]) if not name.startswith("__"))}
         """,
         layers=(layer,),
+        runtime="python3.7",
     )
     (image.code_dir / "shadowed.py").write_text("WHERE = 'code'")
 
     result = (await functions.calls(image, b""))[0]
 
     assert json.loads(result.body) == {
-        "path": [str(image.code_dir), str(versioned), str(layer / "python")],
-        "found": ["site", "code"],
+        "path": [str(image.code_dir), str(others), str(versioned), str(layer / "python")],
+        "found": ["site", "runtime", "code"],
         "cwd": str(image.code_dir),
         "agent": [],
         "argv": ["bootstrap"],

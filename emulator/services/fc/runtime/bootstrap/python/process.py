@@ -93,10 +93,11 @@ def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:
         time.tzset()
     os.chdir(boot["code_dir"])
     own_path = sys.path[:]
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    own_version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    versions = dict.fromkeys((boot["library"], own_version))
     sys.path[:] = [boot["code_dir"]]
     for layer in boot["layers"]:
-        sys.path += [f"{layer}/python/lib/{version}/site-packages", f"{layer}/python"]
+        sys.path += [*(f"{layer}/python/lib/{each}/site-packages" for each in versions), f"{layer}/python"]
     sys.path += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     sys.path += own_path
     sys.argv[:] = ["bootstrap"]
