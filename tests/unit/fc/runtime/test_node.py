@@ -242,6 +242,21 @@ async def test_log_level_of_the_function_is_kept(functions):
 
 
 @needs_node
+async def test_code_sets_the_level_of_its_log(functions):
+    """For the console and the logger, in the order of urgency; a level that does not exist changes nothing."""
+    code = """
+        exports.handler = async (event, context) => {
+          console.setLogLevel('warn'); console.info('no'); context.logger.info('no'); console.warn('one');
+          console.setLogLevel('verbose'); console.debug('no'); console.log('two');
+          console.setLogLevel('loud'); console.debug('no'); console.log('three');
+        }"""
+
+    result = await call(functions, code)
+
+    assert re.findall(r"\] (\w+)\n", result.log.decode()) == ["one", "two", "three"]
+
+
+@needs_node
 @METHODS
 async def test_flood_of_output_arrives_whole_before_the_answer(functions, method):
     """Two megabytes through a pipe that holds far less."""

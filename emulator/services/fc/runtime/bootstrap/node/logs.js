@@ -7,7 +7,8 @@
  * With one call at a time everything goes to the log pipe. With several at once it is sent in frames with the id of the
  * request whose code wrote it, which asynchronous code keeps track of.
  *
- * Source: the published Node.js runtime of Function Compute; levels other than `verbose` are assumed.
+ * Source: the published Node.js runtime of Function Compute; levels other than `verbose` are assumed, and so is what
+ * `console.setLogLevel` does with a level that does not exist.
  */
 
 const fs = require('fs');
@@ -25,8 +26,14 @@ class Logs {
     this.concurrent = boot.concurrency > 1;
     this.requests = new AsyncLocalStorage();
     this.latest = '';
-    const threshold = LEVELS[String(boot.log_level).toLowerCase()];
-    this.threshold = threshold === undefined ? LEVELS.debug : threshold;
+    this.threshold = LEVELS.debug;
+    this.limit(boot.log_level);
+  }
+
+  /** Leave out what is less urgent than *level* from now on; a level that does not exist changes nothing. */
+  limit(level) {
+    const threshold = LEVELS[String(level).toLowerCase()];
+    this.threshold = threshold === undefined ? this.threshold : threshold;
   }
 
   /** Make the console and the standard streams write here. */
@@ -39,6 +46,7 @@ class Logs {
     for (const [method, level] of Object.entries(METHODS)) {
       console[method] = (...parts) => this.line(this.request(), level, util.format(...parts));
     }
+    console.setLogLevel = (level) => this.limit(level);
     console.trace = (...parts) => {
       const holder = { name: 'Trace', message: util.format(...parts) };
       Error.captureStackTrace(holder, console.trace);
