@@ -103,16 +103,15 @@ class Launchers:
 
         Raises: RuntimeUnavailable; InstanceStartFailed, also when the system has no descriptor, process or memory left.
         """
-        image, instance_id = instance.image, instance.instance_id
         try:
-            self._scratch.create(instance_id)
-            instance.attach(await launcher.launch(image, instance_id, instance, credentials))
+            self._scratch.create(instance.instance_id)
+            instance.attach(await launcher.launch(instance, credentials))
         except BaseException as error:
             failure = error
             if isinstance(error, OSError) and error.errno in _EXHAUSTED:
                 failure = InstanceStartFailed(os.strerror(error.errno))
             if isinstance(failure, InstanceStartFailed):
-                _log.warning("no instance of %s could be started: %s", image.family, failure)
+                _log.warning("no instance of %s could be started: %s", instance.image.family, failure)
             instance.fail(failure)
             raise failure from error
 
@@ -138,9 +137,12 @@ class Scratch:
     """The folders of one emulator's instances; ``folder`` holds them."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-        self._lock = (self.folder / _LOCK).open("wb")
-        system.lock(self._lock.fileno())
+        while True:
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+            self._lock = (self.folder / _LOCK).open("wb")
+            if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
+                break
+            self._lock.close()  # another emulator took the folder for left behind before it was locked
         self._removals: set[asyncio.Future[None]] = set()
 
     def create(self, instance_id: str) -> None:
@@ -183,25 +185,24 @@ class Scratch:
 
 
 def _sweep(own: Path) -> None:
-    for folder in own.parent.glob(f"{_PREFIX}*"):
-        if folder != own and _is_left_behind(folder):
-            _log.info("removing %s, left by an emulator that was killed", folder)
-            _remove(folder)
-
-
-def _is_left_behind(folder: Path) -> bool:
     if not system.LOCKS:
-        return False  # nothing shows whether its owner lives
-    try:
-        about = folder.lstat()
-        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
-            return False
-        if not (folder / _LOCK).exists():
-            return time.time() - about.st_mtime > _NEW_S  # noqa: TID251 - compared with the file system's time
-        with (folder / _LOCK).open("rb") as lock:
-            return system.lock(lock.fileno()) is True
-    except OSError:
-        return False
+        return  # nothing shows whether a folder's owner lives
+    for folder in own.parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            about = folder.lstat()
+            if folder == own or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+                continue
+            if (folder / _LOCK).exists():
+                with (folder / _LOCK).open("rb") as lock:
+                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
+                        _remove_left(folder)
+            elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
+                _remove_left(folder)
+
+
+def _remove_left(folder: Path) -> None:
+    _log.info("removing %s, left by an emulator that was killed", folder)
+    _remove(folder)
 
 
 def _remove(folder: Path) -> None:

@@ -53,7 +53,10 @@ Pending = asyncio.Future[Answer | Exit]
 
 
 class Listener(Protocol):
-    """Hears what happens in a process apart from answers."""
+    """The instance that a process is for, which hears what happens in it apart from answers."""
+
+    image: FunctionImage
+    instance_id: str
 
     def output(self, data: bytes, request_id: str | None) -> None:
         """The process wrote to its log; the request is None when only the time says whose output it is."""
@@ -187,7 +190,7 @@ class InstanceProcess(ABC):
 
     def __init__(self, listener: Listener, payload_limit: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._listener = listener
+        self.listener = listener
         self.control: ProcessControl | None = None
         self._log: LogSource | None = None
         self._watchers = 0
@@ -202,10 +205,6 @@ class InstanceProcess(ABC):
         """Take what reaches the process, and where its output is read."""
         self.control = control
         self._log = log
-
-    def listen(self, listener: Listener) -> None:
-        """Let *listener* hear from now on what happens."""
-        self._listener = listener
 
     @property
     def namespaces(self) -> int:
@@ -253,7 +252,7 @@ class InstanceProcess(ABC):
 
     def output(self, data: bytes) -> None:
         """Take in what came through the log pipe."""
-        self._listener.output(data, None)
+        self.listener.output(data, None)
 
     @abstractmethod
     def exited(self, memory_kb: int) -> None:
@@ -275,10 +274,8 @@ class Launcher(ABC):
         """Prepare in the background, so that the first launch is quick."""
 
     @abstractmethod
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Start a process for *image*; *credentials* are for families that do not get those of each call.
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
+        """Start a process for *listener*; *credentials* are for families that do not get those of each call.
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
         """
@@ -321,10 +318,8 @@ class Forker(Protocol):
         """
         ...
 
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> None:
-        """Start *program* as an instance of *image*, which *process* reaches then.
+    async def execute(self, program: Program, process: InstanceProcess, *, keep_channel: bool) -> None:
+        """Start *program*, which *process* reaches then.
 
         A program that cannot be executed is reported by a ``fatal`` frame.
 
