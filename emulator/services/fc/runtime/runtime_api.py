@@ -16,6 +16,7 @@ import json
 from base64 import b64decode, b64encode
 from collections import deque
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 
 from emulator.http.client_connection import ConnectionLost
 from emulator.http.connections import Connections, HttpLimits
@@ -306,6 +307,7 @@ def _http_params(http: HttpCall) -> str:
     headers: dict[str, list[str]] = {}
     for name, value in http.headers:
         headers.setdefault(name.title(), []).append(value)
+    query = http.request_uri.partition("?")[2]
     described = {
         "method": http.method,
         "path": http.path,
@@ -314,7 +316,7 @@ def _http_params(http: HttpCall) -> str:
         "clientIP": http.client_ip,
         "host": http.host,
         "headersMap": headers,
-        "queriesMap": {},
+        "queriesMap": parse_qs(query, keep_blank_values=True),
     }
     return b64encode(json.dumps(described).encode("ascii")).decode("ascii")
 
