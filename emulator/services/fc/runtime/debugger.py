@@ -86,12 +86,12 @@ class Deadline:
     def _unwatch(self) -> None:
         if self._watching:
             self._watching = False
-            self._process.unwatch()
+            self._process.watch(False)
 
     def _watch(self) -> None:
         self._watching = True
         self._on_wait()
-        self._process.watch()
+        self._process.watch(True)
         self._handle = self._loop.call_at(self._at, self._pass)
 
     def _pass(self) -> None:

@@ -209,7 +209,11 @@ class InstanceProcess(ABC):
     @property
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
-        return self.control.namespaces if self.control is not None and not self.gone.done() else 0
+        return control.namespaces if (control := self._running) is not None else 0
+
+    @property
+    def _running(self) -> ProcessControl | None:
+        return None if self.gone.done() else self.control
 
     @property
     def outdated(self) -> bool:
@@ -224,27 +228,21 @@ class InstanceProcess(ABC):
         wrote has been passed to the listener.
         """
 
-    def watch(self) -> None:
-        """From now on look regularly at what the process uses and kill it when that is too much."""
-        self._watchers += 1
-        if self._watchers == 1 and self.control is not None and not self.gone.done():
-            self.control.watch(True)
-
-    def unwatch(self) -> None:
-        """Take back one `watch`."""
-        self._watchers -= 1
-        if self._watchers == 0 and self.control is not None and not self.gone.done():
-            self.control.watch(False)
+    def watch(self, on: bool) -> None:
+        """Look regularly at what the process uses, and kill it when that is too much, while a caller wants that."""
+        self._watchers += 1 if on else -1
+        if self._watchers == int(on) and (control := self._running) is not None:
+            control.watch(on)
 
     def terminate(self) -> None:
         """Ask the process to end (SIGTERM), which makes it log what it was doing."""
-        if self.control is not None and not self.gone.done():
-            self.control.terminate()
+        if (control := self._running) is not None:
+            control.terminate()
 
     def kill(self) -> None:
         """End the process and all that it started."""
-        if self.control is not None and not self.gone.done():
-            self.control.kill()
+        if (control := self._running) is not None:
+            control.kill()
 
     @abstractmethod
     def abandon(self) -> None:

@@ -230,15 +230,10 @@ class ProgramProcess(InstanceProcess):
             case "crash":
                 self.kill()
 
-    def watch(self) -> None:
-        """Have the process looked at; see `InstanceProcess`."""
+    def watch(self, on: bool) -> None:
+        """Have the process looked at, or no longer; see `InstanceProcess`."""
         if self._measured:
-            super().watch()
-
-    def unwatch(self) -> None:
-        """Take back one `watch`; see `InstanceProcess`."""
-        if self._measured:
-            super().unwatch()
+            super().watch(on)
 
     def abandon(self) -> None:
         """Let go of a process whose start failed; its listener hears no more of it."""
@@ -278,10 +273,10 @@ class ProgramProcess(InstanceProcess):
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
         over = False
-        if self._measured and self.control is not None and not self.gone.done():
-            peak_kb = tree_peak_kb(self.control.pid)
+        if self._measured and (control := self._running) is not None:
+            peak_kb = tree_peak_kb(control.pid)
             self._memory_kb = max(self._memory_kb, peak_kb)
-            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(control.pid, self._image.memory_mb)
         return Answer(
             succeeded=ok,
             body=body,
