@@ -75,14 +75,20 @@ class Programs:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="workflow-definitions")
         return await asyncio.get_running_loop().run_in_executor(self._thread, read_program, text)
 
+    def known(self, definition: DefinitionId) -> Program | None:
+        """Return a program that is kept."""
+        program = self._programs.get(definition)
+        if program is not None:
+            self._programs.move_to_end(definition)
+        return program
+
     def find(self, definition: DefinitionId) -> Program | None:
         """Return a program; None when its text is long and `load` has to come first.
 
         Raises: DefinitionError.
         """
-        program = self._programs.get(definition)
+        program = self.known(definition)
         if program is not None:
-            self._programs.move_to_end(definition)
             return program
         text = self._text_of(definition)
         if len(text) > SHORT_CHARS:
