@@ -16,6 +16,7 @@ from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import EvaluationError, Facts
 from emulator.services.workflow.engine.model import ROOT, Entry, whole_number
 from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Template
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
     ChoiceState,
@@ -27,7 +28,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     array_of,
 )
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Template
 from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
 

@@ -22,7 +22,7 @@ from emulator.services.workflow.engine.model import (
     Task,
 )
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Path, Template
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Path, Template
 from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.ports import Resource
 

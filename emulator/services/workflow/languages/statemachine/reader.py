@@ -15,7 +15,16 @@ from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.fields import Fields, Part, Reading, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
-from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
+from emulator.services.workflow.languages.statemachine.expressions import (
+    ITEM_ROOTS,
+    RESULT_ROOTS,
+    STATE_ROOTS,
+    SUFFIX,
+    Expression,
+    Fixed,
+    Members,
+    Template,
+)
 from emulator.services.workflow.languages.statemachine.nodes import (
     MAP_ITEMS,
     PATTERNS,
@@ -40,13 +49,6 @@ from emulator.services.workflow.languages.statemachine.reading import (
     read_expression,
     read_fields,
     read_policies,
-)
-from emulator.services.workflow.languages.statemachine.tree import (
-    SUFFIX,
-    Expression,
-    Fixed,
-    Members,
-    Template,
 )
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.services.workflow.ports import ActionResource, MapResource
