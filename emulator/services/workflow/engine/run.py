@@ -97,27 +97,21 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     if live.map_step is not None:
         program = program.processor(live.map_step)
 
-    def token(entry: int, attempt: int) -> str:
-        return mint.make(live.tenant, live.flow_name, live.name, live.started_at, entry, attempt)
-
-    def chance(number: int) -> bytes:
-        return mint.chance(live.tenant, live.flow_name, live.name, live.started_at, number)
-
+    identity = (live.tenant, live.flow_name, live.name, live.started_at)
     facts = Facts(
         program=program,
         flow_name=live.flow_name,
         execution_name=live.name,
         input=parse_object(live.input) if live.last_event == 0 else {},
-        token=token,
+        token=lambda entry, attempt: mint.make(*identity, entry, attempt),
         halted=live.halted,
         bounds=bounds,
-        chance=chance,
+        chance=lambda number: mint.chance(*identity, number),
         role_arn=live.role_arn,
         is_express=live.is_express or bool(live.is_express_child),
     )
-    state = load(program, live.snapshot) if live.snapshot is not None else None
-    snapshot_at = state.last if state is not None else 0
-    state = state if state is not None else ExecutionState()
+    state = (load(program, live.snapshot) if live.snapshot is not None else None) or ExecutionState()
+    snapshot_at = state.last
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):

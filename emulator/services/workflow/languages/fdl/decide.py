@@ -1,7 +1,7 @@
 """What a strand of a flow does next: pure, total, without clock, randomness or store.
 
 One function for each `Phase` of an entered step. Something that cannot be evaluated fails the step with
-``FnF.RuntimeError``, and only a task can catch that.
+``FnF.RuntimeError``, and only a task can catch that: functions here raise `FAULTS` and TooMuchData.
 """
 
 from collections.abc import Callable
@@ -302,10 +302,7 @@ def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, value: tuple
 
 
 def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that open the next attempt of a task.
-
-    Raises: ValueError.
-    """
+    """Return the events that open the next attempt of a task."""
     step = entry.step
     assert isinstance(step, TaskStep)
     value = _attempt_input(facts, state, strand, entry, entry.retries + 1)
@@ -316,8 +313,6 @@ def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     """Return the events that end a step well, but for tasks, which have one event less.
 
     *default* is the output without outputMappings.
-
-    Raises: TooMuchData, EvaluationError, ValueError.
     """
     step = entry.step
     assert isinstance(step, Step)
@@ -352,10 +347,7 @@ def _exited(
     output: Any,
     goto: str | None,
 ) -> Event:
-    """Return the event that leaves a step with *output*, merged into the local of its scope.
-
-    Raises: TooMuchData, ValueError.
-    """
+    """Return the event that leaves a step with *output*, merged into the local of its scope."""
     scope = strand.scopes[-1]
     if output:
         local = {**scope.local, **output} if scope.local else output

@@ -133,10 +133,7 @@ def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
 
 
 def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> tuple[Any, str]:
-    """Return what a constructor makes for event *number*, and its text.
-
-    Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
-    """
+    """Return what a constructor makes for event *number*, and its text."""
     if type(template) is Fixed and template.text is not None:
         value, text = template.value, template.text
     else:

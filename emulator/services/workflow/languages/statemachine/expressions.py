@@ -118,10 +118,7 @@ class Expression:
     tree: Term
 
     def build(self, evaluation: Evaluation) -> Any:
-        """Return the value, null for nothing.
-
-        Raises: EvaluationError.
-        """
+        """Return the value, null for nothing."""
         value = evaluation.item(self.tree)
         evaluation.weigh(value)
         return value
@@ -134,10 +131,7 @@ class Members:
     members: tuple[tuple[str, "Template"], ...]
 
     def build(self, evaluation: Evaluation) -> Any:
-        """Return the map with every expression replaced by its value.
-
-        Raises: EvaluationError.
-        """
+        """Return the map with every expression replaced by its value."""
         return {key: template.build(evaluation) for key, template in self.members}
 
 
@@ -148,10 +142,7 @@ class Items:
     items: tuple["Template", ...]
 
     def build(self, evaluation: Evaluation) -> Any:
-        """Return the list with every expression replaced by its value.
-
-        Raises: EvaluationError.
-        """
+        """Return the list with every expression replaced by its value."""
         return [template.build(evaluation) for template in self.items]
 
 

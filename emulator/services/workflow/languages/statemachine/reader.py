@@ -296,7 +296,7 @@ def _task(fields: Fields, reading: Reading) -> Arguments:
     if mode is not None and pattern not in action.kind.patterns:
         known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
         raise mode.failure(f"for {action.name} the mode is {' or '.join(known)}")
-    if not action.is_available:
+    if action.kind.stands_for is None:
         reading.warn(part, f"{action.name} is not available here and will fail; there are {_available()}")
     constant, timeout = _either(fields, "Timeout")
     return {
