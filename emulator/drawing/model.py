@@ -23,6 +23,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Members
 from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,
     ChoiceState,
@@ -37,7 +38,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     TaskState,
     WaitState,
 )
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Members
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
