@@ -6,8 +6,8 @@ lives in none, and its service is empty.
 Source: API reference and models of the three versions.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from emulator.http.message import Response
@@ -165,7 +165,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     fields.check_together(config)
     fc.layers.check(tenant, config.layers)
     _check_free(fc, tenant, service, name)
-    async with _stored(fc, tenant, config, source) as code:
+    async with await _storing(fc, tenant, config, source) as code:
         if code is None and config.runtime != CUSTOM_CONTAINER:
             raise InvalidArgument("code is required")
         _check_free(fc, tenant, service, name)  # storing the code took time
@@ -186,17 +186,13 @@ def _check_free(fc: FunctionCompute, tenant: Tenant, service: str, name: str) ->
         raise function_exists(name, service=service)
 
 
-@asynccontextmanager
-async def _stored(
+async def _storing(
     fc: FunctionCompute, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
-) -> AsyncIterator[Code | None]:
-    """Store what *source* names while the context lasts; None when there is nothing to store."""
+) -> AbstractAsyncContextManager[Code | None]:
+    """Return a context in which what *source* names is stored; it has None when there is nothing to store."""
     if source is None or config.runtime == CUSTOM_CONTAINER:
-        yield None
-        return
-    package = await fc.packages.reader(tenant, source)
-    async with fc.codes.adding(package, source.checksum) as code:
-        yield code
+        return nullcontext()
+    return fc.codes.adding(await fc.packages.reader(tenant, source), source.checksum)
 
 
 @operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
@@ -249,7 +245,7 @@ async def change_function(
     tenant = call.tenant
     function = _changeable(fc, tenant, service, name, source, etag)
     fc.layers.check(tenant, set(values.get("layers", ())) - set(function.config.layers))
-    async with _stored(fc, tenant, replace(function.config, **values), source) as code:
+    async with await _storing(fc, tenant, replace(function.config, **values), source) as code:
         # storing the code took time: what is changed is the function as it is now
         function = _changeable(fc, tenant, service, name, source, etag)
         config = replace(function.config, **values)
