@@ -343,8 +343,8 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
     Source: API reference, GetFunctionCode; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
-    location = await fc.packages.locate(function)
-    return json_answer({"url": fc.code_url(location.token), "checksum": location.checksum})
+    package = await fc.packages.of_function(function)
+    return json_answer({"url": fc.code_url(fc.packages.offer(package)), "checksum": package.checksum})
 
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:

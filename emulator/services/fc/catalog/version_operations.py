@@ -57,17 +57,16 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
     """
     description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
     tenant, scope = call.tenant, owner_of(call)
-    owner = _owner(fc, tenant, scope)
+    owner, heads = _publishable(fc, tenant, scope)
     check_if_match(if_match(call), owner.etag)
     config = owner.config if isinstance(owner, Service) else None
-    heads = _heads(fc, tenant, scope)
     content = content_of(config, heads)
     newest = fc.store.versions(tenant, scope, limit=1)[:1]
     if newest and newest[0].content == content:
         raise FcError("VersionPublishError", owner=f"{scope}")
     async with AsyncExitStack() as held:
         frozen = [await _frozen(fc, head, held) for head in heads]
-        if _owner(fc, tenant, scope) != owner or _heads(fc, tenant, scope) != heads:
+        if _publishable(fc, tenant, scope) != (owner, heads):
             raise FcError("ConcurrentUpdateError")
         number = max([owner.last_version, *(version.number for version in newest)]) + 1
         version = Version(
@@ -110,11 +109,10 @@ def _owner(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> Service | Funct
     return function
 
 
-def _heads(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> list[Function]:
-    if scope.service:
-        return fc.store.functions(tenant, scope.service, 0)
-    head = fc.store.function(tenant, "", scope.function)
-    return [head] if head else []
+def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tuple[Service | Function, list[Function]]:
+    """Return the owner of versions, and the functions that the next one freezes."""
+    owner = _owner(fc, tenant, scope)
+    return owner, [owner] if isinstance(owner, Function) else fc.store.functions(tenant, scope.service, 0)
 
 
 @operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
