@@ -89,7 +89,7 @@ class HttpProtocol(asyncio.Protocol):
             self._drop(len(data))
             return
         self._reader.feed(data)
-        if self._may_advance():
+        if not self._is_busy():
             self._advance()
         if self._is_busy() and self._reader.held > self._connections.limits.pipelined_bytes:
             self._pause()
