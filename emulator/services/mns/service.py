@@ -52,8 +52,7 @@ class MessageService:
     emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
     insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
     host names that this emulator serves. *topic_made* and *queue_made* are called for each new topic and queue, in the
-    transaction that makes it.
-    *retry_scale* shrinks or stretches the gaps between retries.
+    transaction that makes it. *retry_scale* shrinks or stretches the gaps between retries.
     """
 
     def __init__(

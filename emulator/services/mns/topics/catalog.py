@@ -138,11 +138,11 @@ class Topics:
         made: Callable[[Tenant, str], None],
         unsubscribed: Callable[[SubscriptionId], None],
     ) -> None:
-        self._made = made
         self._registry = registry
         self._store = store
         self._clock = clock
         self._profile = profile
+        self._made = made
         self._unsubscribed = unsubscribed
 
     def view(self, tenant: Tenant, name: str) -> TopicView:

@@ -19,13 +19,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
-from emulator.services.mns.limits import (
-    BODY_SHOWN,
-    HISTORY,
-    PUSHES,
-    PUSHES_PER_SUBSCRIPTION,
-    TRIES,
-)
+from emulator.services.mns.limits import BODY_SHOWN, HISTORY, PUSHES, PUSHES_PER_SUBSCRIPTION, TRIES
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.model import (
