@@ -330,8 +330,8 @@ def _either(content: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
     opposite = f"Not{name}"
     if (name in content) == (opposite in content):
         raise MalformedPolicy(f"A statement must have either {name} or {opposite}.")
-    negated = opposite in content
-    return _texts(content[opposite if negated else name], opposite if negated else name), negated
+    given = name if name in content else opposite
+    return _texts(content[given], given), given == opposite
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ Clients of languages without a hook find the emulator through ``HTTPS_PROXY``. T
 and never looked up. Everything else is refused, unless the user name `FORWARDING` asks for it to be passed on; then a
 public address is called, and nothing inside this machine or its networks.
 
-Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through. Pure
-but for `ProxyDesk.judge`'s constant-time comparison; `emulator.http.proxy` does what is decided here.
+Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through.
+`ProxyDesk` decides, `dial` and `splice` pass on; `emulator.http.tls_listener` calls them.
 
 Source: RFC 9110 sections 7.2, 9.3.6, 11.7 (absolute form, CONNECT, Proxy-Authorization); RFC 7617 (Basic).
 """
@@ -29,6 +29,8 @@ from emulator.http.connections import HttpLimits
 from emulator.http.message import Request
 from emulator.http.reader import Malformed, RequestReader
 from emulator.kernel.frozen import frozen
+
+_log = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES: Final = 16 * 1024
 """A longer head is refused; those of proxy requests carry little more than the client's own fields."""
@@ -156,8 +158,6 @@ def _credentials(request: Request) -> tuple[str, bytes]:
         return "", b""
     return user.decode("ascii", "replace"), secret
 
-
-_log = logging.getLogger(__name__)
 
 ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 

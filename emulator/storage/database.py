@@ -209,7 +209,9 @@ class Database:
             else:
                 self._connection.execute("COMMIT")
                 self.commits += 1
-                self._log_recovery()
+                if self._refusing:
+                    self._refusing = False
+                    _log.warning("%s can be written again", self._name)
         except sqlite3.Error as cause:
             self._log_refusal(cause)
             error = CommitFailed(str(cause))
@@ -314,10 +316,17 @@ class Database:
 
         Raises: sqlite3.OperationalError.
         """
-        if not self._in_transaction:
-            self._begin()
-        elif self._lost and not self._connection.in_transaction:
-            raise sqlite3.OperationalError("this moment's changes are lost")  # outside one, it would be committed alone
+        if self._in_transaction:
+            if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
+                raise sqlite3.OperationalError("this moment's changes are lost")
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._in_transaction = True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # no loop: the caller commits by hand (start-up, tests)
+        loop.call_soon(self.commit, context=self._context)
 
     def _note_loss(self, error: sqlite3.Error) -> None:
         """Undo everything of this tick unless *error* is about the statement alone.
@@ -339,23 +348,9 @@ class Database:
             self._refusing = True
             _log.error("%s cannot be written: %s. Calls that change something fail until it can.", self._name, error)
 
-    def _log_recovery(self) -> None:
-        if self._refusing:
-            self._refusing = False
-            _log.warning("%s can be written again", self._name)
-
     @property
     def _name(self) -> str:
         return "the database in memory" if self.path is None else str(self.path)
-
-    def _begin(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._in_transaction = True
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return  # no loop: the caller commits by hand (start-up, tests)
-        loop.call_soon(self.commit, context=self._context)
 
 
 def _make_private(path: Path) -> None:

@@ -3,7 +3,7 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from typing import Literal, NewType, assert_never
+from typing import Literal, NewType
 from urllib.parse import urlsplit
 
 from emulator.http.message import Unsendable, split_url
@@ -375,19 +375,14 @@ def read_endpoint(text: str) -> Endpoint:
     raise MnsError("EndpointInvalid")
 
 
+_KINDS: dict[type[Endpoint], str] = {
+    HttpEndpoint: "http", QueueEndpoint: "queue", FunctionEndpoint: "function", OutboxEndpoint: "outbox",
+}  # fmt: skip
+
+
 def kind_of(text: str) -> str:
     """Return the kind of a subscription's endpoint, for metrics: ``http``, ``queue``, ``function`` or ``outbox``."""
-    match read_endpoint(text):
-        case HttpEndpoint():
-            return "http"
-        case QueueEndpoint():
-            return "queue"
-        case FunctionEndpoint():
-            return "function"
-        case OutboxEndpoint():
-            return "outbox"
-        case never:
-            assert_never(never)
+    return _KINDS[type(read_endpoint(text))]
 
 
 def queue_endpoint(tenant: Tenant, queue: str) -> str:
