@@ -44,7 +44,6 @@ from emulator.oss.storage import ObjectStorage
 from emulator.wire.multipart import FormField, MalformedForm, form_of, is_form
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.xml import Element
 
 if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
@@ -350,7 +349,7 @@ def _answer(form: Mapping[str, str], call: OperationRequest, place: Place, respo
             codec.text("Bucket", place.bucket), codec.text("Location", location), codec.text("Key", place.key),
             codec.text("ETag", codec.quoted(etag)),
         ]  # fmt: skip
-        response = with_document(response, Element("PostResponse", children=about))
+        response = with_document(response, codec.tree("PostResponse", *about))
         response.status = 201
     elif form.get("success_action_status") != "200":
         response.status = 204
