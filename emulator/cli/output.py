@@ -13,11 +13,11 @@ import gettext
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias
 
 DONE = 0
@@ -247,6 +247,8 @@ _NEXT_LINE = 4
 
 def padded(text: str, width: int) -> str:
     """Return *text* with blanks behind it up to *width* cells."""
+    if text.isascii():
+        return text.ljust(width)
     from emulator.drawing.text_width import cells  # as below
 
     return text + " " * (width - cells(text))
@@ -277,10 +279,13 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
     """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+    limit = _line_limit(stream or sys.stdout)
+    if not last or limit is None:
+        return (begin + last).rstrip()
     from emulator.drawing.text_width import cells, fold  # as above
 
-    limit, start = _line_limit(stream or sys.stdout), cells(begin)
-    if not last or limit is None or start + max(widest, cells(last)) <= limit:
+    start = cells(begin)
+    if start + max(widest, cells(last)) <= limit:
         return (begin + last).rstrip()
     lines = fold(last, limit - start)
     if limit - start < _LEAST_COLUMN or max(map(cells, lines)) > limit - start:
@@ -318,13 +323,8 @@ def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) 
 
 def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
     """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
-    if wants_json(arguments):
-        say_json(list(entries))
-    else:
-        rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
-        say_table(list(columns), rows)
-        _note_none(rows)
-    return DONE
+    rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
+    return show_rows(arguments, list(columns), rows, list(entries))
 
 
 def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequence[object]], value: object) -> int:
@@ -333,13 +333,9 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
         say_json(value)
     else:
         say_table(headings, rows)
-        _note_none(rows)
+        if not rows:
+            note(_("There is none."))
     return DONE
-
-
-def _note_none(rows: Sequence[object]) -> None:
-    if not rows:
-        note(_("There is none."))
 
 
 def _cell(value: object) -> object:

@@ -40,18 +40,17 @@ def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 )
 async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
-    chosen = {name: value for name, value in call.arguments.items() if value is not None}
-    if len(chosen) != 1:
-        raise invalid("exactly one of advance, to, next and freeze is needed")
-    ((name, value),) = chosen.items()
-    if name == "advance":
-        moved = await lab.time.advance(_duration(value, "advance"))
-    elif name == "to":
-        moved = await lab.time.move_to(_time(value))
-    elif name == "next":
-        moved = await lab.time.next(value)
-    else:
-        moved = await lab.time.set_frozen(frozen=value)
+    match [(name, value) for name, value in call.arguments.items() if value is not None]:
+        case [("advance", span)]:
+            moved = await lab.time.advance(_duration(span, "advance"))
+        case [("to", text)]:
+            moved = await lab.time.move_to(_time(text))
+        case [("next", count)]:
+            moved = await lab.time.next(count)
+        case [("freeze", frozen)]:
+            moved = await lab.time.set_frozen(frozen=frozen)
+        case _:
+            raise invalid("exactly one of advance, to, next and freeze is needed")
     return {**lab.time.view(), **_outcome(moved)}
 
 
@@ -102,10 +101,7 @@ def _conflict(code: str, message: str, active: list[dict[str, Any]], call: Opera
 
 
 def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Callable[[], bool] | None:
-    """Return the function that looks whether *until* holds, None for quiet.
-
-    Raises: LabError.
-    """
+    """Return the function that looks whether *until* holds, None for quiet. Raises: LabError."""
     text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
     number = until.get("visible", until.get("count", 1))
     if type(number) is not int or number < 1 or not all(isinstance(value, str) for value in text.values()):
@@ -327,10 +323,7 @@ async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @contextmanager
 def _troubles() -> Iterator[None]:
-    """Answer that there is no room, say, as an error of the lab.
-
-    Raises: LabError.
-    """
+    """Answer that there is no room, say, as an error of the lab. Raises: LabError."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
