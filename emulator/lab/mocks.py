@@ -194,7 +194,8 @@ class Mock:
                 return None
             case "fail":
                 message = f"the mock of {self.target.name} has no answer for call {at + 1}"
-                return MockAnswer(body=_error_body("MockExhausted", message), failed=True)
+                error = {"errorType": "MockExhausted", "errorMessage": message}
+                return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True)
 
     def shown(self) -> dict[str, Any]:
         """Return the mock in JSON's terms."""
@@ -369,7 +370,3 @@ def _returned(value: Any) -> bytes:
     """Return a value as functions return it: text as it is, anything else as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.encode("utf-8", "replace")
-
-
-def _error_body(kind: str, message: str) -> bytes:
-    return json.dumps({"errorType": kind, "errorMessage": message}, ensure_ascii=False).encode()
