@@ -56,12 +56,14 @@ STOP_GRACE_S = 5.0
 SERVICES = ("fc", "fnf", "mns", "ram", "sts")
 """What the health page lists."""
 
+_FOLDER = Path(__file__).parent
 _SCHEMAS = [
-    Schema(name, Path(__file__).parent / "services" / name / "schema")
-    for name in ("ram", "sts", "fc", "mns", "workflow")
-]
-_SCHEMAS.append(Schema("oss", Path(__file__).parent / "oss" / "schema"))
-_SCHEMAS += [Schema(name, Path(__file__).parent / name / "schema") for name in ("deploy", "lab")]
+    Schema(folder.rpartition("/")[2], _FOLDER / folder / "schema")
+    for folder in (
+        "services/sts", "services/workflow", "services/mns", "services/fc", "services/ram", "oss", "deploy", "lab",
+    )
+]  # fmt: skip
+"""Those that add columns come first: SQLite reads all tables that are there anew for each."""
 
 
 class Emulator:

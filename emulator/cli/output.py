@@ -243,6 +243,8 @@ _NEXT_LINE = 4
 
 def padded(text: str, width: int) -> str:
     """Return *text* with blanks behind it up to *width* cells."""
+    if text.isascii():
+        return text.ljust(width)
     from emulator.drawing.text_width import cells  # as below
 
     return text + " " * (width - cells(text))
@@ -273,10 +275,13 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
     """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+    limit = _line_limit(stream or sys.stdout)
+    if not last or limit is None:
+        return (begin + last).rstrip()
     from emulator.drawing.text_width import cells, fold  # as above
 
-    limit, start = _line_limit(stream or sys.stdout), cells(begin)
-    if not last or limit is None or start + max(widest, cells(last)) <= limit:
+    start = cells(begin)
+    if start + max(widest, cells(last)) <= limit:
         return (begin + last).rstrip()
     lines = fold(last, limit - start)
     if limit - start < _LEAST_COLUMN or max(map(cells, lines)) > limit - start:

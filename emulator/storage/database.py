@@ -377,15 +377,17 @@ class Schema:
     service: str
     folder: Path
 
-    def steps(self) -> list[tuple[int, str]]:
-        """Return (number, SQL) in order.
+    def steps(self) -> dict[int, Path]:
+        """Return the files by their numbers, in order.
 
-        Raises: ValueError for a number that is given twice: a state could stop between the two and miss the second.
+        Raises: ValueError for a file without a number, or a number given twice: a state could stop between the two and
+            miss the second.
         """
-        files = {int(file.name[:4]): file for file in sorted(self.folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))}
-        if len(files) < len(list(self.folder.glob("*.sql"))):
-            raise ValueError(f"{self.folder} has a number twice, or a file without one")
-        return [(number, file.read_text(encoding="utf-8")) for number, file in files.items()]
+        found = sorted(file for file in self.folder.iterdir() if file.suffix == ".sql")
+        files = {int(file.name[:4]): file for file in found}
+        if len(files) < len(found):
+            raise ValueError(f"{self.folder} has a number twice")
+        return files
 
 
 def migrate(database: Database, schemas: list[Schema]) -> None:
@@ -400,15 +402,15 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
     plan = []
     for schema in schemas:
         steps = schema.steps()
-        newest = steps[-1][0] if steps else 0
+        newest = max(steps, default=0)
         at = reached.get(schema.service, 0)
         if at > newest:
             message = f"{schema.service} schema {at} is newer than this program knows ({newest})"
             raise StateTooNew(message)
-        plan += [(schema.service, number, sql) for number, sql in steps if number > at]
-    for service, number, sql in plan:
+        plan += [(schema.service, number, file) for number, file in steps.items() if number > at]
+    for service, number, file in plan:
         with database.unit():
-            for statement in _statements(sql):
+            for statement in _statements(file.read_text(encoding="utf-8")):
                 if not _adds_what_is_there(database, statement):
                     database.write(statement)
             database.write("INSERT OR REPLACE INTO schema_versions VALUES (?, ?)", (service, number))

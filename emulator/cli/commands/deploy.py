@@ -43,17 +43,18 @@ from emulator.deploy.model import (
 from emulator.deploy.planner import (
     PROVIDERS,
     Action,
+    Missing,
     Plan,
     Step,
     actions,
     apply,
     entry_under_way,
+    missing_receivers,
     plan,
     project_name,
     read,
     removal,
 )
-from emulator.deploy.receivers import Missing, missing_receivers
 from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse

@@ -117,7 +117,7 @@ class CheckpointStore:
     @cached_property
     def _newest(self) -> dict[str, int]:
         """The tables of this program, as a checkpoint names them."""
-        return {schema.service: (schema.steps() or [(0, "")])[-1][0] for schema in self._schemas}
+        return {schema.service: max(schema.steps(), default=0) for schema in self._schemas}
 
     def draft(self) -> Path:
         """Return an empty folder to write a checkpoint in; `discard` or `accept` it."""

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from emulator.deploy import fc_fields, ros_services
+from emulator.deploy import fc_fields, service_fields
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
 from emulator.deploy.files import same_code, write_package
@@ -59,6 +59,13 @@ def a_world():
 
 def a_job(folder, resources=None):
     return Job(portable(resources or a_world(), WORLD.account, WORLD.region), folder, "app", WORLD.region)
+
+
+def test_a_service_without_functions_is_counted_once(tmp_path):
+    """The command says how many resources a file describes."""
+    done = s_yaml.write(a_job(tmp_path, [a_resource("fc.service", "shop", description="")]))
+
+    assert [each.key for each in done.resources] == ['["fc.service", "shop"]']
 
 
 @pytest.mark.parametrize(
@@ -154,9 +161,9 @@ def test_field_tables_write_what_they_read(capital):
 
 def test_queue_attributes_are_written_as_they_are_read():
     """The attribute table of queues works in both directions."""
-    properties = ros_services.api_properties(QUEUE, {"visibilityTimeout": 40})
+    properties = service_fields.api_properties(QUEUE, {"visibilityTimeout": 40})
 
-    text = ros_services.file_values(QUEUE, properties, capital=True)
+    text = service_fields.file_values(QUEUE, properties, capital=True)
 
     assert text["VisibilityTimeout"] == 40
 

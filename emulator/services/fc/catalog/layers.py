@@ -13,8 +13,8 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import SLICED, Code, Slice
-from emulator.services.fc.tables import Form, Rows, RowStore
+from emulator.services.fc.model import SLICED, Code, Slice, arn_of
+from emulator.services.fc.tables import LIST, Form, Rows, RowStore
 
 OFFICIAL = "official"
 """The account segment of layers that the cloud itself provides."""
@@ -47,7 +47,7 @@ class LayerName(NamedTuple):
 
 def layer_arn(tenant: Tenant, name: str, number: int) -> str:
     """Return the resource name of a layer's version."""
-    return f"acs:fc:{tenant.region}:{tenant.account}:layers/{name}/versions/{number}"
+    return arn_of(tenant, f"layers/{name}/versions/{number}")
 
 
 def parse_layer_arn(arn: str) -> LayerName | None:
@@ -62,7 +62,7 @@ _VERSIONS = Rows(
     LayerVersion,
     _FROM,
     number=Form(lambda number: (number,), int, ("version",)),
-    runtimes=Form(json.dumps, lambda text: tuple(json.loads(text))),
+    runtimes=LIST,
     code=Form(
         attrgetter("digest", "checksum", "size"),
         lambda digest, checksum, size: Code(digest=digest, checksum=checksum, size=size),

@@ -35,13 +35,7 @@ from emulator.services.fc.runtime.process import (
     Pending,
     Program,
 )
-from emulator.services.fc.runtime.settings import (
-    FunctionTime,
-    RuntimeSettings,
-    faketime_library,
-    instance_environment,
-    key_variables,
-)
+from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, faketime_library, shell_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _CODE = re.compile(r"""(?<![^\s=:,;'"(])/code(?=$|[/\s:,;'")&|])""")
@@ -65,10 +59,7 @@ def program_of(
     """
     folder = image.code_dir
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
-    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
-    environment |= variables
-    environment |= key_variables(image, credentials)
-    environment |= settings.time.variables()
+    environment = {**shell_environment(image, instance_id, settings, credentials, isolated=isolated), **variables}
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
 
@@ -125,6 +116,11 @@ _LINGER_S = 0.1
 _FRAME_LIMIT = 64 * 1024
 _SAID = 4096
 
+_REAL_TIME = (
+    b"The emulator's clock has been moved, but this program sees the time of this machine: "
+    b"libfaketime is not installed.\n"
+)
+
 _OWN_MARKER = re.compile(
     rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
 )
@@ -159,16 +155,6 @@ class ProgramProcess(InstanceProcess):
         """Whether the clock has been moved since the start, and the next process would see that."""
         return self._time.shift != self._shift and bool(faketime_library())
 
-    def _warn_of_time(self) -> None:
-        """Say once in the function's log that the program does not see the emulator's time."""
-        if not self._warned:
-            self._warned = True
-            self._listener.output(
-                b"The emulator's clock has been moved, but this program sees the time of this machine: "
-                b"libfaketime is not installed.\n",
-                None,
-            )
-
     async def start(self, forker: Forker, program: Program, instance_id: str, command: str, limit_s: float) -> None:
         """Run *program* and wait until it is ready, at most *limit_s*; what was started is abandoned when it never is.
 
@@ -177,7 +163,7 @@ class ProgramProcess(InstanceProcess):
         Raises: RuntimeUnavailable; InstanceStartFailed when it ends before, or is not ready in time.
         """
         try:
-            self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
+            await forker.execute(program, self._image, instance_id, self, keep_channel=False)
             await self._until_ready(command, limit_s)
         except BaseException:
             self.abandon()
@@ -225,7 +211,9 @@ class ProgramProcess(InstanceProcess):
             return future
         if self._time.shift != self._shift and kind == "invoke" and not faketime_library():
             self._shift = self._time.shift
-            self._warn_of_time()
+            if not self._warned:
+                self._warned = True
+                self._listener.output(_REAL_TIME, None)
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
         if call.fault and kind == "invoke":
@@ -262,7 +250,7 @@ class ProgramProcess(InstanceProcess):
         """Let go of a process whose start failed; its listener hears no more of it."""
         self._over = True
         self.kill()
-        if self._control is None or self.gone.done():
+        if self.control is None or self.gone.done():
             self._release()
 
     def output(self, data: bytes) -> None:
@@ -296,10 +284,10 @@ class ProgramProcess(InstanceProcess):
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
         over = False
-        if self._measured and self._control is not None and not self.gone.done():
-            peak_kb = tree_peak_kb(self._control.pid)
+        if self._measured and self.control is not None and not self.gone.done():
+            peak_kb = tree_peak_kb(self.control.pid)
             self._memory_kb = max(self._memory_kb, peak_kb)
-            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
         return Answer(
             succeeded=ok,
             body=body,
