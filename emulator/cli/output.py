@@ -101,7 +101,7 @@ def is_translated() -> bool:
     if translated:
         gettext.bindtextdomain(DOMAIN, FOLDER)
         gettext.textdomain(DOMAIN)
-    argparse._ = gettext.gettext if translated else str  # type: ignore[attr-defined]  # as it imports it
+    argparse._ = gettext.gettext if translated else lambda text: text  # type: ignore[attr-defined]  # as it imports it
     return translated
 
 
@@ -335,17 +335,13 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
     return DONE
 
 
-def _date(millis: int) -> str:
-    from emulator.kernel.clock import Millis  # no need of dates for help and most commands
-    from emulator.wire.dates import iso_seconds
-
-    return iso_seconds(Millis(millis))
-
-
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
-        return _date(value * (1000 if name in _IN_SECONDS else 1)) if value else "-"
+        from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+        from emulator.wire.dates import iso_seconds
+
+        return iso_seconds(Millis(value * (1000 if name in _IN_SECONDS else 1))) if value else "-"
     if isinstance(value, dict):
         return _json(value)
     if isinstance(value, list):

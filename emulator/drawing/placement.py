@@ -275,14 +275,12 @@ def _stiffness(upper: Item, lower: Item) -> float:
 
 
 def _set(row: Sequence[Item], wishes: Sequence[float], weights: Sequence[float]) -> None:
-    distances = [_distance(left, right) for left, right in pairwise(row)]
+    distances = []
+    for left, right in pairwise(row):
+        gap = NODE_GAP if left.kind == right.kind == "node" else THIN_GAP
+        distances.append((left.width + right.width) / 2 + gap)
     for item, x in zip(row, spread(wishes, weights, distances), strict=True):
         item.x = x
-
-
-def _distance(left: Item, right: Item) -> float:
-    gap = NODE_GAP if left.kind == right.kind == "node" else THIN_GAP
-    return (left.width + right.width) / 2 + gap
 
 
 def spread(wishes: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:
