@@ -228,7 +228,7 @@ def _node(step: AnyStep) -> Node:
         kind=kind,
         about=_about(step),
         scopes=_scopes(step),
-        retry=_badge(rules),
+        retry=f"retry {_limit(rules)}" if rules else "",
         retries=_policies(rules),
         retry_limit=_limit(rules) if kind == "task" else 0,
     )
@@ -319,10 +319,6 @@ def _resource_name(resource: Resource) -> str:
             return f"{resource.service}:{resource.operation}"
         case MapResource():
             return "a map run"
-
-
-def _badge(policies: tuple[RetryPolicy, ...]) -> str:
-    return f"retry {_limit(policies)}" if policies else ""
 
 
 def _limit(policies: tuple[RetryPolicy, ...]) -> int:
