@@ -54,7 +54,10 @@ PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 
 
 class NodeLauncher(Launcher):
-    """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
+    """A `Launcher` for Node.js; without a *forker* it starts processes by exec.
+
+    Nothing is prepared before the first launch, which has a process started for the second.
+    """
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Preparer | None) -> None:
         self._settings = settings
@@ -63,9 +66,6 @@ class NodeLauncher(Launcher):
         self._spawner = SpawnLauncher(settings, ids, self._connecting_program)
         self._waiting: dict[str, asyncio.Task[_Waiting | None]] = {}
         self._tasks = TaskGroup("node")
-
-    def warm_up(self) -> None:
-        """Do nothing: most installations run no Node.js. The first launch has a process started for the second."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
