@@ -54,11 +54,11 @@ class CodeObjects:
         """
         storage = await self._storage.storage()
         from emulator.oss.model import Place  # loaded with the operations
-        from emulator.oss.objects import Objects
+        from emulator.oss.objects import get
 
         caller = _caller(tenant, self._clock, self._ids)
         try:
-            stored = await Objects(storage).get(caller, Place(bucket, name))
+            stored = await get(storage, caller, Place(bucket, name))
         except OssError as error:
             if error.name not in _UNREADABLE:
                 raise
@@ -128,13 +128,13 @@ class FlowObjects:
     ) -> dict[str, Any]:
         storage = await self._storage.storage()
         from emulator.oss.model import Conditions, Place, Span, span_of  # loaded with the operations
-        from emulator.oss.objects import Objects
+        from emulator.oss.objects import get
 
         conditions = Conditions(
             match=parameters.get("ifMatch", "").strip('"'), none_match=parameters.get("ifNoneMatch", "").strip('"')
         )
         caller = _caller(tenant, self._clock, self._ids)
-        stored = await Objects(storage).get(caller, Place(target.bucket, target.name), conditions)
+        stored = await get(storage, caller, Place(target.bucket, target.name), conditions)
         text = parameters.get("range")
         span = (span_of(text, stored.size, standard=False) if text else None) or Span(0, stored.size)
         if len(span) > limit:

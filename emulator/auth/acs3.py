@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from emulator.auth.signed_request import (
     SignedRequest,
     SignedTexts,
+    check_sha256,
     encode,
     encode_path,
     fields_of,
@@ -100,22 +101,13 @@ def covers_head(request: Request) -> bool:
 
 
 def _check_body(request: Request) -> None:
-    """Compare the body with the stated digest.
-
-    Raises: AuthFailure (BODY_DIFFERS).
-    """
     stated = request.headers.get("x-acs-content-sha256")
-    if not stated and not _is_api_call(request.headers):
-        return
-    if stated.lower() != hashlib.sha256(request.body).hexdigest():
-        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME, detail="x-acs-content-sha256")
+    if stated or _is_api_call(request.headers):
+        check_sha256(request.body, stated, NAME, "x-acs-content-sha256")
 
 
 def _joined(headers: Headers, name: str) -> str:
-    values = headers.all(name)
-    if len(values) == 1:
-        return values[0].strip()
-    return ",".join(sorted(value.strip() for value in values))
+    return ",".join(sorted(value.strip() for value in headers.all(name)))
 
 
 def authorization(request: Request, key_id: str, secret: str) -> str:

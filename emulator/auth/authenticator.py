@@ -34,17 +34,13 @@ class Scheme(NamedTuple):
     covers_head: Callable[[Request], bool] = lambda request: True
 
 
-def _needs_body(request: Request) -> bool:
-    return False
-
-
 MNS = Scheme(mns.claim, "mns")
 FC = Scheme(fc.claim, "fc")
 OSS = Scheme(oss.claim, "oss")
-OSS_FORM = Scheme(oss.claim, in_header=False, covers_head=_needs_body)
+OSS_FORM = Scheme(oss.claim, in_header=False, covers_head=lambda request: False)
 ACS3 = Scheme(acs3.claim, covers_head=acs3.covers_head)
 ROA = Scheme(roa.claim)
-RPC = Scheme(rpc.claim, in_header=False, covers_head=_needs_body)
+RPC = Scheme(rpc.claim, in_header=False, covers_head=lambda request: False)
 
 _BY_WORD = {
     "MNS": MNS, "MNS4-HMAC-SHA256": MNS, "APSARA-MNS4-HMAC-SHA256": MNS, "FC": FC, "OSS": OSS, "OSS2": OSS,

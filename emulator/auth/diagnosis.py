@@ -69,7 +69,8 @@ def diagnose(request: Request, scheme: Scheme | None, failure: AuthFailure, key:
     server = failure.canonical_request or failure.string_to_sign
     if scheme is None or key is None:
         return Diagnosis("secret", server=server)
-    signature = octets(scheme_signature(scheme, request))
+    signed = _read(scheme, request)
+    signature = octets("" if signed is None else signed.signature)
     for secret in (f"{key.secret}\n", f"{key.secret} ", f'"{key.secret}"', f"{key.secret}\r\n"):
         if _text_of(request, scheme, secret, signature) is not None:
             return Diagnosis("secret-blank", server=server)
@@ -78,12 +79,6 @@ def diagnose(request: Request, scheme: Scheme | None, failure: AuthFailure, key:
         if text is not None:
             return Diagnosis(cause, detail, server, text)
     return Diagnosis("secret", server=server)
-
-
-def scheme_signature(scheme: Scheme, request: Request) -> str:
-    """Return the signature that a request carries, "" when it cannot be read."""
-    signed = _read(scheme, request)
-    return "" if signed is None else signed.signature
 
 
 def _read(scheme: Scheme, request: Request) -> SignedRequest | None:

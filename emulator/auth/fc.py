@@ -18,6 +18,8 @@ from emulator.auth.signed_request import (
     read_expiry,
     read_http_date,
     required,
+    signed_head,
+    signed_lines,
 )
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
@@ -83,12 +85,7 @@ def is_trigger(request: Request) -> bool:
 
 def texts(request: Request, date: str) -> SignedTexts:
     """Yield what may have been signed; *date* is the ``Date`` header, or the expiry of a signed URL."""
-    headers = request.headers
-    head = f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n"
-    own = headers.starting_with("x-fc-")
-    if own:
-        own.sort()
-        head += "".join([f"{name}:{value}\n" for name, value in own])
+    head = _head(request, date)
     path = request.path
     decoded = request.decoded_path if "%" in path else path
     if not is_trigger(request):
@@ -103,6 +100,10 @@ def texts(request: Request, date: str) -> SignedTexts:
     yield f"{head}{decoded}\n" + "\n".join(unquote(part, errors="surrogateescape") for part in parts), ""
     # @alicloud/fc2: the path still encoded
     yield f"{head}{path}\n{lines}", ""
+
+
+def _head(request: Request, date: str) -> str:
+    return signed_head(request, date) + signed_lines(request.headers.starting_with("x-fc-"))
 
 
 def _name_of(part: str) -> str:
@@ -127,10 +128,5 @@ def signed_query(
     if token:
         query.append(("x-fc-security-token", token))
     lines = "\n".join(sorted(f"{name}={value}" for name, value in query))
-    headers = request.headers
-    string = (
-        f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{expires // 1000}\n"
-        + "".join(f"{name}:{value}\n" for name, value in sorted(headers.starting_with("x-fc-")))
-        + f"{request.decoded_path}\n{lines}"
-    )
+    string = f"{_head(request, str(expires // 1000))}{request.decoded_path}\n{lines}"
     return [*query, ("x-fc-signature", sign(secret, string))]

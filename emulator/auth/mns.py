@@ -19,6 +19,8 @@ from emulator.auth.signed_request import (
     fields_of,
     id_and_signature,
     read_http_date,
+    signed_head,
+    signed_lines,
 )
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
@@ -62,14 +64,7 @@ def sign(secret: str, string: str) -> str:
 
 def texts(request: Request, date: str) -> SignedTexts:
     """Yield what is signed under *date*, the text of ``Date`` or else of ``x-mns-date``."""
-    headers = request.headers
-    own = headers.starting_with("x-mns-")
-    own.sort()
-    block = "".join([f"{name}:{value}\n" for name, value in own])
-    yield (
-        f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n{block}{request.target}",
-        "",
-    )
+    yield signed_head(request, date) + signed_lines(request.headers.starting_with("x-mns-")) + request.target, ""
 
 
 def authorization(request: Request, key_id: str, secret: str) -> str:

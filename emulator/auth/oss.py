@@ -17,6 +17,7 @@ from emulator.auth.signed_request import (
     SignedRequest,
     SignedTexts,
     base64_hmac,
+    check_sha256,
     derived_hex_hmac,
     encode,
     encode_path,
@@ -27,6 +28,8 @@ from emulator.auth.signed_request import (
     read_http_date,
     read_utc,
     required,
+    signed_head,
+    signed_lines,
 )
 from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
@@ -145,16 +148,10 @@ def _claim_v1_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
 
 def texts(request: Request, date: str) -> SignedTexts:
     """Yield what is signed in v1 under *date*: the date header's text, or the expiry of a signed URL."""
-    headers = request.headers
     sub = sorted((name, value) for name, value in request.query_pairs if name in SUBRESOURCES)
     items = "&".join(f"{name}={value}" if value else name for name, value in sub)
-    block = "".join(f"{name}:{value}\n" for name, value in sorted(headers.starting_with("x-oss-")))
-    yield (
-        f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n{block}"
-        + resource(request)
-        + (f"?{items}" if items else ""),
-        "",
-    )
+    head = signed_head(request, date) + signed_lines(request.headers.starting_with("x-oss-"))
+    yield head + resource(request) + (f"?{items}" if items else ""), ""
 
 
 def authorization(request: Request, key_id: str, secret: str) -> str:
@@ -241,18 +238,14 @@ def _claim_v2_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
 
 
 def _texts_v2(request: Request, date: str, extra: list[str]) -> SignedTexts:
-    headers = request.headers
     own = [
         f"{name.lower()}:{value}\n"
-        for name, value in headers.pairs
+        for name, value in request.headers.pairs
         if name.lower().startswith("x-oss-") or name.lower() in extra
     ]
     query = _canonical_query([pair for pair in request.query_pairs if pair[0] != "x-oss-signature"])
-    yield (
-        f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n"
-        f"{''.join(sorted(own))}{';'.join(extra)}\n{encode(resource(request))}" + (f"?{query}" if query else ""),
-        "",
-    )
+    text = f"{signed_head(request, date)}{''.join(sorted(own))}{';'.join(extra)}\n{encode(resource(request))}"
+    yield text + (f"?{query}" if query else ""), ""
 
 
 def _names(text: str) -> list[str]:
@@ -322,13 +315,9 @@ def _credential(text: str) -> tuple[str, str]:
 
 
 def _check_body(request: Request) -> None:
-    """Compare the body with the stated digest.
-
-    Raises: AuthFailure (BODY_DIFFERS).
-    """
     payload = request.headers.get("x-oss-content-sha256", _UNSIGNED)
-    if payload != _UNSIGNED and payload.lower() != hashlib.sha256(request.body).hexdigest():
-        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME_V4, detail="x-oss-content-sha256")
+    if payload != _UNSIGNED:
+        check_sha256(request.body, payload, NAME_V4, "x-oss-content-sha256")
 
 
 def _texts_v4(request: Request, scope: str, date: str, extra: list[str], *, in_url: bool) -> SignedTexts:

@@ -15,8 +15,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from functools import lru_cache, partial
+from ipaddress import ip_address, ip_network
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -28,8 +29,6 @@ from emulator.wire.request import OperationRequest
 Facts = Mapping[str, Sequence[str]]
 """What is known of a request, by condition key: ``{"acs:SourceIp": ("127.0.0.1",)}``."""
 
-_Test = Callable[[Any, Any], bool]
-
 
 class MalformedCondition(Exception):
     """A condition that cannot be read; the text says what is wrong."""
@@ -39,12 +38,14 @@ class MalformedCondition(Exception):
 class _Operator:
     """How values are read, how the request's value is compared with one of the policy's, and whether that is negated.
 
-    ``read`` raises ValueError for a text that is no value of the operator's type.
+    ``read``, and ``pattern``, which reads the policy's values where these are of another kind, raise ValueError for a
+    text that is no value of the operator's type.
     """
 
     read: Callable[[str], Any]
-    test: _Test
+    test: Callable[[Any, Any], bool]
     negated: bool = False
+    pattern: Callable[[str], Any] | None = None
 
 
 @frozen(kw_only=False)
@@ -109,20 +110,9 @@ def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
     if not isinstance(value, str):
         raise MalformedCondition(f"the value of {name} {key} must be a text, a number or a truth value")
     try:
-        return operator.pattern(value) if isinstance(operator, _Address) else operator.read(value)
+        return (operator.pattern or operator.read)(value)
     except ValueError:
         raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
-
-
-class _Address(_Operator):
-    """IP addresses of the request against addresses and networks of the policy."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def pattern(text: str) -> IPv4Network | IPv6Network:
-        """Read an address or a network."""
-        return ip_network(text, strict=False)
 
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -141,27 +131,15 @@ def _truth(text: str) -> bool:
     return truth
 
 
-def _text(text: str) -> str:
-    return text
-
-
-def _folded(text: str) -> str:
-    return text.casefold()
-
-
-def _equal(value: Any, wanted: Any) -> bool:
-    return bool(value == wanted)
-
-
 def _ordered(name: str, read: Callable[[str], Any]) -> dict[str, _Operator]:
     """Return the six comparisons of a type that has an order."""
     return {
-        f"{name}Equals": _Operator(read, _equal),
-        f"{name}NotEquals": _Operator(read, _equal, True),
-        f"{name}LessThan": _Operator(read, lambda value, wanted: value < wanted),
-        f"{name}LessThanEquals": _Operator(read, lambda value, wanted: value <= wanted),
-        f"{name}GreaterThan": _Operator(read, lambda value, wanted: value > wanted),
-        f"{name}GreaterThanEquals": _Operator(read, lambda value, wanted: value >= wanted),
+        f"{name}Equals": _Operator(read, eq),
+        f"{name}NotEquals": _Operator(read, eq, True),
+        f"{name}LessThan": _Operator(read, lt),
+        f"{name}LessThanEquals": _Operator(read, le),
+        f"{name}GreaterThan": _Operator(read, gt),
+        f"{name}GreaterThanEquals": _Operator(read, ge),
     }
 
 
@@ -173,18 +151,20 @@ def _within(value: Any, wanted: Any) -> bool:
     return value.version == wanted.version and value in wanted
 
 
+_network = partial(ip_network, strict=False)
+
 OPERATORS: Mapping[str, _Operator] = {
-    "StringEquals": _Operator(_text, _equal),
-    "StringNotEquals": _Operator(_text, _equal, True),
-    "StringEqualsIgnoreCase": _Operator(_folded, _equal),
-    "StringNotEqualsIgnoreCase": _Operator(_folded, _equal, True),
-    "StringLike": _Operator(_text, _like),
-    "StringNotLike": _Operator(_text, _like, True),
+    "StringEquals": _Operator(str, eq),
+    "StringNotEquals": _Operator(str, eq, True),
+    "StringEqualsIgnoreCase": _Operator(str.casefold, eq),
+    "StringNotEqualsIgnoreCase": _Operator(str.casefold, eq, True),
+    "StringLike": _Operator(str, _like),
+    "StringNotLike": _Operator(str, _like, True),
     **_ordered("Numeric", _number),
     **_ordered("Date", parse_iso),
-    "Bool": _Operator(_truth, _equal),
-    "IpAddress": _Address(ip_address, _within),
-    "NotIpAddress": _Address(ip_address, _within, True),
+    "Bool": _Operator(_truth, eq),
+    "IpAddress": _Operator(ip_address, _within, pattern=_network),
+    "NotIpAddress": _Operator(ip_address, _within, True, _network),
 }
 """By name, as policies spell them."""
 
@@ -355,7 +335,7 @@ def _either(content: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:
-    values = value if isinstance(value, list) else [value]
+    values = _listed(value)
     if not values or not all(isinstance(each, str) and each for each in values):
         raise MalformedPolicy(f"The {name} must be a text or a list of texts.")
     return tuple(values)
@@ -427,9 +407,8 @@ def _names_caller(principals: Iterable[str], arn: str) -> bool:
 
     ``acs:ram::123:root`` is every identity of the account, ``acs:ram::123:role/r`` every session of the role.
     """
-    names = {arn}
     owner, _, name = arn.rpartition(":")
-    names.add(f"{owner}:root")
+    names = {arn, f"{owner}:root"}
     kind, _, rest = name.partition("/")
     if kind == "assumed-role":
         names.add(f"{owner}:role/{rest.partition('/')[0]}")

@@ -1,5 +1,6 @@
 """What a request says about who signed it, the access keys it may be signed with, and what all schemes share."""
 
+import hashlib
 import hmac
 import re
 from binascii import b2a_base64
@@ -8,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
+from emulator.http.message import Pairs, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.frozen import frozen
@@ -79,6 +81,27 @@ def derived_hex_hmac(start: str, scope: str, text: str) -> str:
     for part in scope.split("/"):
         key = hmac.digest(key, octets(part), "sha256")
     return hmac.digest(key, octets(text), "sha256").hex()
+
+
+def signed_head(request: Request, date: str) -> str:
+    """Return the first four lines of what the older schemes sign: method, digest, type, and the date as it is given."""
+    headers = request.headers
+    return f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n"
+
+
+def signed_lines(fields: Pairs) -> str:
+    """Return header fields, sorted, a line each."""
+    fields.sort()
+    return "".join([f"{name}:{value}\n" for name, value in fields])
+
+
+def check_sha256(body: bytes, stated: str, scheme: str, header: str) -> None:
+    """Compare *body* with the digest that *header* states.
+
+    Raises: AuthFailure (BODY_DIFFERS).
+    """
+    if stated.lower() != hashlib.sha256(body).hexdigest():
+        raise AuthFailure(Reason.BODY_DIFFERS, scheme=scheme, detail=header)
 
 
 def id_and_signature(authorization: str, scheme: str) -> tuple[str, str]:

@@ -83,8 +83,8 @@ def _add_function_commands(commands: Commands) -> None:
     )
 
 
-def _add_trigger(commands: Commands) -> None:
-    actions = group(commands, "trigger", "list the triggers of functions and fire them by hand")
+@group("trigger", "list the triggers of functions and fire them by hand")
+def _add_trigger(actions: Commands) -> None:
     command(actions, "list", "invoke:list_triggers", "list triggers with the addresses of those for HTTP")
     fire = command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")
     fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
@@ -97,8 +97,8 @@ def _add_trigger(commands: Commands) -> None:
     fire.add_argument("--log", action="store_true", help="print the call's log on standard error")
 
 
-def _add_flow(commands: Commands) -> None:
-    actions = group(commands, "flow", "work with flows and their executions")
+@group("flow", "work with flows and their executions")
+def _add_flow(actions: Commands) -> None:
     start = command(actions, "start", "flow:start", "start an execution", "flow")
     start.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
@@ -160,8 +160,8 @@ def _add_flow(commands: Commands) -> None:
     stop.add_argument("--cause", default="", help="cause to record")
 
 
-def _add_queue(commands: Commands) -> None:
-    actions = group(commands, "queue", "work with queues and their messages")
+@group("queue", "work with queues and their messages")
+def _add_queue(actions: Commands) -> None:
     create = command(actions, "create", "messages:create_queue", "create a queue", "queue")
     command(actions, "delete", "messages:delete_queue", "delete a queue and its messages", "queue")
     listing = command(actions, "list", "messages:list_queues", "list queues with the numbers of their messages")
@@ -224,8 +224,8 @@ def _add_body(command: ArgumentParser) -> None:
     command.add_argument("--group", metavar="ID", help="message group, for FIFO")
 
 
-def _add_topic(commands: Commands) -> None:
-    actions = group(commands, "topic", "work with topics, subscriptions and deliveries")
+@group("topic", "work with topics, subscriptions and deliveries")
+def _add_topic(actions: Commands) -> None:
     _add_attributes(command(actions, "create", "messages:create_topic", "create a topic", "topic"), "Topic")
     command(actions, "delete", "messages:delete_topic", "delete a topic and its subscriptions", "topic")
     listing = command(actions, "list", "messages:list_topics", "list topics")
@@ -318,8 +318,8 @@ def _add_exec(commands: Commands) -> None:
     execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
-def _add_tutorial(commands: Commands) -> None:
-    actions = group(commands, "tutorial", "list and run the tutorials")
+@group("tutorial", "list and run the tutorials")
+def _add_tutorial(actions: Commands) -> None:
     command(actions, "list", "tutorial:show_list", "list the tutorials")
     run = command(actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers")
     run.add_argument("name", metavar="TUTORIAL")

@@ -34,8 +34,8 @@ def _add_trace(commands: Commands) -> None:
     trace.add_argument("--otlp", metavar="URL", help="also send it as OpenTelemetry spans to this OTLP/HTTP address")
 
 
-def _add_fault(commands: Commands) -> None:
-    actions = group(commands, "fault", "let calls go wrong on purpose")
+@group("fault", "let calls go wrong on purpose")
+def _add_fault(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_fault", "let calls go wrong")
     services = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
     add.add_argument("--service", choices=services, help="only calls of this service")
@@ -61,8 +61,8 @@ def _add_fault(commands: Commands) -> None:
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
-def _add_mock(commands: Commands) -> None:
-    actions = group(commands, "mock", "answer calls of functions in their place")
+@group("mock", "answer calls of functions in their place")
+def _add_mock(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_mock", "answer calls of a function, which need not exist")
     add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", help="the function")
     add.add_argument("--returns", action="append", metavar="JSON", help="return this; several are given in turn")
@@ -77,8 +77,8 @@ def _add_mock(commands: Commands) -> None:
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
-def _add_sink(commands: Commands) -> None:
-    actions = group(commands, "sink", "make addresses that keep what they are sent")
+@group("sink", "make addresses that keep what they are sent")
+def _add_sink(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_sink", "make an address to send to and print it")
     add.add_argument("--status", type=int, action="append", metavar="N", help="answer this; several are given in turn")
     command(actions, "list", "lab:list_sinks", "list the sinks")
@@ -89,8 +89,8 @@ def _add_sink(commands: Commands) -> None:
     remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
 
 
-def _add_checkpoint(commands: Commands) -> None:
-    actions = group(commands, "checkpoint", "keep the whole state under a name and put it back")
+@group("checkpoint", "keep the whole state under a name and put it back")
+def _add_checkpoint(actions: Commands) -> None:
     command(actions, "save", "lab:save_checkpoint", "keep the whole state under a name")
     command(actions, "restore", "lab:restore_checkpoint", "put a state back; what runs is ended")
     command(actions, "list", "lab:list_checkpoints", "list the checkpoints")
@@ -107,8 +107,8 @@ def _add_checkpoint(commands: Commands) -> None:
         actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
 
 
-def _add_account(commands: Commands) -> None:
-    actions = group(commands, "account", "work with accounts beside the emulator's own")
+@group("account", "work with accounts beside the emulator's own")
+def _add_account(actions: Commands) -> None:
     add = command(actions, "add", "server:add_account", "add an account and print its key")
     add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
     command(actions, "list", "server:list_accounts", "list the accounts with their keys")

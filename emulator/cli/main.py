@@ -10,10 +10,7 @@ import gc
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, is_translated
@@ -21,6 +18,7 @@ from emulator.cli.parser import Parser, PlainHelp, nearest, parser_among, transl
 
 TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
@@ -133,23 +131,25 @@ def build(words: Sequence[str] | None = None) -> ArgumentParser:
 
 def _command(name: str) -> Callable[..., int]:
     """Return the function ``module:function`` names, within ``emulator.cli.commands``."""
+    from importlib import import_module  # --help chooses no command
+
     module, _, function = name.partition(":")
     command: Callable[..., int] = getattr(import_module(f"emulator.cli.commands.{module}"), function)
     return command
 
 
-@contextmanager
-def collection_put_off() -> Iterator[None]:
+class collection_put_off:  # noqa: N801 - reads as what `contextlib` makes, whose import is a thirtieth of ``--help``
     """Keep the cyclic garbage collector from running inside the block; it takes a tenth of a start's time.
 
     A program that loads makes tens of thousands of objects and drops none. They are exempt from later collections,
     which look only at what was made since. Source: documentation of ``gc.freeze``.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    def __enter__(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_on:
             gc.freeze()
             gc.enable()

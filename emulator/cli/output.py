@@ -13,11 +13,11 @@ import gettext
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias
 
 DONE = 0

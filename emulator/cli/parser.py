@@ -16,13 +16,12 @@ from argparse import (
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
-from collections.abc import Collection, Iterable
-from contextlib import suppress
 
 from emulator.cli.output import _
 
 TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any, TypeAlias
 
     from emulator.config import Option
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 _USUAL_COLUMNS = 80
 
 Commands: TypeAlias = "_SubParsersAction[ArgumentParser]"
+Adds: TypeAlias = "Callable[[Commands], None]"
 
 
 class Parser(ArgumentParser):
@@ -118,9 +118,10 @@ def _columns() -> int:
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)
-    with suppress(AttributeError, ValueError, OSError):
+    try:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL_COLUMNS  # type: ignore[union-attr]
-    return _USUAL_COLUMNS
+    except (AttributeError, ValueError, OSError):
+        return _USUAL_COLUMNS
 
 
 class Outline:
@@ -170,9 +171,17 @@ def add_option(command: ArgumentParser, option: Option) -> None:
         command.add_argument(option.flag, metavar=option.metavar, help=option.help)
 
 
-def group(commands: Commands, name: str, summary: str) -> Commands:
-    """Add a command that has actions, and return what these are added to."""
-    added = commands.add_parser(name, help=summary)
-    added.set_defaults(help_of=added)
-    kind = commands._parser_class
-    return added.add_subparsers(title="actions", metavar="ACTION", prog=added.prog, parser_class=kind)
+def group(name: str, summary: str) -> Callable[[Adds], Adds]:
+    """Make of a function that adds actions one that adds the command *name*, which has them."""
+
+    def having(add_actions: Adds) -> Adds:
+        def add(commands: Commands) -> None:
+            added = commands.add_parser(name, help=summary)
+            added.set_defaults(help_of=added)
+            if not isinstance(added, Outline):
+                kind = commands._parser_class
+                add_actions(added.add_subparsers(title="actions", metavar="ACTION", prog=added.prog, parser_class=kind))
+
+        return add
+
+    return having

@@ -12,7 +12,7 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token, type_of
-from emulator.deploy.shapes import Findings, Part, kept
+from emulator.deploy.shapes import Findings, Part, kept, uncapitalised
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.spelling import suggestion
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
@@ -89,16 +89,33 @@ class Build:
         """Return the resource name of a role; one that is written out stays."""
         return name if name.startswith("acs:") else f"acs:ram::{self.account}:role/{name}"
 
+    def with_role(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return properties whose role, if there is one, has its resource name."""
+        return values | {"role": self.role_arn(values["role"])} if values.get("role") else values
+
     def definition(self, part: Part) -> str | None:
         """Return the flow definition in the file a part names, the account's id in place of ``{accountID}``."""
         text = self.files.text(part)
         return None if text is None else text.replace("{accountID}", self.account)
 
-    def package(self, part: Part, uri: str, values: dict[str, Any]) -> bytes | None:
-        """Return the package that a part names; of ``oss://bucket/name`` put the place into *values*."""
-        if not uri.startswith("oss://"):
-            return self.files.package(part)
-        bucket, _, name = uri.removeprefix("oss://").partition("/")
+    def package(self, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
+        """Return the package of the code at the member *key* of *place*, which has the properties *values*.
+
+        What says where the code is leaves *values*; of code in a bucket its place comes into them.
+        """
+        uri, bucket, name = (values.pop(each, None) for each in (uncapitalised(key), "ossBucket", "ossKey"))
+        where = place.member(key)
+        if isinstance(uri, dict):
+            bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
+            place, key, where = where, "src", where.member("src")
+        if not (bucket and name):
+            if not isinstance(uri, str):
+                if not str(values.get("runtime", "")).startswith("custom-container"):
+                    place.problem(f"{key} is missing")
+                return None
+            if not uri.startswith("oss://"):
+                return self.files.package(where)
+            bucket, _, name = uri.removeprefix("oss://").partition("/")
         values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
         return None
 
@@ -225,29 +242,18 @@ def trust(service: str) -> str:
     return json.dumps({"Statement": [statement], "Version": "1"})
 
 
-def add_role(
-    build: Build,
-    part: Part,
-    name: str,
-    trust_document: Any,
-    *,
-    type_name: str = "",
-    logical: str = "",
-    description: Any = None,
-) -> Resource:
-    """Add a role; *trust_document* says who may assume it."""
-    properties = {"AssumeRolePolicyDocument": _document(trust_document), "Description": description}
-    return build.add(part, "ram.role", (name,), properties, type_name=type_name, logical=logical)
+ROLE_TYPE, POLICY_TYPE = "ALIYUN::RAM::Role", "ALIYUN::RAM::ManagedPolicy"
+ATTACHMENT_TYPE = "ALIYUN::RAM::AttachPolicyToRole"
 
 
-def add_policy(
-    build: Build, part: Part, name: str, document: Any, *, type_name: str = "", logical: str, description: Any = None
-) -> Resource:
-    """Add a policy of the account's own."""
-    properties = {"PolicyDocument": _document(document)}
-    if description:
-        properties["Description"] = description
-    return build.add(part, "ram.policy", (name,), properties, type_name=type_name, logical=logical)
+def role_properties(trust_document: Any, description: Any = None) -> dict[str, Any]:
+    """Return a role as the API takes it; *trust_document* says who may assume it."""
+    return {"AssumeRolePolicyDocument": _document(trust_document), "Description": description}
+
+
+def policy_properties(document: Any, description: Any = None) -> dict[str, Any]:
+    """Return a policy of the account's own as the API takes it."""
+    return {"PolicyDocument": _document(document), "Description": description or None}
 
 
 def _document(value: Any) -> str:
@@ -287,25 +293,28 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     """
     logical = f"{owner.name}Role"
     name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
-    add_role(build, owner, name, trust(service), type_name="ALIYUN::RAM::Role", logical=logical)
+    build.add(owner, "ram.role", (name,), role_properties(trust(service)), type_name=ROLE_TYPE, logical=logical)
     listed = policies.items() if isinstance(policies.value, list) else [policies]
     for number, policy in enumerate(listed):
         if isinstance(policy.value, str):
-            kind, policy_name = SYSTEM, policy.value
-        elif isinstance(policy.value, dict) and "Statement" in policy.value:
-            kind, policy_name = CUSTOM, f"{name}-policy-{number}"
-            logical_policy = f"{owner.name}Policy{number}"
-            add_policy(
-                build, policy, policy_name, policy.value, type_name="ALIYUN::RAM::ManagedPolicy", logical=logical_policy
+            attach(
+                build, owner, name, SYSTEM, policy.value, type_name=ATTACHMENT_TYPE, logical=f"{logical}/{policy.value}"
             )
+        elif isinstance(policy.value, dict) and "Statement" in policy.value:
+            own, what = f"{name}-policy-{number}", f"Policy{number}"
+            properties = policy_properties(policy.value)
+            build.add(policy, "ram.policy", (own,), properties, type_name=POLICY_TYPE, logical=f"{owner.name}{what}")
+            attach(build, owner, name, CUSTOM, own, type_name=ATTACHMENT_TYPE, logical=f"{logical}/{what}")
         else:
             policy.problem("must be the name of a policy or a document with Version and Statement")
-            continue
-        attach(
-            build, owner, name, kind, policy_name, type_name="ALIYUN::RAM::AttachPolicyToRole",
-            logical=f"{logical}/{policy_name if kind == SYSTEM else f'Policy{number}'}",
-        )  # fmt: skip
     return build.role_arn(name)
+
+
+def add_calls_2(build: Build, part: Part, function: Resource, calls: Any, type_name: str = "") -> None:
+    """Add how a function in a service is called asynchronously, when the file says it."""
+    if calls:
+        identity, logical = (*function.identity, "LATEST"), f"{function.logical}/async"
+        build.add(part, "fc.async", identity, calls, type_name=type_name, logical=logical)
 
 
 _ALIASES = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}

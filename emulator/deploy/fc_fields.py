@@ -234,6 +234,7 @@ CERTIFICATE = _reader("certConfig", catalog.DOMAIN.fields["certConfig"], {})
 DOMAIN = (
     Field("domainName", text, required=True),
     *fields_of(_without(catalog.DOMAIN, "routeConfig"), {"wafConfig": noted("there is no firewall here")}),
+    Field("routeConfig", ROUTES),
 )
 
 VERSION = fields_of(_kinds((catalog.DESCRIPTION,)), {})

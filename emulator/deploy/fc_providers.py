@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from emulator.deploy.provider import (
 )
 from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import replace
+from emulator.services.fc.attributes import Field
 from emulator.services.fc.catalog import fields as catalog
 
 
@@ -49,75 +51,48 @@ def _has_other_package(resource: Resource, actual: ActualState) -> bool:
     return resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum"))
 
 
+@dataclass(eq=False)
 class _Rest(ResourceProvider):
-    """What is made by POST to a collection and changed by PUT to itself.
+    """What is made by POST to a *collection*, under its *name*, and changed by PUT to the *item*.
 
-    *fixed* are the properties that cannot be changed, *as_text* those that travel as JSON text.
+    *as_text* are the properties that travel as JSON text.
     """
 
-    def __init__(
-        self,
-        collection: str,
-        item: str,
-        name: str,
-        keeps: tuple[str, ...],
-        *,
-        fixed: tuple[str, ...] = (),
-        as_text: tuple[str, ...] = (),
-        shows: Mapping[str, str] | None = None,
-    ) -> None:
-        self._collection = collection
-        self._item = item
-        self._name = name
-        self._keeps = keeps
-        self.fixed = fixed
-        self._as_text = as_text
-        self._shows = shows or {}
+    collection: str
+    item: str
+    name: str
+    as_text: tuple[str, ...] = ()
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
-        return self._opened(api.functions("GET", path_of(self._item, identity)))
+        return self._opened(api.functions("GET", path_of(self.item, identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        body = {self._name: resource.identity[-1], **self._body(resource)}
-        return ActualState(self._opened(api.functions("POST", path_of(self._collection, resource.identity), body)))
+        body = {self.name: resource.identity[-1], **self._body(resource)}
+        return ActualState(self._opened(api.functions("POST", path_of(self.collection, resource.identity), body)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         body = {name: value for name, value in self._body(resource).items() if name not in self.fixed}
-        return ActualState(self._opened(api.functions("PUT", path_of(self._item, resource.identity), body)))
+        return ActualState(self._opened(api.functions("PUT", path_of(self.item, resource.identity), body)))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        api.functions("DELETE", path_of(self._item, identity))
-
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        kept = {name: actual.content[name] for name in self._keeps if actual.content.get(name) is not None}
-        return replace(resource, properties=kept, package=None)
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """PUT back; what had no value before gets an empty one where the update gave it one."""
-        emptied = {name: _empty(actual.content[name]) for name in self._keeps if actual.content.get(name) is not None}
-        self.update(api, replace(saved, properties={**emptied, **saved.properties}), actual)
+        api.functions("DELETE", path_of(self.item, identity))
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        flat = {**actual.content, **(actual.content.get("httpTrigger") or {})}
-        return {name: str(flat[member]) for name, member in self._shows.items() if flat.get(member) is not None}
+        return super().attributes(ActualState({**actual.content, **(actual.content.get("httpTrigger") or {})}))
 
     def _body(self, resource: Resource) -> dict[str, Any]:
         return {
-            name: json.dumps(value, ensure_ascii=False) if name in self._as_text else value
+            name: json.dumps(value, ensure_ascii=False) if name in self.as_text else value
             for name, value in resource.properties.items()
         }
 
     def _opened(self, shown: Content) -> Content:
         """Return an answer with its JSON texts as what they stand for."""
         opened = dict(shown)
-        for name in self._as_text:
+        for name in self.as_text:
             if isinstance(shown.get(name), str) and shown[name]:
                 opened[name] = json.loads(shown[name])
         return opened
-
-
-def _empty(value: Any) -> Any:
-    return type(value)() if isinstance(value, (str, list, dict)) else value
 
 
 class _Function(_Packaged, _Rest):
@@ -134,7 +109,7 @@ class _Function(_Packaged, _Rest):
         settings = super().saved(api, resource, actual)
         if str(actual.content.get("runtime", "")).startswith("custom-container"):
             return settings  # its code is an image
-        location = api.functions("GET", path_of(self._item, resource.identity) + "/code")
+        location = api.functions("GET", path_of(self.item, resource.identity) + "/code")
         return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 
     def _opened(self, shown: Content) -> Content:
@@ -157,6 +132,7 @@ _SHOWN_ONLY = frozenset(
 """Members of answers that no PUT takes."""
 
 
+@dataclass(eq=False)
 class _Setting(ResourceProvider):
     """A configuration of a function: created and changed alike by PUT.
 
@@ -164,28 +140,25 @@ class _Setting(ResourceProvider):
     members that an answer leaves out.
     """
 
-    def __init__(self, item: str, off: Content | None = None, unset: Content | None = None) -> None:
-        self._item = item
-        self._off = off
-        self._unset = unset or {}
+    item: str
+    off: Content | None = None
+    unset: Content = field(default_factory=dict)
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        shown = api.functions("GET", path_of(self._item, identity))
-        is_off = self._off is not None and all(shown.get(key) == off for key, off in self._off.items())
-        return (
-            None if is_off else {**self._unset, **{name: value for name, value in shown.items() if value is not None}}
-        )
+        shown = api.functions("GET", path_of(self.item, identity))
+        is_off = self.off is not None and all(shown.get(key) == off for key, off in self.off.items())
+        return None if is_off else {**self.unset, **{name: value for name, value in shown.items() if value is not None}}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return ActualState(api.functions("PUT", path_of(self._item, resource.identity), resource.properties))
+        return ActualState(api.functions("PUT", path_of(self.item, resource.identity), resource.properties))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        path = path_of(self._item, identity)
-        if self._off is None:
+        path = path_of(self.item, identity)
+        if self.off is None:
             api.functions("DELETE", path)
         else:
             api.functions("GET", path)  # refused when it does not exist
-            api.functions("PUT", path, self._off)
+            api.functions("PUT", path, self.off)
 
     def value(self, name: str, actual: ActualState) -> Any:
         return _with_target(actual.content).get(name)
@@ -201,24 +174,24 @@ def _with_target(shown: Content) -> Content:
     return shown | {"target": shown["defaultTarget"]} if "defaultTarget" in shown else shown
 
 
+@dataclass(eq=False)
 class _Version(Immutable):
     """A published version: shown by its number, never changed."""
 
-    def __init__(self, versions: str) -> None:
-        self._versions = versions
+    versions: str
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """Return the version that was recorded."""
         number = attributes.get("VersionId")
         if not number:
             return None
-        shown = api.functions("GET", f"{path_of(self._versions, identity)}?startKey={number}&limit=1")
+        shown = api.functions("GET", f"{path_of(self.versions, identity)}?startKey={number}&limit=1")
         rows = shown.get("versions") or []
         return dict(rows[0]) if rows and rows[0].get("versionId") == number else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Publish; when nothing has changed since the newest version, that one is it."""
-        path = path_of(self._versions, resource.identity)
+        path = path_of(self.versions, resource.identity)
         try:
             return ActualState(api.functions("POST", path, resource.properties))
         except Refused as error:
@@ -231,29 +204,26 @@ class _Version(Immutable):
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         if number := attributes.get("VersionId"):
-            api.functions("DELETE", f"{path_of(self._versions, identity)}/{number}")
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        return {"VersionId": str(actual.content.get("versionId", ""))}
+            api.functions("DELETE", f"{path_of(self.versions, identity)}/{number}")
 
 
+@dataclass(eq=False)
 class _Layer(_Packaged):
     """A layer: each change publishes a version, and every version published here is removed with it."""
 
-    def __init__(self, versions: str) -> None:
-        self._versions = versions
+    versions: str
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """Return the version that was recorded."""
         number = attributes.get("Version")
         if not number:
             return None
-        shown = api.functions("GET", f"{path_of(self._versions, identity)}/{number}")
+        shown = api.functions("GET", f"{path_of(self.versions, identity)}/{number}")
         return {**shown, "versions": attributes.get("Versions", number)}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         body = with_code(resource).properties
-        return ActualState(api.functions("POST", path_of(self._versions, resource.identity), body))
+        return ActualState(api.functions("POST", path_of(self.versions, resource.identity), body))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Publish another version; functions may still use the one before."""
@@ -265,7 +235,7 @@ class _Layer(_Packaged):
             super().delete(api, identity, {"Version": number})
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        api.functions("DELETE", f"{path_of(self._versions, identity)}/{attributes['Version']}")
+        api.functions("DELETE", f"{path_of(self.versions, identity)}/{attributes['Version']}")
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         location = (actual.content.get("code") or {}).get("location")
@@ -285,11 +255,11 @@ class _Layer(_Packaged):
         }
 
 
+@dataclass(eq=False)
 class _Invocation(Immutable):
     """A call of a function, made once and again when what is said about it changes; it cannot be undone."""
 
-    def __init__(self, function: str) -> None:
-        self._function = function
+    function: str
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """A call that was made stays made."""
@@ -297,7 +267,7 @@ class _Invocation(Immutable):
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         properties = resource.properties
-        path = path_of(self._function, resource.identity)
+        path = path_of(self.function, resource.identity)
         if properties.get("qualifier"):
             path += f"?qualifier={quote(str(properties['qualifier']), safe='')}"
         payload = str(properties.get("event") or "").encode("utf-8", "replace")
@@ -319,55 +289,64 @@ class _Invocation(Immutable):
 
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
+_S2, _F2, _F3 = _V2 + "/services/{0}", _V2 + "/services/{0}/functions/{1}", _V3 + "/functions/{0}"
 
-_SERVICE = tuple(row.wire for row in catalog.SERVICE)
-_FUNCTION_2 = tuple(row.wire for row in catalog.FUNCTION_2)
-_FUNCTION_3 = tuple(row.wire for row in catalog.FUNCTION_3)
-_TRIGGER = ("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description")
-_TRIGGER_TELLS = {"TriggerId": "triggerId", "UrlInternet": "urlInternet", "UrlIntranet": "urlIntranet"}
-_ALIAS = tuple(row.wire for row in catalog.ALIAS)
-_DOMAIN = tuple(catalog.DOMAIN.fields)
-_S2, _F2, _F3 = (
-    _V2 + "/services/{0}",
-    _V2 + "/services/{0}/functions/{1}",
-    _V3 + "/functions/{0}",
-)
+
+def _wires(table: tuple[Field, ...]) -> tuple[str, ...]:
+    return tuple(row.wire for row in table)
+
+
+def _function(collection: str, item: str, table: tuple[Field, ...]) -> ResourceProvider:
+    return _Function(collection, item, "functionName", keeps=_wires(table), tells={"FunctionId": "functionId"})
+
+
+def _trigger(function: str, number: int, intranet: str, as_text: tuple[str, ...] = ()) -> ResourceProvider:
+    return _Rest(
+        f"{function}/triggers",
+        f"{function}/triggers/{{{number}}}",
+        "triggerName",
+        as_text,
+        keeps=("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description"),
+        fixed=("triggerType", "sourceArn"),
+        tells={"TriggerId": "triggerId", "UrlInternet": "urlInternet", "UrlIntranet": intranet},
+    )
+
+
+def _alias(owner: str) -> ResourceProvider:
+    return _Rest(f"{owner}/aliases", f"{owner}/aliases/{{1}}", "aliasName", keeps=_wires(catalog.ALIAS))
+
+
+def _version(owner: str) -> ResourceProvider:
+    return _Version(f"{owner}/versions", tells={"VersionId": "versionId"})
+
+
+def _domain(version: str) -> ResourceProvider:
+    place, keeps = f"{version}/custom-domains", tuple(catalog.DOMAIN.fields)
+    return _Rest(place, f"{place}/{{0}}", "domainName", keeps=keeps)
+
 
 FC_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fc.service": _Rest(_V2 + "/services", _S2, "serviceName", _SERVICE, shows={"ServiceId": "serviceId"}),
-    "fc.function": _Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, shows={"FunctionId": "functionId"}),
-    "fc.trigger": _Rest(
-        _F2 + "/triggers",
-        _F2 + "/triggers/{2}",
-        "triggerName",
-        _TRIGGER,
-        fixed=("triggerType", "sourceArn"),
-        shows=_TRIGGER_TELLS | {"UrlIntranet": "urlInternet"},
+    "fc.service": _Rest(
+        _V2 + "/services", _S2, "serviceName", keeps=_wires(catalog.SERVICE), tells={"ServiceId": "serviceId"}
     ),
-    "fc.version": _Version(_S2 + "/versions"),
-    "fc.alias": _Rest(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
+    "fc.function": _function(_S2 + "/functions", _F2, catalog.FUNCTION_2),
+    "fc.trigger": _trigger(_F2, 2, "urlInternet"),
+    "fc.version": _version(_S2),
+    "fc.alias": _alias(_S2),
     "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
     "fc.async": _Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
-    "fc.domain": _Rest(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
+    "fc.domain": _domain(_V2),
     "fc.layer": _Layer(_V2 + "/layers/{0}/versions"),
     "fc.invocation": _Invocation(_F2 + "/invocations"),
-    "fc3.function": _Function(_V3 + "/functions", _F3, "functionName", _FUNCTION_3, shows={"FunctionId": "functionId"}),
-    "fc3.trigger": _Rest(
-        _F3 + "/triggers",
-        _F3 + "/triggers/{1}",
-        "triggerName",
-        _TRIGGER,
-        fixed=("triggerType", "sourceArn"),
-        as_text=("triggerConfig",),
-        shows=_TRIGGER_TELLS,
-    ),
-    "fc3.version": _Version(_F3 + "/versions"),
-    "fc3.alias": _Rest(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),
+    "fc3.function": _function(_V3 + "/functions", _F3, catalog.FUNCTION_3),
+    "fc3.trigger": _trigger(_F3, 1, "urlIntranet", ("triggerConfig",)),
+    "fc3.version": _version(_F3),
+    "fc3.alias": _alias(_F3),
     "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
     "fc3.scaling": _Setting(_F3 + "/scaling-config?qualifier={1}"),
     "fc3.async": _Setting(_F3 + "/async-invoke-config?qualifier={1}"),
     "fc3.concurrency": _Setting(_F3 + "/concurrency"),
-    "fc3.domain": _Rest(_V3 + "/custom-domains", _V3 + "/custom-domains/{0}", "domainName", _DOMAIN),
+    "fc3.domain": _domain(_V3),
     "fc3.layer": _Layer(_V3 + "/layers/{0}/versions"),
     "fc3.invocation": _Invocation(_F3 + "/invocations"),
 }

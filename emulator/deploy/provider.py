@@ -4,10 +4,11 @@ import json
 from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from emulator.deploy.model import Refused, Resource
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 
 Reply = dict[str, Any]
 
@@ -68,14 +69,19 @@ class Disagreement:
     actual: Any
 
 
+@dataclass(eq=False, kw_only=True)
 class ResourceProvider(ABC):
     """One kind of resource: how it is shown, made, changed, removed, and put back. Every method may raise `Refused`.
 
-    A kind says what is so for it; `show`, `create` and `remove` it has to have. *fixed* are the properties that only a
-    new resource can have otherwise.
+    A kind says what is so for it; `show`, `create` and `remove` it has to have. *keeps* are the properties that make
+    the resource again, *fixed* those that only a new one can have otherwise. *shown* says what the API shows a property
+    as where that is another name, *tells* what it shows of each attribute that the emulator has decided.
     """
 
+    keeps: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
+    tells: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the resource, None when it does not exist; *attributes* are those the last deployment recorded."""
@@ -113,7 +119,7 @@ class ResourceProvider(ABC):
 
     def value(self, name: str, actual: ActualState) -> Any:
         """Return a property as it is, under the name and in the form that `Resource` has it."""
-        return actual.content.get(name)
+        return actual.content.get(self.shown.get(name, name))
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
         """Yield where the resource is not what the file says; code is compared by `has_other_code`.
@@ -138,15 +144,22 @@ class ResourceProvider(ABC):
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
-        return resource
+        kept = {name: value for name in self.keeps if (value := self.value(name, actual)) not in (None, "")}
+        return replace(resource, properties=kept, package=None)
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Bring the resource back to what was *saved*; *actual* is what the update returned."""
-        self.update(api, saved, actual)
+        """Bring the resource back to what was *saved*; *actual* is what the update returned.
+
+        What had no value before gets an empty one where the update gave it one.
+        """
+        given = {name: self.value(name, actual) for name in self.keeps}
+        empty = {name: type(value)() for name, value in given.items() if isinstance(value, (str, list, dict))}
+        self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return what the emulator has decided about the resource."""
-        return {}
+        shown = actual.content
+        return {name: str(shown[member]) for name, member in self.tells.items() if shown.get(member) is not None}
 
 
 class Immutable(ResourceProvider):
@@ -159,6 +172,10 @@ class Immutable(ResourceProvider):
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
         """What exists is what the file says."""
         return iter(())
+
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
+        """What it is called is all there is to it."""
+        return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Leave it as it is."""

@@ -4,13 +4,14 @@ Source: schemas of the components ``fc`` and ``fc3``.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import ros_services
-from emulator.deploy.build import Build, Event, add_trigger, trigger_type
+from emulator.deploy import service_fields
+from emulator.deploy.build import POLICY_TYPE, ROLE_TYPE, Build, Event, add_calls_2, add_trigger, trigger_type
 from emulator.deploy.model import Resource
+from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.shapes import (
     Field,
     Part,
@@ -22,26 +23,14 @@ from emulator.deploy.shapes import (
     noted,
     text,
 )
+from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
+Component = Callable[[Build, Part, Part], None]
+"""Adds what a module stands for: the module, and its properties with their variables replaced."""
+
 _REGION = Field("region", text)
-
-
-def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
-    """Return the package of the code, or put where it is in a bucket into *values*."""
-    uri, bucket, name = values.pop(key, None), values.pop("ossBucket", None), values.pop("ossKey", None)
-    if isinstance(uri, dict):
-        bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
-        place = place.member(key)
-        key = "src"
-    if bucket and name:
-        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
-    elif isinstance(uri, str):
-        return build.package(place.member(key), uri, values)
-    elif not str(values.get("runtime", "")).startswith("custom-container"):
-        place.problem(f"{key} is missing")
-    return None
 
 
 DOMAIN_2 = (
@@ -71,27 +60,20 @@ def fc(build: Build, part: Part, props: Part) -> None:
     members(props, table, capital=False)
     service = members(props.member("service"), (Field("name", text, required=True), *fields.SERVICE), capital=False)
     name = service.pop("name", "")
-    if service.get("role"):
-        service["role"] = build.role_arn(service["role"])
     key = ("fc.service", (name,))
     if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
-        place = props.member("service")
-        properties = {"description": "", **service}
-        build.add(place, *key, properties, logical=f"{part.name}/service")
-    if props.member("function").value is None:
-        return
+        properties = {"description": "", **build.with_role(service)}
+        build.add(props.member("service"), *key, properties, logical=f"{part.name}/service")
     place = props.member("function")
+    if place.value is None:
+        return
     values = members(place, (*fields.FUNCTION_2, *_FC_EXTRA), capital=False)
     calls = values.pop("asyncConfiguration", None)
-    function_name = values.pop("name", "")
-    package = _code(build, place, "codeUri", values)
-    function = build.add(
-        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **values},
-        logical=part.name, package=package,
-    )  # fmt: skip
-    if calls:
-        identity = (*function.identity, "LATEST")
-        build.add(place.member("asyncConfiguration"), "fc.async", identity, calls, logical=f"{part.name}/async")
+    identity = (name, values.pop("name", ""))
+    package = build.package(place, "codeUri", values)
+    properties = {**fields.DEFAULTS_2, **values}
+    function = build.add(place, "fc.function", identity, properties, logical=part.name, package=package)
+    add_calls_2(build, place.member("asyncConfiguration"), function, calls)
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "", "role", "config")
     for domain in props.member("customDomains").items():
@@ -195,12 +177,11 @@ def fc3(build: Build, part: Part, props: Part) -> None:
     name = values.pop("functionName", "")
     for key in ("region", "triggers"):
         values.pop(key, None)
-    if values.get("role"):
-        values["role"] = build.role_arn(values["role"])
     domain = values.pop("customDomain", None)
     settings = {key: values.pop(key, None) for key in _SETTINGS}
-    package = _code(build, props, "code", values)
-    function = build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, package=package)
+    package = build.package(props, "code", values)
+    properties = {**fields.DEFAULTS_3, **build.with_role(values)}
+    function = build.add(part, "fc3.function", (name,), properties, package=package)
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
     for key, kind in _SETTINGS.items():
@@ -223,7 +204,6 @@ def fc3(build: Build, part: Part, props: Part) -> None:
 DOMAIN_3 = (
     _REGION,
     *fields.DOMAIN,
-    Field("routeConfig", fields.ROUTES),
     Field("route", map_of(*fields.ROUTE)),
 )
 
@@ -252,7 +232,7 @@ def fc3_layer(build: Build, part: Part, props: Part) -> None:
     values = members(props, table, capital=False)
     values.pop("region", None)
     values.pop("acl", None)
-    package = _code(build, props, "code", values)
+    package = build.package(props, "code", values)
     name = values.pop("layerName", "")
     build.add(part, "fc3.layer", (name,), values, package=package)
     known = build.scope.attributes[part.name]
@@ -272,7 +252,7 @@ FLOW = (
 )
 WRITTEN_HERE = "# written here\n"
 """What an export writes before a definition of one line, which would be the name of a file."""
-SCHEDULE = (Field("name", text, required=True, also=("scheduleName",)), *ros_services.RUNS)
+SCHEDULE = (Field("name", text, required=True, also=("scheduleName",)), *service_fields.RUNS)
 
 
 def flow(build: Build, part: Part, props: Part) -> None:
@@ -288,10 +268,10 @@ def flow(build: Build, part: Part, props: Part) -> None:
     name = values.get("name", "")
     role = values.get("roleArn")
     values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
-    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values))
+    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(name, values))
     for place in props.member("schedules").items():
         rows = members(place, SCHEDULE, capital=False)
-        schedule = ros_services.schedule_properties(rows)
+        schedule = service_fields.schedule_properties(rows)
         own = rows.get("name", "")
         build.add(place, "fnf.schedule", (name, own), schedule, logical=f"{part.name}/{own}")
 
@@ -299,17 +279,17 @@ def flow(build: Build, part: Part, props: Part) -> None:
 _QUEUE = (
     _REGION,
     Field("queueName", text, required=True, also=("name",)),
-    *ros_services.fields_of(QUEUE, capital=False),
+    *service_fields.fields_of(QUEUE, capital=False),
 )
 _TOPIC = (
     _REGION,
     Field("topicName", text, required=True, also=("name",)),
-    *ros_services.fields_of(TOPIC, capital=False),
+    *service_fields.fields_of(TOPIC, capital=False),
     Field("subscriptions", anything),
 )
 _SUBSCRIPTION = (
     Field("subscriptionName", text, required=True, also=("name",)),
-    *ros_services.fields_of(SUBSCRIPTION, capital=False),
+    *service_fields.fields_of(SUBSCRIPTION, capital=False),
     Field("endpoint", text, required=True),
 )
 
@@ -318,7 +298,7 @@ def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a queue."""
     values = members(props, _QUEUE, capital=False)
     name = values.get("queueName", "")
-    properties = ros_services.api_properties(QUEUE, values)
+    properties = service_fields.api_properties(QUEUE, values)
     build.add(part, "mns.queue", (name,), properties, logical=logical and f"{logical}/{name}")
 
 
@@ -326,12 +306,12 @@ def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a topic and its subscriptions."""
     values = members(props, _TOPIC, capital=False)
     name = values.get("topicName", "")
-    properties = ros_services.api_properties(TOPIC, values)
+    properties = service_fields.api_properties(TOPIC, values)
     made = build.add(part, "mns.topic", (name,), properties, logical=logical and f"{logical}/{name}")
     for place in props.member("subscriptions").items():
         own = members(place, _SUBSCRIPTION, capital=False)
         own_name = own.get("subscriptionName", "")
-        properties = ros_services.subscription_properties(build, own)
+        properties = service_fields.message_properties(build, SUBSCRIPTION, own)
         logical_name = f"{made.logical}/{own_name}"
         build.add(place, "mns.subscription", (name, own_name), properties, logical=logical_name)
 
@@ -345,16 +325,19 @@ def messages(build: Build, part: Part, props: Part) -> None:
         topic(build, place, place, part.name)
 
 
-def bucket(build: Build, part: Part, props: Part) -> None:
-    """Add a bucket."""
-    ros_services.bucket(build, part, props=props)
+_BUCKET, _ROLE, _POLICY = (ROS_TYPES[name] for name in ("ALIYUN::OSS::Bucket", ROLE_TYPE, POLICY_TYPE))
 
-
-def role(build: Build, part: Part, props: Part) -> None:
-    """Add a role with what is attached to it."""
-    ros_services.role(build, part, props=props)
-
-
-def policy(build: Build, part: Part, props: Part) -> None:
-    """Add a policy."""
-    ros_services.policy(build, part, props=props)
+COMPONENTS: Mapping[str, Component] = {
+    "fc": fc,
+    "fc3": fc3,
+    "fc3-domain": fc3_domain,
+    "fc3-layer": fc3_layer,
+    "fnf": flow,
+    "cloudflow": flow,
+    "mns": messages,
+    "mns-queue": queue,
+    "mns-topic": topic,
+    "oss-bucket": replace(_BUCKET, table=(_REGION, *_BUCKET.table)).add,
+    "ram-policy": _POLICY.add,
+    "ram-role": _ROLE.add,
+}

@@ -5,14 +5,14 @@ Source: Serverless Devs, specification of the description file.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import s_components
 from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Blueprint, Problem, Target, unset
+from emulator.deploy.s_components import COMPONENTS
 from emulator.deploy.shapes import Findings, Part, whole
 from emulator.kernel.frozen import frozen
 from emulator.kernel.spelling import suggestion
@@ -162,9 +162,6 @@ def modules_in(value: Any, modules: Mapping[str, Part]) -> set[str]:
 _TOP = ("edition", "name", "access", "extend", "template", "vars", "services", "resources", "actions", "flow", "env")
 _MODULE = ("component", "props", "actions", "access", "extend")
 _LONGEST_LINEAGE = 10
-
-Component = Callable[[Build, Part, Part], None]
-"""Adds what a module stands for: the module, and its properties with their variables replaced."""
 
 
 def extended(root: Part, files: Files) -> Part:
@@ -336,19 +333,3 @@ def _add(build: Build, part: Part, variables: Variables) -> None:
 def component_of(name: str) -> str:
     """Return the bare name of a component: without its author and version."""
     return re.sub(r"@.*", "", name).rpartition("/")[2]
-
-
-COMPONENTS: Mapping[str, Component] = {
-    "fc": s_components.fc,
-    "fc3": s_components.fc3,
-    "fc3-domain": s_components.fc3_domain,
-    "fc3-layer": s_components.fc3_layer,
-    "fnf": s_components.flow,
-    "cloudflow": s_components.flow,
-    "mns": s_components.messages,
-    "mns-queue": s_components.queue,
-    "mns-topic": s_components.topic,
-    "oss-bucket": s_components.bucket,
-    "ram-policy": s_components.policy,
-    "ram-role": s_components.role,
-}

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import ros_services
-from emulator.deploy.build import Build, Builder, Event, add_trigger, role_of_policies
+from emulator.deploy import service_fields
+from emulator.deploy.build import Build, Builder, Event, add_calls_2, add_trigger, role_of_policies
 from emulator.deploy.functions import names_in
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.shapes import (
@@ -98,9 +98,8 @@ def service(build: Build, part: Part, kind: str) -> None:
     if policies and "role" not in values:
         owner = build.properties(part).member("Policies")
         values["role"] = role_of_policies(build, part, owner, "fc")
-    if "role" in values:
-        values["role"] = build.role_arn(values["role"])
-    made = build.add(part, "fc.service", (part.name,), {"description": "", **values}, type_name=kind)
+    properties = {"description": "", **build.with_role(values)}
+    made = build.add(part, "fc.service", (part.name,), properties, type_name=kind)
     for entry in part.entries():
         if entry.name not in _RESERVED:
             _function(build, made, entry)
@@ -118,40 +117,21 @@ def _function(build: Build, owner: Resource, part: Part) -> None:
     values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
     calls = values.pop("asyncConfiguration", None)
     name = values.pop("functionName", None) or part.name
-    package = _code(build, place, values)
-    service_name = owner.identity[0]
+    package = build.package(place, "CodeUri", values)
     made = build.add(
         part,
         "fc.function",
-        (service_name, name),
+        (owner.identity[0], name),
         {**fields.DEFAULTS_2, **values},
         type_name=FUNCTION_TYPE,
         logical=f"{owner.logical}/{part.name}",
         package=package,
         also_known_as=(f"{owner.logical}{part.name}",),
     )
-    if calls:
-        build.add(
-            place.member("AsyncConfiguration"),
-            "fc.async",
-            (*made.identity, "LATEST"),
-            calls,
-            type_name="ALIYUN::FC::AsyncConfiguration",
-            logical=f"{made.logical}/async",
-        )
+    add_calls_2(build, place.member("AsyncConfiguration"), made, calls, "ALIYUN::FC::AsyncConfiguration")
     events = part.member("Events")
     for event in events.with_value(build.scope.value(events)).entries():
         _event(build, made, event)
-
-
-def _code(build: Build, place: Part, values: dict[str, Any]) -> bytes | None:
-    """Put where the code is into *values*, or return its package."""
-    uri = values.pop("codeUri", None)
-    if uri is None:
-        if not str(values.get("runtime", "")).startswith("custom-container"):
-            place.problem("CodeUri is missing")
-        return None
-    return build.package(place.member("CodeUri"), uri, values)
 
 
 def _event(build: Build, function: Resource, part: Part) -> None:
@@ -240,14 +220,14 @@ def flow(build: Build, part: Part, kind: str) -> None:
         role = role_of_policies(build, part, place.member("Policies"), "fnf")
     name = values.get("name") or part.name
     values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
-    build.add(part, "fnf.flow", (name,), ros_services.flow_properties(name, values), type_name=kind)
+    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(name, values), type_name=kind)
     events = part.member("Events")
     for event in events.with_value(build.scope.value(events)).entries():
         if not isinstance(event.value, dict) or event.value.get("Type") not in ("Schedule", "Timer"):
             event.problem("Type must be Schedule")
             continue
-        own = members(event.member("Properties"), ros_services.RUNS, capital=True)
-        schedule = ros_services.schedule_properties(own)
+        own = members(event.member("Properties"), service_fields.RUNS, capital=True)
+        schedule = service_fields.schedule_properties(own)
         logical = f"{part.name}/{event.name}"
         build.add(event, "fnf.schedule", (name, event.name), schedule, type_name="Schedule", logical=logical)
 
@@ -285,13 +265,13 @@ def domain(build: Build, part: Part, kind: str) -> None:
     build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 
 
-_TOPIC = (Field("region", text), Field("topicName", text), *ros_services.fields_of(TOPIC))
+_TOPIC = (Field("region", text), Field("topicName", text), *service_fields.fields_of(TOPIC))
 
 
 def topic(build: Build, part: Part, kind: str) -> None:
     """Add a topic."""
     values = members(build.properties(part), _TOPIC, capital=True)
-    properties = ros_services.api_properties(TOPIC, values)
+    properties = service_fields.api_properties(TOPIC, values)
     build.add(part, "mns.topic", (values.get("topicName") or part.name,), properties, type_name=kind)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from emulator.deploy.model import Resource
@@ -34,71 +35,41 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
+@dataclass(eq=False)
 class _Rpc(ResourceProvider):
     """What has an action each to create, show, change and delete it.
 
-    *names* are the parameters its identity goes into; *inside* is where the answer holds it; *shown* says what the API
-    shows a property as where that is another name; *fixed* cannot be changed.
+    *names* are the parameters its identity goes into, *inside* is where the answer holds it.
     """
 
-    def __init__(
-        self,
-        version: str,
-        actions: tuple[str, str, str, str],
-        names: tuple[str, ...],
-        keeps: tuple[str, ...],
-        *,
-        inside: str = "",
-        shown: Mapping[str, str] | None = None,
-        fixed: tuple[str, ...] = (),
-        shows: Mapping[str, str] | None = None,
-    ) -> None:
-        self._version = version
-        self._create, self._show, self._change, self._delete = actions
-        self._names = names
-        self._keeps = keeps
-        self._inside = inside
-        self._shown = shown or {}
-        self.fixed = fixed
-        self._shows = shows or {}
+    version: str
+    actions: tuple[str, str, str, str]
+    names: tuple[str, ...]
+    inside: str = ""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
-        return self._read(_call(api, self._version, self._show, self._identity(identity)))
+        return self._read(_call(api, self.version, self.actions[1], self._identity(identity)))
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return self._perform(api, self._create, resource.identity, resource.properties)
+        return self._perform(api, self.actions[0], resource.identity, resource.properties)
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         parameters = {name: value for name, value in resource.properties.items() if name not in self.fixed}
-        return self._perform(api, self._change, resource.identity, parameters)
+        return self._perform(api, self.actions[2], resource.identity, parameters)
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        _call(api, self._version, self._delete, self._identity(identity))
-
-    def value(self, name: str, actual: ActualState) -> Any:
-        return actual.content.get(self._shown.get(name, name))
-
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        kept = {name: self.value(name, actual) for name in self._keeps}
-        return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        empty = {name: "" for name in self._keeps if isinstance(self.value(name, actual), str)}
-        self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        return {name: str(actual.content[member]) for name, member in self._shows.items() if member in actual.content}
+        _call(api, self.version, self.actions[3], self._identity(identity))
 
     def _perform(self, api: ApiClient, action: str, identity: Identity, parameters: Mapping[str, Any]) -> ActualState:
         """Call an action and return what is shown afterwards."""
-        _call(api, self._version, action, {**parameters, **self._identity(identity)})
+        _call(api, self.version, action, {**parameters, **self._identity(identity)})
         return self.find(api, identity, {}) or ActualState({})
 
     def _identity(self, identity: Identity) -> dict[str, str]:
-        return dict(zip(self._names, identity, strict=True))
+        return dict(zip(self.names, identity, strict=True))
 
     def _read(self, reply: Reply) -> Content:
-        return dict(reply.get(self._inside) or {}) if self._inside else dict(reply)
+        return dict(reply.get(self.inside) or {}) if self.inside else dict(reply)
 
 
 class _Subscription(_Rpc):
@@ -137,9 +108,6 @@ class _Policy(_Rpc):
         if before := actual.content.get("DefaultVersion"):
             _call(api, RAM, "DeletePolicyVersion", {"VersionId": before, **name})
         return self.find(api, resource.identity, {}) or ActualState({})
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        self.update(api, saved, actual)
 
     def _identity(self, identity: Identity) -> dict[str, str]:
         return {"PolicyName": identity[0], "PolicyType": "Custom"}
@@ -182,8 +150,8 @@ def _queue_or_topic(kind: str, table: Table[Any]) -> _Rpc:
         MNS,
         (f"Create{kind}", f"Get{kind}Attributes", f"Set{kind}Attributes", f"Delete{kind}"),
         (f"{kind}Name",),
-        _names(table),
-        inside="Data",
+        "Data",
+        keeps=_names(table),
         shown={"EnableLogging": "LoggingEnabled"},
         fixed=(f"{kind}Type",),
     )
@@ -191,8 +159,6 @@ def _queue_or_topic(kind: str, table: Table[Any]) -> _Rpc:
 
 class _Bucket(ResourceProvider):
     """A bucket: its ACL can be changed, its storage class cannot; the objects of a removed one are gone."""
-
-    fixed = ("StorageClass",)
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
         answer = parse(api.objects("GET", f"/{identity[0]}?bucketInfo"))
@@ -233,9 +199,6 @@ class _Bucket(ResourceProvider):
             if not keys:
                 return
 
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        return replace(resource, properties=dict(actual.content))
-
     def attributes(self, actual: ActualState) -> dict[str, str]:
         return {"DeletionForce": "true" if actual.content.get("DeletionForce") else "false"}
 
@@ -245,16 +208,16 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
         ("Name",),
-        ("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
+        keeps=("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
         fixed=("ExecutionMode",),
-        shows={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
+        tells={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
     ),
     "fnf.schedule": _Rpc(
         FNF,
         ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
         ("FlowName", "ScheduleName"),
-        ("CronExpression", "Payload", "Enable", "Description"),
-        shows={"ScheduleId": "ScheduleId"},
+        keeps=("CronExpression", "Payload", "Enable", "Description"),
+        tells={"ScheduleId": "ScheduleId"},
     ),
     "mns.queue": _queue_or_topic("Queue", QUEUE),
     "mns.topic": _queue_or_topic("Topic", TOPIC),
@@ -262,25 +225,25 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         MNS,
         ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
         ("TopicName", "SubscriptionName"),
-        _names(SUBSCRIPTION),
-        inside="Data",
+        "Data",
+        keeps=_names(SUBSCRIPTION),
         shown={"MessageTag": "FilterTag"},
         fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),
     ),
-    "oss.bucket": _Bucket(),
+    "oss.bucket": _Bucket(keeps=("AccessControl", "StorageClass", "DeletionForce"), fixed=("StorageClass",)),
     "ram.role": _Role(
         RAM,
         ("CreateRole", "GetRole", "UpdateRole", "DeleteRole"),
         ("RoleName",),
-        ("AssumeRolePolicyDocument", "Description"),
-        inside="Role",
-        shows={"RoleId": "RoleId"},
+        "Role",
+        keeps=("AssumeRolePolicyDocument", "Description"),
+        tells={"RoleId": "RoleId"},
     ),
     "ram.policy": _Policy(
         RAM,
         ("CreatePolicy", "GetPolicy", "CreatePolicyVersion", "DeletePolicy"),
         ("PolicyName",),
-        ("PolicyDocument", "Description"),
+        keeps=("PolicyDocument", "Description"),
     ),
     "ram.attachment": _Attachment(),
 }

@@ -252,11 +252,10 @@ def payload(part: Part, capital: bool = False) -> str | None:
     return "" if values is not None and values.strip() in {"null", '""'} else values
 
 
-def texts(part: Part, capital: bool = False) -> list[Any]:
+def texts(part: Part, capital: bool = False) -> list[str]:
     """Read a list of texts; one text is a list of one."""
-    if isinstance(part.value, (str, int, float)):
-        return [text(part, capital)]
-    return [text(item, capital) for item in part.items()]
+    items = [part] if isinstance(part.value, (str, int, float)) else part.items()
+    return [read for item in items if (read := text(item, capital)) is not None]
 
 
 def text_map(part: Part, capital: bool = False) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
 
 What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
-`emulator.deploy.ros_fc`.
+`emulator.deploy.ros_types`.
 
 Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
 """
@@ -15,8 +15,7 @@ from emulator.deploy.build import Build, Builder, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, Target, unset
-from emulator.deploy.ros_fc import FUNCTION_TYPES
-from emulator.deploy.ros_services import SERVICE_TYPES
+from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
 from emulator.deploy.shapes import Part, number
 from emulator.deploy.value_functions import NOTHING
@@ -26,7 +25,7 @@ SECTIONS = (
     "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",
     "Outputs", "Metadata", "Rules",
 )  # fmt: skip
-TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **FUNCTION_TYPES, **SERVICE_TYPES}
+TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **ROS_TYPES}
 
 _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy", "Count")
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from emulator.gateway.errors import GatewayError, UnsignedFront
+from emulator.gateway.errors import GatewayError, UnsignedFront, json_response
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
@@ -83,10 +83,7 @@ class AdminFront(UnsignedFront):
         """
         http = call.http
         method = "GET" if http.method == "HEAD" else http.method
-        route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
-        if route is None:
-            raise GatewayError("NotFound", method=http.method, path=http.path)
-        operation, call.path = route
+        operation = self._find(call, method)
         call.operation = f"{method} {operation.name}"
         if operation.right != ANYONE and not (operation.right == ANYONE_LOCAL and self._is_local):
             self._check_token(call)
@@ -104,10 +101,7 @@ class AdminFront(UnsignedFront):
         call = OperationRequest(http, now)
         call.region, call.principal = tenant.region, Principal(tenant.account, "", f"acs:ram::{tenant.account}:root")
         call.request_id = self._ids.uuid()
-        route = self._routes.find(method, path, call.query)
-        if route is None:
-            raise GatewayError("NotFound", method=method, path=path)
-        operation, call.path = route
+        operation = self._find(call, method)
         call.arguments = _arguments(operation.parameters, call, arguments)
         result = operation.perform(self._services[operation.route], call)
         answer = _answer(await result if isawaitable(result) else result, call)
@@ -115,6 +109,14 @@ class AdminFront(UnsignedFront):
         if answer.status >= 400:
             raise GatewayError("Conflict", reason=content["Message"])
         return content
+
+    def _find(self, call: OperationRequest, method: str) -> Operation:
+        http = call.http
+        route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
+        if route is None:
+            raise GatewayError("NotFound", method=http.method, path=http.path)
+        operation, call.path = route
+        return operation
 
     def _check_token(self, call: OperationRequest) -> None:
         token = call.header("x-localyun-token") or call.header("authorization").removeprefix("Bearer ")
@@ -128,15 +130,11 @@ Result = Response | dict[str, Any] | None
 def _answer(result: Result, call: OperationRequest) -> Response:
     if result is None:
         raise GatewayError("NotFound", method=call.http.method, path=call.http.path)
-    return result if isinstance(result, Response) else _json(result)
+    return result if isinstance(result, Response) else json_response(200, result)
 
 
 async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Response:
     return _answer(await result, call)
-
-
-def _json(body: Mapping[str, Any]) -> Response:
-    return Response(200, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
 
 
 def _document(call: OperationRequest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.http.certificates import CertificateAuthority, MintingFailed
+from emulator.http.certificates import CertificateAuthority, MintingFailed, is_address
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import REGION_SUFFIX
@@ -128,12 +128,12 @@ class HostPolicy:
 
     def emulates(self, host: str) -> bool:
         """Whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
-        return self.allows(host) and not is_loopback(host) and not _is_address(host)
+        return self.allows(host) and not is_loopback(host) and not is_address(host)
 
     def _judge(self, host: str) -> bool:
         if host in self._extra or is_loopback(host) or host.endswith(EMULATED_SUFFIXES):
             return True
-        return self._wide and _is_address(host)
+        return self._wide and is_address(host)
 
 
 @lru_cache(maxsize=256)
@@ -147,14 +147,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
 def browser_trace(request: Request) -> str | None:
     """Return the header that shows a foreign web page behind the request, or None.
 
@@ -163,10 +155,8 @@ def browser_trace(request: Request) -> str | None:
     """
     headers = request.headers
     host = normalise(headers.get("host"))
-    if "origin" in headers:
-        own = "upgrade" in headers and _host_in(headers.get("origin")) == host
-        if not own:
-            return "Origin"
+    if "origin" in headers and ("upgrade" not in headers or _host_in(headers.get("origin")) != host):
+        return "Origin"
     if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
         return "Sec-Fetch-Site"
     if "referer" in headers and _host_in(headers.get("referer")) != host:
@@ -188,10 +178,7 @@ def _digits(label: str) -> str:
 
 
 def _region(label: str) -> str:
-    for network in _NETWORKS:
-        if label.endswith(network):
-            return label.removesuffix(network)
-    return label
+    return next((label.removesuffix(each) for each in _NETWORKS if label.endswith(each)), label)
 
 
 _FRONT = "fc"

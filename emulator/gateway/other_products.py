@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import Actions, operation, operations_of
@@ -31,20 +31,16 @@ _PUBLIC = "openAPI"
 _REGION = re.compile(r"[a-z]+(?:-[a-z0-9]+)+", re.ASCII)
 
 
-class RegionUnknown(PopError):
-    """No such region. Source: the code and text that aliyun-python-sdk-core looks for."""
-
-    code = "InvalidRegionId"
-    http_status = 404
-    template = "The specified region does not exist."
+ERRORS: Mapping[str, ErrorRow] = {
+    "InvalidRegionId": ErrorRow(404, "The specified region does not exist."),
+    "Illegal Parameter": ErrorRow(404, "Please check the parameters"),  # no product has that service code
+}
 
 
-class ProductUnknown(PopError):
-    """No product has that service code. Source: the code and text that aliyun-python-sdk-core looks for."""
+class LocationError(PopError):
+    """An error of endpoint location. Source: the codes and texts that aliyun-python-sdk-core looks for."""
 
-    code = "Illegal Parameter"
-    http_status = 404
-    template = "Please check the parameters"
+    table = ERRORS
 
 
 @operation("DescribeEndpoints")
@@ -61,9 +57,9 @@ def describe_endpoints(service: None, call: OperationRequest) -> Reply:
     if not product:
         raise MissingParameter(name="ServiceCode")
     if _REGION.fullmatch(region) is None:
-        raise RegionUnknown
+        raise LocationError("InvalidRegionId")
     if product not in _HOSTS:
-        raise ProductUnknown
+        raise LocationError("Illegal Parameter")
     endpoint = {
         "Endpoint": _HOSTS[product].format(region=region),
         "Id": region,

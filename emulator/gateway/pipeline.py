@@ -5,15 +5,15 @@ is for; the others have it.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.policy import Facts, facts_of
-from emulator.gateway.errors import GatewayError, Refusals
+from emulator.gateway.errors import GatewayError, Refusals, json_response
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
 from emulator.gateway.traffic import OpenRequests, Traffic
@@ -53,46 +53,6 @@ _REASON_CODES = {
 }  # fmt: skip
 
 Stage = Callable[[Front, OperationRequest], Answer | None]
-Choice = Callable[[OperationRequest], Front]
-
-
-def refuse_strangers(
-    policy: HostPolicy, open_to_web: Callable[[OperationRequest], bool]
-) -> Callable[[OperationRequest], None]:
-    """Make the check that refuses foreign Host names and requests of web pages, on every path.
-
-    The one exemption is what *open_to_web* lets through, which is asked for a web page's request only.
-    """
-
-    def check(call: OperationRequest) -> None:
-        call.host = host_of(call.http)
-        if not policy.allows(call.host):
-            raise GatewayError("ForbiddenHost", host=call.host)
-        if (trace := browser_trace(call.http)) is not None and not open_to_web(call):
-            raise GatewayError("ForbiddenOrigin", header=trace)
-
-    return check
-
-
-def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Choice:
-    """Make the function that finds the front of a call, and fills in what routing finds out on the way.
-
-    The region is the one in the host name. A loopback address has none: then it is this installation's region,
-    whatever region the client was configured with, so that clients of different services meet in one tenant.
-    """
-
-    def find(call: OperationRequest) -> Front:
-        host = call.host
-        call.scheme = scheme_of(call.http)
-        route = choose(call, loopback=is_loopback(host), owner=policy.front_of(host))
-        front = fronts.get(route.front)
-        if front is None:
-            raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
-        call.region = Region(route.host.region) if route.host.region else region
-        call.host_account = AccountId(route.host.account) if route.host.account else None
-        return front
-
-    return find
 
 
 def name_request(front: Front, call: OperationRequest) -> None:
@@ -115,61 +75,24 @@ def limit_body(front: Front, call: OperationRequest) -> None:
         raise error
 
 
-def authenticate(
-    authenticator: Authenticator, own_account: AccountId, clock: Clock, refusals: Refusals, *, head_only: bool = False
-) -> Stage:
-    """Make the stage that finds out who calls; unsigned requests pass only where the front allows it.
-
-    With *head_only* it is the stage for a head whose body has not come yet.
-    """
-
-    def stage(front: Front, call: OperationRequest) -> None:
-        try:
-            if call.principal is not None:  # by its head; a large body has been checked in a thread
-                if call.http.body_size <= LARGE_BODY:
-                    authenticator.check_body(call.http, call.scheme)
-                return
-            if front.allows_anonymous(call):
-                account = call.host_account or own_account
-                call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
-                return
-            call.principal = authenticator.authenticate(
-                call.http,
-                call.now,
-                host_account=call.host_account,
-                scheme=call.scheme,
-                system=clock.system(),
-                head_only=head_only,
-            )
-        except AuthFailure as failure:
-            refusals.add(call, failure)
-            raise front.auth_error(failure, call) from failure
-
-    return stage
-
-
 Allows = Callable[[Principal, Demand, Facts], bool]
 """Whether a caller may do what a demand says; the facts are what conditions can be about."""
 
 
-def authorize(allows: Allows) -> Stage:
-    """Make the stage that refuses callers without the rights the request needs; it comes after authentication.
+def authorize(allows: Allows, front: Front, call: OperationRequest) -> None:
+    """Refuse a caller without the rights that the request needs; comes after authentication.
 
     Who needed no signature needs no right either, and the account itself has all of them.
     """
-
-    def stage(front: Front, call: OperationRequest) -> None:
-        principal = call.principal
-        if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
-            return
-        if not isinstance(front, GuardedFront):
-            raise GatewayError("Unguarded", service=front.name)
-        facts = facts_of(call)
-        for demand in front.demands(call):
-            if not allows(principal, demand, facts):
-                raise front.denied(demand, call)
-
-    return stage
+    principal = call.principal
+    if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
+        return
+    if not isinstance(front, GuardedFront):
+        raise GatewayError("Unguarded", service=front.name)
+    facts = facts_of(call)
+    for demand in front.demands(call):
+        if not allows(principal, demand, facts):
+            raise front.denied(demand, call)
 
 
 def dispatch(front: Front, call: OperationRequest) -> Answer:
@@ -206,18 +129,18 @@ class Pipeline:
         self._clock = clock
         self._ids = ids
         self._loaded = loaded
-        self._guard = refuse_strangers(policy, self._open_to_web)
+        self._policy = policy
         self._fronts = fronts
-        self._choose = choose_front(fronts, policy, region)
+        self._account = account
+        self._region = region
         self._authenticator = authenticator
         self.refusals = Refusals(authenticator)
-        self._authenticate_head = authenticate(authenticator, account, clock, self.refusals, head_only=True)
         self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account, clock, self.refusals),  # who calls, in whose account
-            *([authorize(allows)] if allows is not None else []),  # with --enforce-ram: may they
+            self._authenticate,  # who calls, in whose account
+            *([partial(authorize, allows)] if allows is not None else []),  # with --enforce-ram: may they
             # here stands what `interfere` is given
             dispatch,  # the operation itself
         )
@@ -254,7 +177,7 @@ class Pipeline:
             if call.scheme is None and request.has_form and isinstance(front, RpcFront):
                 return FORM_BYTES  # with the signature in it
             name_request(front, call)
-            self._authenticate_head(front, call)
+            self._authenticate(front, call, head_only=True)
         except ServiceError as error:
             response = self._render(error, front, call)
             self._log_line(front, call, response)
@@ -372,6 +295,55 @@ class Pipeline:
             self._open.end(call)
         self._finish(front, call, started, response, respond)
 
+    def _guard(self, call: OperationRequest) -> None:
+        """Refuse foreign Host names and, but for what its front opens to them, requests of web pages; on every path."""
+        call.host = host_of(call.http)
+        if not self._policy.allows(call.host):
+            raise GatewayError("ForbiddenHost", host=call.host)
+        if (trace := browser_trace(call.http)) is not None and not self._open_to_web(call):
+            raise GatewayError("ForbiddenOrigin", header=trace)
+
+    def _choose(self, call: OperationRequest) -> Front:
+        """Return the front of a call, and fill in what routing finds out on the way.
+
+        The region is the one in the host name. A loopback address has none: then it is this installation's region,
+        whatever region the client was configured with, so that clients of different services meet in one tenant.
+        """
+        host = call.host
+        call.scheme = scheme_of(call.http)
+        route = choose(call, loopback=is_loopback(host), owner=self._policy.front_of(host))
+        front = self._fronts.get(route.front)
+        if front is None:
+            raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
+        call.region = Region(route.host.region) if route.host.region else self._region
+        call.host_account = AccountId(route.host.account) if route.host.account else None
+        return front
+
+    def _authenticate(self, front: Front, call: OperationRequest, *, head_only: bool = False) -> None:
+        """Find out who calls; unsigned requests pass only where the front allows it.
+
+        With *head_only* the body has not come yet.
+        """
+        try:
+            if call.principal is not None:  # by its head; a large body has been checked in a thread
+                if call.http.body_size <= LARGE_BODY:
+                    self._authenticator.check_body(call.http, call.scheme)
+            elif front.allows_anonymous(call):
+                account = call.host_account or self._account
+                call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
+            else:
+                call.principal = self._authenticator.authenticate(
+                    call.http,
+                    call.now,
+                    host_account=call.host_account,
+                    scheme=call.scheme,
+                    system=self._clock.system(),
+                    head_only=head_only,
+                )
+        except AuthFailure as failure:
+            self.refusals.add(call, failure)
+            raise front.auth_error(failure, call) from failure
+
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.
 
@@ -442,5 +414,4 @@ def _asked(front: Front | None, call: OperationRequest) -> str:
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:
-    body = json.dumps({"Code": code, "Message": message, "RequestId": request_id})
-    return Response(status, body.encode("ascii"), [("Content-Type", "application/json")])
+    return json_response(status, {"Code": code, "Message": message, "RequestId": request_id})

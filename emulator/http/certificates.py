@@ -272,7 +272,7 @@ class CertificateAuthority:
 
         Raises: NameRefused.
         """
-        if server_name is None or _is_address(server_name):
+        if server_name is None or is_address(server_name):
             return COMMON
         name = server_name.lower()
         if not is_host_name(name):
@@ -379,13 +379,14 @@ class CertificateAuthority:
 
 def _domain_names(domains: Iterable[str]) -> Iterator[str]:
     for domain in domains:
-        if is_host_name(domain.lower()) and not _is_address(domain):
+        if is_host_name(domain.lower()) and not is_address(domain):
             yield domain.lower()
         else:
             _log.warning("%s is not served over HTTPS: no certificate can be made for it", domain)
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether *text* is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

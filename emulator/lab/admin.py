@@ -40,18 +40,17 @@ def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 )
 async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
-    chosen = {name: value for name, value in call.arguments.items() if value is not None}
-    if len(chosen) != 1:
-        raise invalid("exactly one of advance, to, next and freeze is needed")
-    ((name, value),) = chosen.items()
-    if name == "advance":
-        moved = await lab.time.advance(_duration(value, "advance"))
-    elif name == "to":
-        moved = await lab.time.move_to(_time(value))
-    elif name == "next":
-        moved = await lab.time.next(value)
-    else:
-        moved = await lab.time.set_frozen(frozen=value)
+    match [(name, value) for name, value in call.arguments.items() if value is not None]:
+        case [("advance", span)]:
+            moved = await lab.time.advance(_duration(span, "advance"))
+        case [("to", text)]:
+            moved = await lab.time.move_to(_time(text))
+        case [("next", count)]:
+            moved = await lab.time.next(count)
+        case [("freeze", frozen)]:
+            moved = await lab.time.set_frozen(frozen=frozen)
+        case _:
+            raise invalid("exactly one of advance, to, next and freeze is needed")
     return {**lab.time.view(), **_outcome(moved)}
 
 

@@ -166,8 +166,7 @@ def read_rule(document: Mapping[str, Any], operations: Operations = lambda servi
     """
     _only(document, ("match", "do", "after", "times", "probability", "seed"), "a fault")
     probability = document.get("probability")
-    if probability is None:
-        probability = 1.0
+    probability = 1.0 if probability is None else probability
     if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
         raise invalid("probability must be a number from 0 to 1")
     return Rule(

@@ -143,7 +143,8 @@ class Lab:
             services,
             self._standstill,
             tenant,
-            bench=bench,
+            kept=bench.kept,
+            put_back=bench.put_back,
             resumed=journal.mark,
         )
 

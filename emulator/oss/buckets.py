@@ -5,11 +5,10 @@ from binascii import a2b_base64, b2a_base64
 
 from emulator.http.message import Response
 from emulator.oss import codec, limits
-from emulator.oss.codec import Listing, Naming
 from emulator.oss.errors import OssError
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
-from emulator.oss.objects import Objects
-from emulator.oss.request import caller_of, check_md5, document_of, number_of, one_of
+from emulator.oss.objects import delete
+from emulator.oss.request import caller_of, check_md5, document_of, missing_header, number_of, one_of
 from emulator.oss.settings import in_bucket_info
 from emulator.oss.storage import ObjectStorage
 from emulator.wire.operation import operation
@@ -118,7 +117,7 @@ async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
     """
     acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
     if not acl:
-        raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
+        raise missing_header("x-oss-acl")
     await storage.set_bucket_acl(caller_of(call), call.path["bucket"], acl)
     return Response(200)
 
@@ -130,42 +129,22 @@ async def list_objects(storage: ObjectStorage, call: OperationRequest) -> Respon
     Raises: as `ObjectStorage.bucket`; InvalidArgument.
     Source: OSS API reference, ListObjects.
     """
-    if call.query.get("list-type") == "2":
-        return await _list_v2(storage, call)
-    listing = await _listing(storage, call, call.query.get("marker", ""))
-    page, more = await _page(storage, call, listing, listing.after)
-    return codec.document(codec.objects_v1(listing, page, more))
-
-
-async def _list_v2(storage: ObjectStorage, call: OperationRequest) -> Response:
-    listing = await _listing(storage, call, call.query.get("start-after", ""))
-    token = call.query.get("continuation-token", "")
-    page, more = await _page(storage, call, listing, _name_of(token) if token else listing.after)
-    owned = call.query.get("fetch-owner") == "true"
-    return codec.document(codec.objects_v2(listing, page, token, _token_of(more), owned=owned))
-
-
-async def _listing(storage: ObjectStorage, call: OperationRequest, after: str) -> Listing:
-    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
-    return Listing(
-        bucket=bucket,
-        prefix=call.query.get("prefix", ""),
-        delimiter=call.query.get("delimiter", ""),
-        after=after,
-        limit=number_of(call, "max-keys", limits.PAGE_DEFAULT, limits.PAGE, least=1),
-        naming=Naming(call.query.get("encoding-type", "")),
-    )
-
-
-async def _page(
-    storage: ObjectStorage, call: OperationRequest, listing: Listing, after: str
-) -> tuple[list[StoredObject | str], str]:
-    entries = await Objects(storage).listed(
-        caller_of(call), listing.bucket.name, listing.prefix, listing.delimiter, after
+    query, is_v2 = call.query, call.query.get("list-type") == "2"
+    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    marker = "start-after" if is_v2 else "marker"
+    listing = codec.listing_of(call, bucket, marker, "max-keys", limits.PAGE_DEFAULT)
+    token = query.get("continuation-token", "") if is_v2 else ""
+    after = _name_of(token) if token else listing.after
+    entries = await storage.contents.in_thread(
+        lambda: model.listed(bucket.name, listing.prefix, listing.delimiter, after)
     )
     page = entries[: listing.limit]
     last = page[-1] if len(entries) > listing.limit else ""
-    return page, last.key if isinstance(last, StoredObject) else last
+    more = last.key if isinstance(last, StoredObject) else last
+    if not is_v2:
+        return codec.document(codec.objects_v1(listing, page, more))
+    owned = query.get("fetch-owner") == "true"
+    return codec.document(codec.objects_v2(listing, page, token, _token_of(more), owned=owned))
 
 
 @operation("DeleteMultipleObjects", "POST /{bucket}?delete")
@@ -177,10 +156,10 @@ async def delete_multiple_objects(storage: ObjectStorage, call: OperationRequest
     """
     check_md5(call)
     keys, quiet = codec.read_deletion(document_of(call, "Delete"))
-    await Objects(storage).delete(caller_of(call), call.path["bucket"], keys, "ObjectRemoved:DeleteObjects")
+    await delete(storage, caller_of(call), call.path["bucket"], keys, "ObjectRemoved:DeleteObjects")
     if quiet:
         return Response(200)
-    return codec.document(codec.deleted(keys, Naming(call.query.get("encoding-type", ""))))
+    return codec.document(codec.deleted(keys, codec.naming_of(call)))
 
 
 def _token_of(name: str) -> str:

@@ -14,8 +14,9 @@ from emulator.kernel.identity import AccountId
 from emulator.oss import limits
 from emulator.oss.errors import OssError
 from emulator.oss.model import Bucket, Part, StoredObject, Upload
-from emulator.oss.request import checked_tags
+from emulator.oss.request import checked_tags, number_of
 from emulator.wire.dates import iso_millis
+from emulator.wire.request import OperationRequest
 from emulator.wire.xml import Element, render
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -135,6 +136,26 @@ class Listing:
     naming: Naming
 
 
+def listing_of(call: OperationRequest, bucket: Bucket, marker: str, size: str, default: int) -> Listing:
+    """Read the request of a list; *marker* and *size* are the parameters that say where it begins and how long it is.
+
+    Raises: InvalidArgument.
+    """
+    return Listing(
+        bucket=bucket,
+        prefix=call.query.get("prefix", ""),
+        delimiter=call.query.get("delimiter", ""),
+        after=call.query.get(marker, ""),
+        limit=number_of(call, size, default, limits.PAGE, least=1),
+        naming=naming_of(call),
+    )
+
+
+def naming_of(call: OperationRequest) -> Naming:
+    """Return how a request wants names of objects written."""
+    return Naming(call.query.get("encoding-type", ""))
+
+
 def objects_v1(listing: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
     """Return a list of objects with the marker *more* to go on with, empty at the end."""
     naming = listing.naming
@@ -248,13 +269,11 @@ def completed(location: str, bucket: str, stored: StoredObject, naming: Naming) 
     )  # fmt: skip
 
 
-def parts(
-    bucket: str, upload: str, key: str, page: Sequence[Part], marker: int, limit: int, *, more: bool
-) -> Element:  # fmt: skip
-    """Return a list of parts; *key* stands in it as it is."""
+def parts(bucket: str, upload: Upload, page: Sequence[Part], marker: int, limit: int, *, more: bool) -> Element:
+    """Return a list of parts; the key stands in it as it is."""
     last = page[-1].number if page else marker
     head = [
-        text("Bucket", bucket), text("Key", key), text("UploadId", upload), text("StorageClass", "Standard"),
+        text("Bucket", bucket), text("Key", upload.key), text("UploadId", upload.id), text("StorageClass", "Standard"),
         text("PartNumberMarker", marker), text("NextPartNumberMarker", last), text("MaxParts", limit),
         text("IsTruncated", more),
     ]  # fmt: skip

@@ -135,15 +135,6 @@ class Place:
     key: str
 
 
-@frozen(kw_only=False)
-class UploadPlace:
-    """The upload *id* of the object *key*."""
-
-    bucket: str
-    key: str
-    id: str
-
-
 @frozen
 class Put:
     """What a writer sends besides content: attributes, the MD5 the content must have, whether it may replace."""

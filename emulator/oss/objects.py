@@ -1,8 +1,8 @@
 """Objects: reading, writing, copying and deleting them. Source: OSS API reference, one page for each operation."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from emulator.http.message import Pairs, Response
@@ -12,7 +12,6 @@ from emulator.oss.errors import OssError
 from emulator.oss.model import (
     EMPTY_ETAG,
     OBJECT_ACLS,
-    Attributes,
     Bucket,
     Caller,
     Conditions,
@@ -34,6 +33,7 @@ from emulator.oss.request import (
     conditions_of,
     document_of,
     header_of,
+    missing_header,
     number_of,
     one_of,
     place_of,
@@ -45,6 +45,7 @@ from emulator.oss.storage import ObjectStorage
 from emulator.wire.dates import http_date
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.xml import Element
 
 if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
@@ -70,172 +71,128 @@ def _check_digest(content: Content, md5: bytes) -> None:
         raise OssError("InvalidDigest")
 
 
-class Objects:
-    """Objects of every account."""
+async def get(
+    storage: ObjectStorage, caller: Caller, place: Place, conditions: Conditions | None = None, *, follow: bool = True
+) -> StoredObject:
+    """Return an object; a symbolic link is followed once unless *follow* is false.
 
-    def __init__(self, storage: ObjectStorage) -> None:
-        self._storage = storage
+    Raises: as `ObjectStorage.bucket`; NoSuchKey, PreconditionFailed, NotModified.
+    """
+    model, _ = await storage.bucket(caller, place.bucket)
+    stored = _there(model, place)
+    if follow and stored.kind == "Symlink":
+        stored = _there(model, Place(place.bucket, stored.target))
+    if conditions is not None:
+        conditions.check(stored)
+    return stored
 
-    async def get(
-        self, caller: Caller, place: Place, conditions: Conditions | None = None, *, follow: bool = True
-    ) -> StoredObject:
-        """Return an object; a symbolic link is followed once unless *follow* is false.
 
-        Raises: as `ObjectStorage.bucket`; NoSuchKey, PreconditionFailed, NotModified.
-        """
-        model, _ = await self._storage.bucket(caller, place.bucket)
-        stored = self._there(model, place)
-        if follow and stored.kind == "Symlink":
-            stored = self._there(model, Place(place.bucket, stored.target))
-        if conditions is not None:
-            conditions.check(stored)
-        return stored
+async def put(
+    storage: ObjectStorage, caller: Caller, place: Place, body: bytes, said: Put,
+    event: str = "ObjectCreated:PutObject",
+) -> StoredObject:  # fmt: skip
+    """Make an object of *body*, in place of one there may be.
 
-    async def listed(
-        self, caller: Caller, bucket: str, prefix: str, delimiter: str, after: str
-    ) -> list[StoredObject | str]:
-        """Return the objects and common prefixes of a bucket beyond the name *after*, in order.
+    Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
+    """
+    await writable(storage, caller, place, may_replace=said.may_replace)
+    async with taken(storage, body, said.md5) as content:
+        return await _store(storage, caller, place, said, event, (content.piece,), content.etag, content.crc)
 
-        Raises: as `ObjectStorage.bucket`.
-        """
-        model, _ = await self._storage.bucket(caller, bucket)
-        return await self._storage.contents.in_thread(lambda: model.listed(bucket, prefix, delimiter, after))
 
-    async def put(
-        self, caller: Caller, place: Place, body: bytes, put: Put, event: str = "ObjectCreated:PutObject"
-    ) -> StoredObject:
-        """Make an object of *body*, in place of one there may be.
+async def copy(
+    storage: ObjectStorage, caller: Caller, source: Place, place: Place, conditions: Conditions, said: Put,
+    *, own: set[str],
+) -> StoredObject:  # fmt: skip
+    """Make an object of another's content; *own* names the attributes that *said* replaces.
 
-        Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
-        """
-        await self.writable(caller, place, may_replace=put.may_replace)
-        async with taken(self._storage, body, put.md5) as content:
-            return await self._store(caller, place, put, event, (content.piece,), content.etag, content.crc)
+    Raises: as `get` and `put`.
+    """
+    original = await get(storage, caller, source, conditions, follow=False)
+    await writable(storage, caller, place, may_replace=said.may_replace)
+    replaced = {name: getattr(said.attributes, name) for name in own}
+    attributes = replace(original.attributes, acl=said.attributes.acl, **replaced)
+    kind: Kind = "Multipart" if original.kind == "Multipart" else "Normal"
+    return await _store(
+        storage, caller, place, replace(said, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
+        original.etag, original.crc, kind=kind,
+    )  # fmt: skip
 
-    async def put_symlink(self, caller: Caller, place: Place, target: str, put: Put) -> StoredObject:
-        """Make a symbolic link to *target*, a name in the same bucket; nothing need be there.
 
-        Raises: as `put`.
-        """
-        check_object_name(target)
-        await self.writable(caller, place, may_replace=put.may_replace)
-        return await self._store(
-            caller, place, put, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
-        )
+async def delete(storage: ObjectStorage, caller: Caller, bucket_name: str, keys: list[str], event: str) -> None:
+    """Delete objects; names that do not exist are ignored.
 
-    async def copy(
-        self, caller: Caller, source: Place, place: Place, conditions: Conditions, put: Put, *, own: set[str]
-    ) -> StoredObject:
-        """Make an object of another's content; *own* names the attributes that *put* replaces.
+    Raises: as `ObjectStorage.bucket`.
+    """
+    model, bucket = await storage.bucket(caller, bucket_name)
+    unused: list[str] = []
+    for key in keys:
+        old = model.get(bucket.name, key)
+        if old is None:
+            continue
+        unused += storage.rows.remove_object(bucket.name, old)
+        storage.report(caller, bucket, event, old, size_before=old.size)
+        model.remove(bucket.name, key)
+    await storage.settle(unused)
 
-        Raises: as `get` and `put`.
-        """
-        model, _ = await self._storage.bucket(caller, source.bucket)
-        original = self._there(model, source)
-        conditions.check(original)
-        await self.writable(caller, place, may_replace=put.may_replace)
-        replaced = {name: getattr(put.attributes, name) for name in own}
-        attributes = replace(original.attributes, acl=put.attributes.acl, **replaced)
-        kind: Kind = "Multipart" if original.kind == "Multipart" else "Normal"
-        return await self._store(
-            caller, place, replace(put, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
-            original.etag, original.crc, kind=kind,
-        )  # fmt: skip
 
-    async def append(self, caller: Caller, place: Place, body: bytes, position: int, put: Put) -> StoredObject:
-        """Append *body* to an appendable object, or create one; *position* must be its length.
+async def writable(
+    storage: ObjectStorage, caller: Caller, place: Place, *, may_replace: bool
+) -> "tuple[S3Model, Bucket]":
+    """Return the model and the bucket for an object that may be written.
 
-        Raises: as `put`; ObjectNotAppendable, PositionNotEqualToLength.
-        """
-        await self.writable(caller, place, may_replace=put.may_replace)
-        async with taken(self._storage, body, put.md5) as content:
-            model, _ = await self._storage.bucket(caller, place.bucket)
-            old = model.get(place.bucket, place.key)
-            if old is not None and old.kind != "Appendable":
-                raise OssError("ObjectNotAppendable")
-            if position != (length := old.size if old else 0):
-                raise OssError("PositionNotEqualToLength", length=length)
-            if old is not None:
-                put = replace(put, attributes=old.attributes)
-            pieces, etag, crc = appended(old, content)
-            event = "ObjectCreated:AppendObject"
-            return await self._store(caller, place, put, event, pieces, etag, crc, kind="Appendable")
+    Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
+    """
+    check_object_name(place.key)
+    model, bucket = await storage.bucket(caller, place.bucket)
+    if not may_replace and model.get(place.bucket, place.key) is not None:
+        raise OssError("FileAlreadyExists", key=place.key)
+    return model, bucket
 
-    async def change(self, caller: Caller, place: Place, changed: Callable[[Attributes], Attributes]) -> StoredObject:
-        """Change attributes of an object; its content and age stay.
 
-        Raises: as `get`.
-        """
-        model, bucket = await self._storage.bucket(caller, place.bucket)
-        old = self._there(model, place)
-        new = replace(old, attributes=changed(old.attributes))
-        unused = self._storage.rows.put_object(bucket.name, new, old)
-        model.put(bucket.name, new)
-        await self._storage.settle(unused)
-        return new
+async def _store(
+    storage: ObjectStorage, caller: Caller, place: Place, said: Put, event: str, pieces: tuple[Piece, ...], etag: str,
+    crc: int, *, kind: Kind = "Normal", target: str = "",
+) -> StoredObject:  # fmt: skip
+    model, bucket = await writable(storage, caller, place, may_replace=said.may_replace)  # taking in content took time
+    old = model.get(place.bucket, place.key)
+    new = StoredObject(
+        key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
+        attributes=said.attributes, target=target,
+    )  # fmt: skip
+    unused = storage.rows.put_object(bucket.name, new, old)
+    storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
+    model.put(bucket.name, new)
+    await storage.settle(unused)
+    return new
 
-    async def delete(self, caller: Caller, bucket_name: str, keys: list[str], event: str) -> None:
-        """Delete objects; names that do not exist are ignored.
 
-        Raises: as `ObjectStorage.bucket`.
-        """
-        model, bucket = await self._storage.bucket(caller, bucket_name)
-        unused: list[str] = []
-        for key in keys:
-            old = model.get(bucket.name, key)
-            if old is None:
-                continue
-            unused += self._storage.rows.remove_object(bucket.name, old)
-            self._storage.report(caller, bucket, event, old, size_before=old.size)
-            model.remove(bucket.name, key)
-        await self._storage.settle(unused)
+def _there(model: "S3Model", place: Place) -> StoredObject:
+    if not place.key:
+        raise OssError("InvalidArgument", name="object name", value="")
+    stored = model.get(place.bucket, place.key)
+    if stored is None:
+        raise OssError("NoSuchKey", key=place.key)
+    return stored
 
-    async def writable(self, caller: Caller, place: Place, *, may_replace: bool) -> "tuple[S3Model, Bucket]":
-        """Return the model and the bucket for an object that may be written.
 
-        Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
-        """
-        check_object_name(place.key)
-        model, bucket = await self._storage.bucket(caller, place.bucket)
-        if not may_replace and model.get(place.bucket, place.key) is not None:
-            raise OssError("FileAlreadyExists", key=place.key)
-        return model, bucket
-
-    async def _store(
-        self, caller: Caller, place: Place, put: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
-        *, kind: Kind = "Normal", target: str = "",
-    ) -> StoredObject:  # fmt: skip
-        model, bucket = await self.writable(
-            caller, place, may_replace=put.may_replace
-        )  # taking in the content took time
-        old = model.get(place.bucket, place.key)
-        new = StoredObject(
-            key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
-            attributes=put.attributes, target=target,
-        )  # fmt: skip
-        unused = self._storage.rows.put_object(bucket.name, new, old)
-        self._storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
-        model.put(bucket.name, new)
-        await self._storage.settle(unused)
-        return new
-
-    @staticmethod
-    def _there(model: "S3Model", place: Place) -> StoredObject:
-        if not place.key:
-            raise OssError("InvalidArgument", name="object name", value="")
-        stored = model.get(place.bucket, place.key)
-        if stored is None:
-            raise OssError("NoSuchKey", key=place.key)
-        return stored
+async def _change(storage: ObjectStorage, call: OperationRequest, **attributes: Any) -> None:
+    """Change attributes of an object; its content and age stay."""
+    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    old = _there(model, place_of(call))
+    new = replace(old, attributes=replace(old.attributes, **attributes))
+    unused = storage.rows.put_object(bucket.name, new, old)
+    model.put(bucket.name, new)
+    await storage.settle(unused)
 
 
 @operation("GetObject", "GET /{bucket}/{key}")
 async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return an object, or the stretch of it that the request asks for.
 
-    Raises: as `Objects.get`; InvalidRange. Source: OSS API reference, GetObject.
+    Raises: as `get`; InvalidRange. Source: OSS API reference, GetObject.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
+    stored = await get(storage, caller_of(call), place_of(call), conditions_of(call))
     asked, standard = header_of(call, "range"), header_of(call, "x-oss-range-behavior") == "standard"
     span = span_of(asked, stored.size, standard=standard) if asked else None
     headers = _overridden(described(stored), call)
@@ -253,10 +210,10 @@ async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response
 async def head_object(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the headers of an object.
 
-    Raises: as `Objects.get`.
+    Raises: as `get`.
     Source: OSS API reference, HeadObject.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
+    stored = await get(storage, caller_of(call), place_of(call), conditions_of(call))
     return Response(200, b"", [*described(stored), ("Content-Length", str(stored.size))])
 
 
@@ -265,9 +222,9 @@ async def head_object(storage: ObjectStorage, call: OperationRequest) -> Respons
 async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return size, age and ETag of an object.
 
-    Raises: as `Objects.get`. Source: OSS API reference, GetObjectMeta.
+    Raises: as `get`. Source: OSS API reference, GetObjectMeta.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call))
+    stored = await get(storage, caller_of(call), place_of(call))
     return Response(200, b"", [*_identity(stored), ("Content-Length", str(stored.size))])
 
 
@@ -275,10 +232,10 @@ async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Res
 async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the ACL of an object.
 
-    Raises: as `Objects.get`.
+    Raises: as `get`.
     Source: OSS API reference, GetObjectACL.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    stored = await get(storage, caller_of(call), place_of(call), follow=False)
     return codec.document(codec.grant(caller_of(call).account, stored.attributes.acl))
 
 
@@ -286,9 +243,9 @@ async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
 async def get_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the tags of an object.
 
-    Raises: as `Objects.get`. Source: OSS API reference, GetObjectTagging.
+    Raises: as `get`. Source: OSS API reference, GetObjectTagging.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    stored = await get(storage, caller_of(call), place_of(call), follow=False)
     return codec.document(codec.tagging(stored.attributes.tags))
 
 
@@ -296,9 +253,9 @@ async def get_object_tagging(storage: ObjectStorage, call: OperationRequest) -> 
 async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return the target of a symbolic link.
 
-    Raises: as `Objects.get`. Source: OSS API reference, GetSymlink.
+    Raises: as `get`. Source: OSS API reference, GetSymlink.
     """
-    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    stored = await get(storage, caller_of(call), place_of(call), follow=False)
     if stored.kind != "Symlink":
         raise OssError("NoSuchKey", "The object is not a symbolic link.", key=stored.key)
     target = quote(stored.target, safe="/", errors="surrogateescape")
@@ -309,12 +266,12 @@ async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Make an object of the body, or of another object.
 
-    Raises: as `Objects.put` and `Objects.copy`; InvalidArgument, InvalidTag. Source: OSS API reference, PutObject.
+    Raises: as `put` and `copy`; InvalidArgument, InvalidTag. Source: OSS API reference, PutObject.
     """
     source = source_of(call)
     if source is not None:
         return await _copy(storage, call, source)
-    stored = await Objects(storage).put(caller_of(call), place_of(call), call.http.body, put_of(call))
+    stored = await put(storage, caller_of(call), place_of(call), call.http.body, put_of(call))
     return written(stored)
 
 
@@ -325,24 +282,33 @@ async def _copy(storage: ObjectStorage, call: OperationRequest, source: Place) -
     if header_of(call, "x-oss-storage-class"):
         replaced.add("storage_class")
     conditions = conditions_of(call, "x-oss-copy-source-")
-    stored = await Objects(storage).copy(
-        caller_of(call), source, place_of(call), conditions, put_of(call), own=replaced
-    )
-    response = codec.document(codec.copied("CopyObjectResult", stored.etag, stored.modified_at))
-    response.headers += written(stored).headers
-    return response
+    stored = await copy(storage, caller_of(call), source, place_of(call), conditions, put_of(call), own=replaced)
+    return with_document(written(stored), codec.copied("CopyObjectResult", stored.etag, stored.modified_at))
 
 
 @operation("AppendObject", "POST /{bucket}/{key}?append")
 async def append_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Append the body to an object.
+    """Append the body to an appendable object, or create one; ``position`` must be its length.
 
-    Raises: as `Objects.append`; InvalidArgument, InvalidTag. Source: OSS API reference, AppendObject.
+    Raises: as `put`; InvalidArgument, InvalidTag, ObjectNotAppendable, PositionNotEqualToLength.
+    Source: OSS API reference, AppendObject.
     """
     position = number_of(call, "position", -1, limits.OBJECT_BYTES)
     if position < 0:
         raise OssError("InvalidArgument", "the parameter position is missing", name="position", value="")
-    stored = await Objects(storage).append(caller_of(call), place_of(call), call.http.body, position, put_of(call))
+    caller, place, said = caller_of(call), place_of(call), put_of(call)
+    await writable(storage, caller, place, may_replace=said.may_replace)
+    async with taken(storage, call.http.body, said.md5) as content:
+        model, _ = await storage.bucket(caller, place.bucket)
+        old = model.get(place.bucket, place.key)
+        if old is not None and old.kind != "Appendable":
+            raise OssError("ObjectNotAppendable")
+        if position != (length := old.size if old else 0):
+            raise OssError("PositionNotEqualToLength", length=length)
+        if old is not None:
+            said = replace(said, attributes=old.attributes)
+        event = "ObjectCreated:AppendObject"
+        stored = await _store(storage, caller, place, said, event, *appended(old, content), kind="Appendable")
     response = written(stored)
     response.headers.append(("x-oss-next-append-position", str(stored.size)))
     return response
@@ -350,16 +316,17 @@ async def append_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 @operation("PutSymlink", "PUT /{bucket}/{key}?symlink")
 async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make a symbolic link.
+    """Make a symbolic link to a name in the same bucket; nothing need be there.
 
-    Raises: as `Objects.put`; InvalidArgument. Source: OSS API reference, PutSymlink.
+    Raises: as `put`; InvalidArgument. Source: OSS API reference, PutSymlink.
     """
     target = unquote(header_of(call, "x-oss-symlink-target"), errors="surrogateescape")
     if not target:
-        raise OssError(
-            "InvalidArgument", "the header x-oss-symlink-target is missing", name="x-oss-symlink-target", value=""
-        )
-    stored = await Objects(storage).put_symlink(caller_of(call), place_of(call), target, put_of(call))
+        raise missing_header("x-oss-symlink-target")
+    caller, place, said = caller_of(call), place_of(call), put_of(call)
+    check_object_name(target)
+    event = "ObjectCreated:PutSymlink"
+    stored = await _store(storage, caller, place, said, event, (), EMPTY_ETAG, 0, kind="Symlink", target=target)
     return Response(200, b"", [("ETag", codec.quoted(stored.etag))])
 
 
@@ -367,12 +334,12 @@ async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Set the ACL of an object.
 
-    Raises: as `Objects.get`; InvalidArgument. Source: OSS API reference, PutObjectACL.
+    Raises: as `get`; InvalidArgument. Source: OSS API reference, PutObjectACL.
     """
     acl = one_of(call, "x-oss-object-acl", OBJECT_ACLS)
     if not acl:
-        raise OssError("InvalidArgument", "the header x-oss-object-acl is missing", name="x-oss-object-acl", value="")
-    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, acl=acl))
+        raise missing_header("x-oss-object-acl")
+    await _change(storage, call, acl=acl)
     return Response(200)
 
 
@@ -380,10 +347,9 @@ async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
 async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Set an object's tags.
 
-    Raises: as `Objects.get`; MalformedXML, InvalidTag. Source: OSS API reference, PutObjectTagging.
+    Raises: as `get`; MalformedXML, InvalidTag. Source: OSS API reference, PutObjectTagging.
     """
-    tags = codec.read_tagging(document_of(call, "Tagging"))
-    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags=tags))
+    await _change(storage, call, tags=codec.read_tagging(document_of(call, "Tagging")))
     return Response(200)
 
 
@@ -391,9 +357,9 @@ async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> 
 async def delete_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Remove the tags of an object.
 
-    Raises: as `Objects.get`. Source: OSS API reference, DeleteObjectTagging.
+    Raises: as `get`. Source: OSS API reference, DeleteObjectTagging.
     """
-    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags={}))
+    await _change(storage, call, tags={})
     return Response(204)
 
 
@@ -403,15 +369,19 @@ async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
     Raises: as `ObjectStorage.bucket`. Source: OSS API reference, DeleteObject.
     """
-    await Objects(storage).delete(
-        caller_of(call), call.path["bucket"], [call.path["key"]], "ObjectRemoved:DeleteObject"
-    )
+    await delete(storage, caller_of(call), call.path["bucket"], [call.path["key"]], "ObjectRemoved:DeleteObject")
     return Response(204)
 
 
 def written(stored: StoredObject | Part) -> Response:
     """Answer a write of content."""
     return Response(200, b"", [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))])
+
+
+def with_document(response: Response, root: Element) -> Response:
+    """Return the answer to a write with a document as its body."""
+    document = codec.document(root)
+    return Response(200, document.body, [*document.headers, *response.headers])
 
 
 def _identity(stored: StoredObject) -> Pairs:

@@ -94,6 +94,11 @@ def one_of(call: OperationRequest, name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def missing_header(name: str) -> OssError:
+    """Return the error for a header that an operation needs."""
+    return OssError("InvalidArgument", f"the header {name} is missing", name=name, value="")
+
+
 def put_of(call: OperationRequest) -> Put:
     """Read what a writer sends.
 

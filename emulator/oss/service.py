@@ -17,6 +17,7 @@ from emulator.wire.operation import Operation, operations_of
 if TYPE_CHECKING:
     from emulator.oss.model import Bucket, StoredObject, Watcher
     from emulator.oss.storage import ObjectStorage
+    from emulator.oss.store import ObjectStore
 
 SCHEMA = Schema("oss", Path(__file__).parent / "schema")
 
@@ -60,12 +61,15 @@ class LazyStorage:
             self._opened = (storage, {each.route: each for each in operations})
         return self._opened
 
-    def is_public(self, bucket: str, key: str, *, writing: bool) -> bool:
-        """Whether a caller without a key may read an object, or write one."""
+    def _rows(self) -> "ObjectStore":
         from emulator.oss.store import ObjectStore  # small, and rarely needed
 
+        return ObjectStore(self._database)
+
+    def is_public(self, bucket: str, key: str, *, writing: bool) -> bool:
+        """Whether a caller without a key may read an object, or write one."""
         try:
-            acls = ObjectStore(self._database).acls(bucket, key)
+            acls = self._rows().acls(bucket, key)
         except UnicodeEncodeError:  # the name is not UTF-8; there cannot be such an object
             return False
         if acls is None:
@@ -75,26 +79,17 @@ class LazyStorage:
 
     def buckets(self, tenant: Tenant) -> "list[Bucket]":
         """Return the buckets of an account in a region by name, without the model."""
-        from emulator.oss.store import ObjectStore  # small, and rarely needed
-
-        buckets = ObjectStore(self._database).buckets()
-        return sorted(
-            (each for each in buckets if Tenant(each.account, each.region) == tenant), key=lambda each: each.name
-        )
+        return [each for each in self._rows().buckets() if Tenant(each.account, each.region) == tenant]
 
     def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":
         """Return up to *limit* objects beyond the name *after*, without the model; none of a foreign bucket."""
-        from emulator.oss.store import ObjectStore  # small, and rarely needed
-
         if bucket not in {each.name for each in self.buckets(tenant)}:
             return []
-        return ObjectStore(self._database).listed(bucket, after, limit)
+        return self._rows().listed(bucket, after, limit)
 
     def files(self) -> list[str]:
         """Return the content the rows name, as paths below the emulator's folder."""
-        from emulator.oss.store import ObjectStore  # small, and rarely needed
-
-        return [f"objects/{name[:2]}/{name}" for name in ObjectStore(self._database).contents()]
+        return [f"objects/{name[:2]}/{name}" for name in self._rows().contents()]
 
     async def suspend(self) -> None:
         """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""

@@ -5,13 +5,16 @@ the caller's transaction. Keys are bytes to SQLite's comparison, as they are to 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import fields_of
 from emulator.kernel.identity import AccountId, Region
 from emulator.oss.model import Attributes, Bucket, Kind, Part, Piece, StoredObject, Upload
 from emulator.storage.database import Database, Row
+
+_OBJECTS = "SELECT bucket, key, kind, pieces, etag, crc, modified_at, attributes, target FROM oss_objects"
 
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
@@ -24,7 +27,9 @@ class ObjectStore:
 
     def buckets(self) -> list[Bucket]:
         """Return every bucket by name."""
-        rows = self._database.read("SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets")
+        rows = self._database.read(
+            "SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets ORDER BY name"
+        )
         return [
             Bucket(
                 name=name, account=AccountId(account), region=Region(region), created_at=at, acl=acl,
@@ -35,25 +40,18 @@ class ObjectStore:
 
     def listed(self, bucket: str, after: str, limit: int) -> list[StoredObject]:
         """Return up to *limit* objects of a bucket beyond the name *after*."""
-        rows = self._database.read(
-            "SELECT bucket, key, kind, pieces, etag, crc, modified_at, acl, attributes, target FROM oss_objects"
-            " WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?",
-            (bucket, after, limit),
-        )
-        return [_object(row) for row in rows]
+        where = "WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?"
+        return [_object(row) for row in self._database.read(f"{_OBJECTS} {where}", (bucket, after, limit))]
 
     def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
         """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
         bucket = key = ""
         while True:
-            rows = self._database.read(
-                "SELECT bucket, key, kind, pieces, etag, crc, modified_at, acl, attributes, target FROM oss_objects"
-                " WHERE (bucket, key) > (?, ?) ORDER BY bucket, key LIMIT ?",
-                (bucket, key, count),
-            ).fetchall()
+            where = "WHERE (bucket, key) > (?, ?) ORDER BY bucket, key LIMIT ?"
+            rows = self._database.read(f"{_OBJECTS} {where}", (bucket, key, count)).fetchall()
             if not rows:
                 return
-            bucket, key = rows[-1][0], rows[-1][1]
+            bucket, key = rows[-1][:2]
             yield [(row[0], _object(row)) for row in rows]
 
     def uploads(self) -> list[tuple[str, Upload, list[Part]]]:
@@ -66,8 +64,8 @@ class ObjectStore:
             parts.setdefault(upload, []).append(part)
         rows = self._database.read("SELECT id, bucket, key, started_at, attributes FROM oss_uploads")
         return [
-            (bucket, Upload(id=id_, key=key, started_at=at, attributes=_attributes(said)), parts.get(id_, []))
-            for id_, bucket, key, at, said in rows
+            (bucket, Upload(id=id_, key=key, started_at=at, attributes=_attributes(attributes)), parts.get(id_, []))
+            for id_, bucket, key, at, attributes in rows
         ]
 
     def contents(self) -> frozenset[str]:
@@ -184,7 +182,7 @@ class ObjectStore:
 
 
 def _object(row: Row) -> StoredObject:
-    _, key, kind, pieces, etag, crc, modified_at, _, attributes, target = row
+    _, key, kind, pieces, etag, crc, modified_at, attributes, target = row
     return StoredObject(
         key=key,
         kind=cast("Kind", kind),
@@ -198,17 +196,8 @@ def _object(row: Row) -> StoredObject:
 
 
 def _text_of(attributes: Attributes) -> str:
-    return _encode(
-        {
-            "headers": dict(attributes.headers),
-            "metadata": dict(attributes.metadata),
-            "tags": dict(attributes.tags),
-            "acl": attributes.acl,
-            "storage_class": attributes.storage_class,
-        }
-    )
+    return _encode({each.name: getattr(attributes, each.name) for each in fields_of(attributes)})
 
 
 def _attributes(text: str) -> Attributes:
-    said: Mapping[str, Any] = json.loads(text)
-    return Attributes(**said)
+    return Attributes(**json.loads(text))

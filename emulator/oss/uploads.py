@@ -12,22 +12,19 @@ from urllib.parse import urlencode
 
 from emulator.http.message import Headers, Request, Response
 from emulator.oss import codec, limits
-from emulator.oss.codec import Listing, Naming
+from emulator.oss.codec import Listing
 from emulator.oss.errors import OssError
 from emulator.oss.model import (
     Attributes,
     Bucket,
     Caller,
-    Conditions,
     Part,
     Place,
-    Span,
     StoredObject,
     Upload,
-    UploadPlace,
     joined,
 )
-from emulator.oss.objects import Objects, taken, written
+from emulator.oss.objects import get, put, taken, with_document, writable, written
 from emulator.oss.request import (
     attributes_of,
     caller_of,
@@ -53,150 +50,72 @@ if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
 
 
-class Uploads:
-    """Multipart uploads of every account."""
+async def start(
+    storage: ObjectStorage, caller: Caller, place: Place, attributes: Attributes, *, may_replace: bool
+) -> Upload:
+    """Begin an upload.
 
-    def __init__(self, storage: ObjectStorage) -> None:
-        self._storage = storage
-        self._objects = Objects(storage)
+    Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
+    """
+    model, bucket = await writable(storage, caller, place, may_replace=may_replace)
+    upload = Upload(id=storage.ids.hex(32).upper(), key=place.key, started_at=caller.now, attributes=attributes)
+    storage.rows.put_upload(bucket.name, upload)
+    _report(storage, caller, bucket, "ObjectCreated:InitiateMultipartUpload", upload)
+    model.put_upload(bucket.name, upload)
+    await storage.settle()
+    return upload
 
-    async def start(self, caller: Caller, place: Place, attributes: Attributes, *, may_replace: bool) -> Upload:
-        """Begin an upload.
 
-        Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
-        """
-        model, bucket = await self._objects.writable(caller, place, may_replace=may_replace)
-        upload = Upload(
-            id=self._storage.ids.hex(32).upper(), key=place.key, started_at=caller.now, attributes=attributes
+async def _put_part(
+    storage: ObjectStorage, call: OperationRequest, number: int, body: bytes, md5: bytes, event: str
+) -> Part:
+    """Keep a part, in place of one of that number there may be.
+
+    Raises: as `_find`; InvalidArgument for a number that cannot be, InvalidDigest.
+    """
+    if not 1 <= number <= limits.PARTS:
+        raise OssError(
+            "InvalidArgument",
+            f"Part number must be an integer between 1 and {limits.PARTS}, inclusive.",
+            name="partNumber",
+            value=str(number),
         )
-        self._storage.rows.put_upload(bucket.name, upload)
-        self._report(caller, bucket, "ObjectCreated:InitiateMultipartUpload", upload)
-        model.put_upload(bucket.name, upload)
-        await self._storage.settle()
-        return upload
+    await _find(storage, call)
+    async with taken(storage, body, md5) as content:
+        model, bucket, upload = await _find(storage, call)  # taking in the content took time
+        old, at = model.part(bucket.name, upload.id, number), call.now
+        part = Part(number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=at)
+        unused = storage.rows.put_part(upload.id, part, old)
+        _report(storage, caller_of(call), bucket, event, upload, part)
+        model.put_part(bucket.name, upload.id, part)
+        await storage.settle(unused)
+    return part
 
-    async def put_part(
-        self, caller: Caller, place: UploadPlace, number: int, body: bytes, md5: bytes = b"",
-        event: str = "ObjectCreated:UploadPart",
-    ) -> Part:  # fmt: skip
-        """Keep a part, in place of one of that number there may be.
 
-        Raises: as `parts`; InvalidArgument for a number that cannot be, InvalidDigest.
-        """
-        if not 1 <= number <= limits.PARTS:
-            raise OssError(
-                "InvalidArgument",
-                f"Part number must be an integer between 1 and {limits.PARTS}, inclusive.",
-                name="partNumber",
-                value=str(number),
-            )
-        await self._find(caller, place)
-        async with taken(self._storage, body, md5) as content:
-            model, bucket, upload = await self._find(caller, place)  # taking in the content took time
-            old = model.part(place.bucket, upload.id, number)
-            part = Part(
-                number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=caller.now
-            )  # fmt: skip
-            unused = self._storage.rows.put_part(upload.id, part, old)
-            self._report(caller, bucket, event, upload, part)
-            model.put_part(place.bucket, upload.id, part)
-            await self._storage.settle(unused)
-        return part
+def _report(
+    storage: ObjectStorage, caller: Caller, bucket: Bucket, event: str, upload: Upload, part: Part | None = None
+) -> None:
+    """Report a step of an upload: what a trigger sees of it is the part alone, or nothing.
 
-    async def copy_part(
-        self, caller: Caller, place: UploadPlace, number: int, source: Place, span: Span | None, conditions: Conditions
-    ) -> Part:
-        """Keep the bytes of *span* of an object as a part, all of them without one.
+    Source: FAQ of Function Compute on triggers that fire more than once, for the events; size and ETag are assumed.
+    """
+    seen = StoredObject(
+        key=upload.key, kind="Multipart", pieces=(part.piece,) if part else (), etag=part.etag if part else "",
+        crc=part.crc if part else 0, modified_at=caller.now, attributes=upload.attributes,
+    )  # fmt: skip
+    storage.report(caller, bucket, event, seen)
 
-        Raises: as `put_part` and `Objects.get`; InvalidArgument for a span beyond the object's end.
-        """
-        original = await self._objects.get(caller, source, conditions, follow=False)
-        if span is not None and span.end > original.size:
-            raise OssError(
-                "InvalidArgument", name="x-oss-copy-source-range", value=f"bytes={span.start}-{span.end - 1}"
-            )
-        body = await self._storage.contents.read(original.pieces, span)
-        return await self.put_part(caller, place, number, body, event="ObjectCreated:UploadPartCopy")
 
-    async def parts(self, caller: Caller, place: UploadPlace) -> list[Part]:
-        """Return the parts of an upload by number.
+async def _find(storage: ObjectStorage, call: OperationRequest) -> "tuple[S3Model, Bucket, Upload]":
+    """Return the upload that a request names, with its bucket.
 
-        Raises: as `ObjectStorage.bucket`; NoSuchUpload.
-        """
-        model, _, upload = await self._find(caller, place)
-        return list(model.parts(place.bucket, upload.id).values())
-
-    async def listed(self, caller: Caller, bucket: str) -> list[Upload]:
-        """Return a bucket's uploads by key and id.
-
-        Raises: as `ObjectStorage.bucket`.
-        """
-        model, _ = await self._storage.bucket(caller, bucket)
-        return model.uploads(bucket)
-
-    async def complete(
-        self, caller: Caller, place: UploadPlace, wanted: Sequence[tuple[int, str]] | None, *, may_replace: bool
-    ) -> StoredObject:
-        """Make the object out of the parts with the numbers and ETags of *wanted*, of all parts when it is None.
-
-        Parts that are not named are dropped with the upload.
-
-        Raises: as `parts`; InvalidPart, InvalidPartOrder, EntityTooSmall, FileAlreadyExists.
-        """
-        model, bucket, upload = await self._find(caller, place)
-        there = model.parts(place.bucket, upload.id)
-        chosen = list(there.values()) if wanted is None else _chosen(there, wanted)
-        if not chosen:
-            raise OssError("InvalidPart", part="", etag="")
-        for part in chosen[:-1]:
-            if part.piece.size < limits.PART_BYTES_LEAST:
-                raise OssError("EntityTooSmall", size=part.piece.size, least=limits.PART_BYTES_LEAST, part=part.number)
-        old = model.get(bucket.name, upload.key)
-        if old is not None and not may_replace:
-            raise OssError("FileAlreadyExists", key=upload.key)
-        pieces, etag, crc = joined(chosen)
-        new = StoredObject(
-            key=upload.key, kind="Multipart", pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
-            attributes=upload.attributes,
-        )  # fmt: skip
-        store = self._storage.rows
-        unused = [*store.put_object(bucket.name, new, old), *store.remove_upload(upload.id, there.values())]
-        self._storage.report(
-            caller, bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=old.size if old else 0
-        )  # fmt: skip
-        model.put(bucket.name, new)
-        model.remove_upload(bucket.name, upload.id)
-        await self._storage.settle(unused)
-        return new
-
-    async def abort(self, caller: Caller, place: UploadPlace) -> None:
-        """End an upload and drop its parts.
-
-        Raises: as `parts`.
-        """
-        model, bucket, upload = await self._find(caller, place)
-        unused = self._storage.rows.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
-        self._report(caller, bucket, "ObjectRemoved:AbortMultipartUpload", upload)
-        model.remove_upload(bucket.name, upload.id)
-        await self._storage.settle(unused)
-
-    def _report(self, caller: Caller, bucket: Bucket, event: str, upload: Upload, part: Part | None = None) -> None:
-        """Report a step of an upload: what a trigger sees of it is the part alone, or nothing.
-
-        Source: FAQ of Function Compute on triggers that fire more than once, for the events; size and ETag are assumed.
-        """
-        told = StoredObject(
-            key=upload.key, kind="Multipart", pieces=(part.piece,) if part else (), etag=part.etag if part else "",
-            crc=part.crc if part else 0, modified_at=caller.now, attributes=upload.attributes,
-        )  # fmt: skip
-        self._storage.report(caller, bucket, event, told)
-
-    async def _find(self, caller: Caller, place: UploadPlace) -> "tuple[S3Model, Bucket, Upload]":
-        model, bucket = await self._storage.bucket(caller, place.bucket)
-        upload = model.upload(place.bucket, place.id)
-        if upload is None or upload.key != place.key:
-            raise OssError("NoSuchUpload", upload=place.id)
-        return model, bucket, upload
+    Raises: as `ObjectStorage.bucket`; NoSuchUpload.
+    """
+    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    upload = model.upload(bucket.name, call.query["uploadId"])
+    if upload is None or upload.key != call.path["key"]:
+        raise OssError("NoSuchUpload", upload=call.query["uploadId"])
+    return model, bucket, upload
 
 
 def _chosen(there: dict[int, Part], wanted: Sequence[tuple[int, str]]) -> list[Part]:
@@ -215,73 +134,94 @@ def _chosen(there: dict[int, Part], wanted: Sequence[tuple[int, str]]) -> list[P
 async def initiate_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Begin an upload.
 
-    Raises: as `Uploads.start`; InvalidArgument. Source: OSS API reference, InitiateMultipartUpload.
+    Raises: as `start`; InvalidArgument. Source: OSS API reference, InitiateMultipartUpload.
     """
-    upload = await Uploads(storage).start(
-        caller_of(call), place_of(call), attributes_of(call), may_replace=may_replace(call)
-    )  # fmt: skip
-    return codec.document(codec.upload_started(call.path["bucket"], upload, _naming(call)))
+    attributes, replaces = attributes_of(call), may_replace(call)
+    upload = await start(storage, caller_of(call), place_of(call), attributes, may_replace=replaces)
+    return codec.document(codec.upload_started(call.path["bucket"], upload, codec.naming_of(call)))
 
 
 @operation("UploadPart", "PUT /{bucket}/{key}?uploadId")
 async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Keep a part: the body, or a stretch of another object.
 
-    Raises: as `Uploads.put_part` and `Uploads.copy_part`; InvalidArgument. Source: OSS API reference, UploadPart.
+    Raises: as `_put_part`, and `objects.get` for the other object; InvalidArgument, also for a stretch beyond its end.
+    Source: OSS API reference, UploadPart.
     """
-    number = number_of(call, "partNumber", 0, 1 << 40)
-    source = source_of(call)
+    number, source = number_of(call, "partNumber", 0, 1 << 40), source_of(call)
     if source is None:
-        part = await Uploads(storage).put_part(caller_of(call), _place(call), number, call.http.body, md5_of(call))
-        return written(part)
-    conditions = conditions_of(call, "x-oss-copy-source-")
-    part = await Uploads(storage).copy_part(
-        caller_of(call), _place(call), number, source, source_span(call), conditions
-    )  # fmt: skip
-    response = codec.document(codec.copied("CopyPartResult", part.etag, part.modified_at))
-    response.headers += written(part).headers
-    return response
+        return written(await _put_part(storage, call, number, call.http.body, md5_of(call), "ObjectCreated:UploadPart"))
+    span, conditions = source_span(call), conditions_of(call, "x-oss-copy-source-")
+    original = await get(storage, caller_of(call), source, conditions, follow=False)
+    if span is not None and span.end > original.size:
+        raise OssError("InvalidArgument", name="x-oss-copy-source-range", value=f"bytes={span.start}-{span.end - 1}")
+    body = await storage.contents.read(original.pieces, span)
+    part = await _put_part(storage, call, number, body, b"", "ObjectCreated:UploadPartCopy")
+    return with_document(written(part), codec.copied("CopyPartResult", part.etag, part.modified_at))
 
 
 @operation("ListParts", "GET /{bucket}/{key}?uploadId")
 async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response:
     """List the parts there are.
 
-    Raises: as `Uploads.parts`; InvalidArgument. Source: OSS API reference, ListParts.
+    Raises: as `ObjectStorage.bucket`; NoSuchUpload, InvalidArgument. Source: OSS API reference, ListParts.
     """
     marker = number_of(call, "part-number-marker", 0, 1 << 40)
     limit = number_of(call, "max-parts", limits.PAGE, limits.PAGE, least=1)
-    rest = [part for part in await Uploads(storage).parts(caller_of(call), _place(call)) if part.number > marker]
-    place = place_of(call)
-    return codec.document(
-        codec.parts(place.bucket, _place(call).id, place.key, rest[:limit], marker, limit, more=len(rest) > limit)
-    )
+    model, bucket, upload = await _find(storage, call)
+    rest = [part for number, part in model.parts(bucket.name, upload.id).items() if number > marker]
+    more = len(rest) > limit
+    return codec.document(codec.parts(bucket.name, upload, rest[:limit], marker, limit, more=more))
 
 
 @operation("CompleteMultipartUpload", "POST /{bucket}/{key}?uploadId")
 async def complete_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make the object.
+    """Make the object out of the parts that the request names, or out of all; parts not named go with the upload.
 
-    Raises: as `Uploads.complete`; MalformedXML. Source: OSS API reference, CompleteMultipartUpload.
+    Raises: as `ObjectStorage.bucket`; NoSuchUpload, MalformedXML, InvalidPart, InvalidPartOrder, EntityTooSmall,
+    FileAlreadyExists.
+    Source: OSS API reference, CompleteMultipartUpload.
     """
     everything = header_of(call, "x-oss-complete-all").lower() == "yes"
     wanted = None if everything else codec.read_completion(document_of(call, "CompleteMultipartUpload"))
-    stored = await Uploads(storage).complete(
-        caller_of(call), _place(call), wanted, may_replace=may_replace(call)
+    model, bucket, upload = await _find(storage, call)
+    there = model.parts(bucket.name, upload.id)
+    chosen = list(there.values()) if wanted is None else _chosen(there, wanted)
+    if not chosen:
+        raise OssError("InvalidPart", part="", etag="")
+    for part in chosen[:-1]:
+        if part.piece.size < limits.PART_BYTES_LEAST:
+            raise OssError("EntityTooSmall", size=part.piece.size, least=limits.PART_BYTES_LEAST, part=part.number)
+    old = model.get(bucket.name, upload.key)
+    if old is not None and not may_replace(call):
+        raise OssError("FileAlreadyExists", key=upload.key)
+    pieces, etag, crc = joined(chosen)
+    new = StoredObject(
+        key=upload.key, kind="Multipart", pieces=pieces, etag=etag, crc=crc, modified_at=call.now,
+        attributes=upload.attributes,
     )  # fmt: skip
+    unused = storage.rows.put_object(bucket.name, new, old)
+    unused += storage.rows.remove_upload(upload.id, there.values())
+    size_before = old.size if old else 0
+    storage.report(caller_of(call), bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=size_before)
+    model.put(bucket.name, new)
+    model.remove_upload(bucket.name, upload.id)
+    await storage.settle(unused)
     location = f"{call.http.scheme}://{call.host}/{call.http.path.lstrip('/')}"
-    response = codec.document(codec.completed(location, call.path["bucket"], stored, _naming(call)))
-    response.headers += written(stored).headers
-    return response
+    return with_document(written(new), codec.completed(location, bucket.name, new, codec.naming_of(call)))
 
 
 @operation("AbortMultipartUpload", "DELETE /{bucket}/{key}?uploadId")
 async def abort_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Drop an upload with its parts.
 
-    Raises: as `Uploads.abort`. Source: OSS API reference, AbortMultipartUpload.
+    Raises: as `ObjectStorage.bucket`; NoSuchUpload. Source: OSS API reference, AbortMultipartUpload.
     """
-    await Uploads(storage).abort(caller_of(call), _place(call))
+    model, bucket, upload = await _find(storage, call)
+    unused = storage.rows.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
+    _report(storage, caller_of(call), bucket, "ObjectRemoved:AbortMultipartUpload", upload)
+    model.remove_upload(bucket.name, upload.id)
+    await storage.settle(unused)
     return Response(204)
 
 
@@ -291,29 +231,13 @@ async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest)
 
     Raises: as `ObjectStorage.bucket`; InvalidArgument. Source: OSS API reference, ListMultipartUploads.
     """
-    query = call.query
-    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
-    listing = Listing(
-        bucket=bucket,
-        prefix=query.get("prefix", ""),
-        delimiter=query.get("delimiter", ""),
-        after=query.get("key-marker", ""),
-        limit=number_of(call, "max-uploads", limits.PAGE, limits.PAGE, least=1),
-        naming=_naming(call),
-    )
-    upload_marker = query.get("upload-id-marker", "") if listing.after else ""
-    rows = _rows(await Uploads(storage).listed(caller_of(call), bucket.name), listing, upload_marker)
+    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    listing = codec.listing_of(call, bucket, "key-marker", "max-uploads", limits.PAGE)
+    upload_marker = call.query.get("upload-id-marker", "") if listing.after else ""
+    rows = _rows(model.uploads(bucket.name), listing, upload_marker)
     page = rows[: listing.limit]
     more = _marker(page[-1]) if len(rows) > listing.limit else None
     return codec.document(codec.uploads(listing, upload_marker, page, more))
-
-
-def _place(call: OperationRequest) -> UploadPlace:
-    return UploadPlace(call.path["bucket"], call.path["key"], call.query.get("uploadId", ""))
-
-
-def _naming(call: OperationRequest) -> Naming:
-    return Naming(call.query.get("encoding-type", ""))
 
 
 def _rows(uploads: list[Upload], listing: Listing, upload_marker: str) -> list[Upload | str]:
@@ -356,7 +280,7 @@ async def post_object(storage: ObjectStorage, call: OperationRequest) -> Respons
     """Make an object of the form's file.
 
     Raises: InvalidArgument, InvalidPolicyDocument, AccessDenied for a form the policy does not allow, and what
-    `Objects.put` raises.
+    `objects.put` raises.
     Source: OSS API reference, PostObject.
     """
     if not is_form(call.http.headers.get("content-type")):
@@ -374,9 +298,7 @@ async def post_object(storage: ObjectStorage, call: OperationRequest) -> Respons
     headers = {"content-type": file.content_type, **form.fields}
     fields = OperationRequest(Request("POST", "/", Headers(headers.items()), file.content), call.now)
     place = Place(call.path["bucket"], key)
-    stored = await Objects(storage).put(
-        caller_of(call), place, file.content, put_of(fields), "ObjectCreated:PostObject"
-    )
+    stored = await put(storage, caller_of(call), place, file.content, put_of(fields), "ObjectCreated:PostObject")
     return _answer(form, call, place, written(stored), stored.etag)
 
 
@@ -450,8 +372,8 @@ def _answer(form: Form, call: OperationRequest, place: Place, response: Response
             codec.text("Bucket", place.bucket), codec.text("Location", location), codec.text("Key", place.key),
             codec.text("ETag", codec.quoted(etag)),
         ]  # fmt: skip
-        document = codec.document(Element("PostResponse", children=about))
-        response = Response(201, document.body, [*document.headers, *response.headers])
+        response = with_document(response, Element("PostResponse", children=about))
+        response.status = 201
     elif form["success_action_status"] != "200":
         response.status = 204
     return response

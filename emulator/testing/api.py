@@ -1,7 +1,7 @@
 """Calls to a running emulator: the admin API with its token, the services signed as an SDK signs them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -92,64 +92,53 @@ class Api:
         """Close the connection."""
         self._session.close()
 
-    def admin(
-        self, method: str, page: str, body: Any = None, *, accept: tuple[int, ...] = (200, 201, 204), **query: Any
-    ) -> Any:
+    def admin(self, method: str, page: str, body: Any = None, **query: Any) -> Any:
         """Call ``/_localyun/`` + *page* and return its JSON; *body* is sent as JSON.
 
-        Raises: ApiError for a status that is not in *accept*.
+        Raises: ApiError.
         """
         content = json.dumps({} if body is None else body).encode() if method != "GET" else None
-        target = f"/_localyun/{page}" + (f"?{urlencode(query)}" if query else "")
-        headers = {"X-Localyun-Token": self._token}
-        if content is not None:
-            headers["Content-Type"] = "application/json"
-        answer = self._send(method, target, headers, content)
-        parsed = _json_of(answer)
-        if answer.status_code not in accept:
-            raise _refusal(answer, parsed)
-        return parsed
+        return _json_of(self._ask_admin(method, page, query, content))
 
     def admin_text(self, page: str, **query: Any) -> str:
         """Return the text of an admin page.
 
         Raises: ApiError.
         """
+        return str(self._ask_admin("GET", page, query, None).text)
+
+    def _ask_admin(
+        self, method: str, page: str, query: Mapping[str, Any], content: bytes | None
+    ) -> "requests.Response":
         target = f"/_localyun/{page}" + (f"?{urlencode(query)}" if query else "")
-        answer = self._send("GET", target, {"X-Localyun-Token": self._token}, None)
-        if answer.status_code != 200:
-            raise _refusal(answer, _json_of(answer))
-        return str(answer.text)
+        headers = {"X-Localyun-Token": self._token, "Content-Type": "application/json"}
+        return _accepted(self._send(method, target, headers, content))
 
     def fnf(self, action: str, **parameters: Any) -> dict[str, Any]:
         """Call an operation of Serverless Workflow; None among *parameters* is left out.
 
         Raises: ApiError.
         """
-        pairs = {name: _text(value) for name, value in parameters.items() if value is not None}
+        given = ((name, value) for name, value in parameters.items() if value is not None)
+        texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given}
         signed = rpc.signed_parameters(
             "POST",
-            {"Action": action, "Version": FNF_VERSION, **pairs},
+            {"Action": action, "Version": FNF_VERSION, **texts},
             key_id=self._key_id,
             secret=self._secret,
             timestamp=self._clock.now(),
             nonce=self._ids.uuid(),
         )
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        answer = self._send("POST", "/", headers, urlencode(signed).encode())
-        return dict(self._checked(answer))
+        return dict(_json_of(_accepted(self._send("POST", "/", headers, urlencode(signed).encode()))))
 
     def mns(self, method: str, target: str, body: bytes = b"") -> Element | None:
         """Call the message service and return the root of its XML, None for an empty answer.
 
         Raises: ApiError.
         """
-        pairs = [("x-mns-version", MNS_VERSION), ("Date", http_date(self._clock.now())), ("Host", self._host)]
-        if body:
-            pairs.append(("Content-Type", "text/xml;charset=utf-8"))
-        request = Request(method, target, Headers(pairs), body)
-        pairs.append(("Authorization", mns.authorization(request, self._key_id, self._secret)))
-        answer = self._send(method, target, dict(pairs), body or None)
+        headers = {"x-mns-version": MNS_VERSION, **({"Content-Type": "text/xml;charset=utf-8"} if body else {})}
+        answer = self._signed(mns.authorization, method, target, body, headers)
         root = _without_namespaces(fromstring(answer.content)) if answer.content else None  # noqa: S314 - our own
         if answer.status_code >= 400:
             code, message = (root.findtext(name, "") if root is not None else "" for name in ("Code", "Message"))
@@ -158,32 +147,30 @@ class Api:
 
     def fc(self, method: str, target: str, body: bytes = b"", **headers: str) -> "requests.Response":
         """Call Function Compute with a path such as ``/2023-03-30/functions``; the answer is returned as it is."""
-        pairs = [("Date", http_date(self._clock.now())), ("Host", self._host), *headers.items()]
-        request = Request(method, target, Headers(pairs), body)
-        signature = fc.sign(self._secret, next(fc.texts(request, dict(pairs)["Date"]))[0])
-        return self._send(method, target, {**dict(pairs), "Authorization": f"FC {self._key_id}:{signature}"}, body)
+        return self._signed(fc.authorization, method, target, body, headers)
 
-    def _checked(self, answer: "requests.Response") -> Any:
-        parsed = _json_of(answer)
-        if answer.status_code >= 400:
-            raise _refusal(answer, parsed)
-        return parsed
+    def _signed(
+        self,
+        authorization: Callable[[Request, str, str], str],
+        method: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+    ) -> "requests.Response":
+        fields = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, target, Headers(fields.items()), body)
+        fields["Authorization"] = authorization(request, self._key_id, self._secret)
+        return self._send(method, target, fields, body)
 
     def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> "requests.Response":
         return self._session.request(
-            method, self._endpoint + target, headers=dict(headers), data=body, timeout=self._timeout_s
+            method, self._endpoint + target, headers=headers, data=body, timeout=self._timeout_s
         )
 
 
 def segment(name: str) -> str:
     """Return *name* as one segment of a path."""
     return quote(name, safe="")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else str(value)
 
 
 def _json_of(answer: "requests.Response") -> Any:
@@ -195,7 +182,15 @@ def _json_of(answer: "requests.Response") -> Any:
         return answer.text
 
 
-def _refusal(answer: "requests.Response", parsed: Any) -> ApiError:
+def _accepted(answer: "requests.Response") -> "requests.Response":
+    if answer.status_code >= 400:
+        raise refusal(answer)
+    return answer
+
+
+def refusal(answer: "requests.Response") -> ApiError:
+    """Return the error that an answer in any of the JSON forms holds."""
+    parsed = _json_of(answer)
     body = parsed if isinstance(parsed, dict) else {}
     code = body.get("Code") or body.get("ErrorCode") or ""
     message = body.get("Message") or body.get("ErrorMessage") or (parsed if isinstance(parsed, str) else "")

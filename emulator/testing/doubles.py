@@ -1,9 +1,8 @@
 """Calls of functions as a test sees them, what stands in for functions and receivers, and faults."""
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from emulator.testing.api import Api, hidden, segment
@@ -52,24 +51,11 @@ class Call:
 
 def calls_of(answer: dict[str, Any]) -> list[Call]:
     """Read the calls of an answer of the admin API; events that are JSON become values."""
-    return [
-        Call(
-            event=_value(each.get("event")),
-            caller=each.get("caller", ""),
-            cause=each.get("cause", ""),
-            at=each.get("at", ""),
-            request_id=each.get("request_id", ""),
-            answer=_value(each.get("answer")),
-            error=each.get("error"),
-            log=each.get("log") or "",
-        )
-        for each in answer["calls"]
-    ]
+    calls = (Call(**{member.name: each[member.name] for member in fields(Call)}) for each in answer["calls"])
+    return [replace(call, event=_value(call.event), answer=_value(call.answer)) for call in calls]
 
 
-def _value(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
+def _value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -128,16 +114,7 @@ class Sink:
         """What it has received, oldest first."""
         rows = self._api.admin("GET", f"sinks/{segment(self.id)}")["requests"]
         return [
-            ReceivedRequest(
-                method=row["method"],
-                path=row.get("path", ""),
-                headers=row["headers"],
-                body=row["body"],
-                at=row["at"],
-                status=row.get("status", 200),
-                signature_valid=row.get("signature_valid"),
-            )
-            for row in rows
+            ReceivedRequest(**{member.name: row[member.name] for member in fields(ReceivedRequest)}) for row in rows
         ]
 
     def only(self) -> ReceivedRequest:
@@ -194,8 +171,7 @@ class Faults:
 
     def list(self) -> list[dict[str, Any]]:
         """Return the faults there are."""
-        rows: list[dict[str, Any]] = self._api.admin("GET", "faults")["faults"]
-        return rows
+        return [*self._api.admin("GET", "faults")["faults"]]
 
     def remove(self, fault: str | None = None) -> None:
         """Remove one fault, or all."""
@@ -209,8 +185,3 @@ def encoded(event: Any) -> bytes:
     if isinstance(event, bytes):
         return event
     return json_text(event).encode()
-
-
-def base64_text(content: bytes) -> str:
-    """Return *content* in base64."""
-    return b64encode(content).decode("ascii")

@@ -41,10 +41,9 @@ def read_json(body: str, remedy: str) -> Any:
             inside = b64decode(body, validate=True).decode()
         except ValueError:
             inside = ""
-        shown = f"{body[:200]!r}"
         if inside:
-            raise NotJson(f"the body is Base64, not JSON: {shown} holds {inside[:200]!r}; {remedy}") from error
-        raise NotJson(f"the body is not JSON: {shown} ({error})") from error
+            raise NotJson(f"the body is Base64, not JSON: {body[:200]!r} holds {inside[:200]!r}; {remedy}") from error
+        raise NotJson(f"the body is not JSON: {body[:200]!r} ({error})") from error
 
 
 class Clock:
@@ -60,8 +59,7 @@ class Clock:
     @property
     def upcoming(self) -> list[dict[str, Any]]:
         """The coming events: ``at``, ``in_ms``, ``what``, ``resource``."""
-        events: list[dict[str, Any]] = self._api.admin("GET", "clock")["next"]
-        return events
+        return list(self._api.admin("GET", "clock")["next"])
 
     def advance(self, span: Duration) -> dict[str, Any]:
         """Move *span* ahead, through every timer on the way; return the answer (``ran``, ``settled``, ``active``)."""
@@ -86,8 +84,7 @@ class Clock:
         self._change({"freeze": False})
 
     def _change(self, body: dict[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = self._api.admin("POST", "clock", body)
-        return answer
+        return dict(self._api.admin("POST", "clock", body))
 
 
 @dataclass(frozen=True)
@@ -262,8 +259,7 @@ class Topic:
     def deliveries(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
         """Return what became of the messages for a subscription."""
         answer = self._api.admin("GET", "deliveries", topic=self.name, subscription=subscription, limit=limit)
-        rows: list[dict[str, Any]] = answer["deliveries"]
-        return rows
+        return list(answer["deliveries"])
 
 
 class Execution:
@@ -325,17 +321,15 @@ class Execution:
 class Flow:
     """A flow; made, or changed, when *definition* is given."""
 
-    def __init__(
-        self, api: Api, name: str, definition: str | None = None, *, kind: str = "FDL", role_arn: str = ""
-    ) -> None:
+    def __init__(self, api: Api, name: str, definition: str | None = None, *, role_arn: str = "") -> None:
         self._api = api
         self.name = name
         if definition is not None:
             content = {
                 "Name": name,
                 "Definition": definition,
+                "Type": "FDL",
                 "Description": "",
-                "Type": kind,
                 "RoleArn": role_arn or None,
             }
             try:

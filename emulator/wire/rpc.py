@@ -75,15 +75,9 @@ class PopError(ServiceError):
 class InvalidParameter(PopError):
     """A parameter's value cannot be used. Field: ``name``."""
 
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("InvalidParameter", message, **fields)
-
 
 class MissingParameter(PopError):
     """A required parameter is absent. Field: ``name``."""
-
-    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
-        super().__init__("MissingParameter", message, **fields)
 
 
 _BY_REASON: Mapping[Reason, str] = {
@@ -204,7 +198,7 @@ class RpcFront:
         reply = self._find(call).perform(self._service, call)
         if isinstance(reply, dict):
             return self._render(reply, call)
-        return self._finish(reply, call)
+        return self._rendered(reply, call) if isinstance(reply, asyncio.Future) else self._awaited(reply, call)
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write the four members every official client reads, as JSON or XML."""
@@ -246,11 +240,6 @@ class RpcFront:
         for name, value in call.all_parameters.items():
             if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
                 raise self.not_text(name.encode("utf-8", "replace").decode())
-
-    def _finish(self, reply: Awaitable[Reply], call: OperationRequest) -> Awaitable[Response]:
-        if isinstance(reply, asyncio.Future):
-            return self._rendered(reply, call)
-        return self._awaited(reply, call)
 
     async def _awaited(self, reply: Awaitable[Reply], call: OperationRequest) -> Response:
         return self._render(await reply, call)

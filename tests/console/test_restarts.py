@@ -1,4 +1,4 @@
-"""What an execution's page says of a failure and of a restart, and what an address without a page answers."""
+"""What pages say of failures, of a restart and of mistakes in triggers, and what an address without a page answers."""
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -64,3 +64,23 @@ def test_address_without_a_page_has_one(console, localyun, language, heading):
     assert "/nonsense" in text(console)
     assert console.find_elements(By.CSS_SELECTOR, "nav, main form input[type=search]")
     console.get_log("browser")
+
+
+def test_triggers_that_were_left_out_stand_above_the_others(browser, tmp_path):
+    """With file, line and reason, in both languages."""
+    folder = tmp_path / "hello"
+    folder.mkdir()
+    (folder / "index.py").write_text("def handler(event, context):\n    return event\n")
+    (folder / "function.yml").write_text("triggers:\n- {triggerName: tick, triggerType: timmer}\n")
+    with Emulator(functions=tmp_path) as emulator:
+        browser.get(emulator.endpoint + emulator.api.admin("POST", "console-link")["path"])
+        for language, heading in (("en", "Problems in the functions folder"), ("zh", "函数文件夹中的问题")):
+            speak(browser, emulator, language)
+            opened(browser, emulator, "/triggers")
+
+            assert browser.find_element(By.ID, "problems").text == heading
+            problems = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".problem")]
+            assert len(problems) == 1
+            assert "function.yml" in problems[0]
+            assert "the trigger 'tick' is left out: there is no type 'timmer'; did you mean timer?" in problems[0]
+        speak(browser, emulator, "en")

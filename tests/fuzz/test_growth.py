@@ -22,7 +22,7 @@ from emulator.services.mns.topics import operations as topic_operations
 from emulator.services.mns.topics.model import read_endpoint
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import parse_source
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program as parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
 from emulator.wire.xml import parse as parse_xml
 from emulator.wire.yaml import read_document

@@ -7,7 +7,10 @@ is needed, and then the one of this installation. In a checkout this folder stan
 
 import os
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # that of ``typing``, whose import would be an eighth of ``--help``
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _root() -> str:
@@ -45,7 +48,7 @@ def main() -> int:
     return run()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load the pytest plugin from its file, so that a run of pytest imports no ``emulator`` for it."""
     if name != "pytest_plugin":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,8 +12,9 @@ blueprint = Blueprint("triggers", __name__)
 
 @blueprint.get("/triggers")
 def index(**more: object) -> str:
-    """List the triggers, timers with their next run."""
-    rows = sorted(view().admin("GET", "/triggers")["triggers"], key=lambda row: (row["function"], row["trigger"]))
+    """List the triggers, timers with their next run, and what is left out of the functions folder's files."""
+    answer = view().admin("GET", "/triggers")
+    rows = sorted(answer["triggers"], key=lambda row: (row["function"], row["trigger"]))
     coming = {
         (event["resource"], event["what"].removeprefix("timer trigger ")): event["at"]
         for event in view().clock()["next"]
@@ -22,7 +23,7 @@ def index(**more: object) -> str:
     shown, following = paged(rows)
     for row in shown:
         row["next_at"] = coming.get((row["function"], row["trigger"]))
-    return render_template("triggers.html", triggers=shown, following=following, **more)
+    return render_template("triggers.html", triggers=shown, following=following, problems=answer["problems"], **more)
 
 
 @blueprint.post("/triggers/fire")

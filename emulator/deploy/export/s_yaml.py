@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import ros_services, s_components
+from emulator.deploy import s_components, service_fields
 from emulator.deploy.export.resources import Job, Writer, Written, changed, document, owned, parts, plain, yaml_text
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.files import write_package
@@ -97,7 +97,7 @@ class _Project(Writer):
                 values = {uncapitalised(name): each.properties.get(name) for name in BUCKET}
                 self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
             case "mns.queue":
-                values = ros_services.file_values(QUEUE, each.properties, capital=False)
+                values = service_fields.file_values(QUEUE, each.properties, capital=False)
                 self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
             case "mns.topic":
                 self._module(each, "mns-topic", self._topic(each))
@@ -213,11 +213,11 @@ class _Project(Writer):
         return {"region": self._region, **props}
 
     def _topic(self, each: Resource) -> dict[str, Any]:
-        props = {"topicName": each.identity[0], **ros_services.file_values(TOPIC, each.properties, capital=False)}
+        props = {"topicName": each.identity[0], **service_fields.file_values(TOPIC, each.properties, capital=False)}
         subscriptions = []
         for own in owned("mns.subscription", self._resources, each.identity):
             self._done.append(own)
-            values = ros_services.file_values(SUBSCRIPTION, own.properties, capital=False)
+            values = service_fields.file_values(SUBSCRIPTION, own.properties, capital=False)
             subscriptions.append({"subscriptionName": own.identity[1], **values})
         if subscriptions:
             props["subscriptions"] = subscriptions

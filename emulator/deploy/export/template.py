@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import ros_fc, ros_services
-from emulator.deploy.build import identity_names
+from emulator.deploy import service_fields
 from emulator.deploy.export.resources import (
     ACCOUNT,
     LAYER,
@@ -28,6 +27,7 @@ from emulator.deploy.export.resources import (
     yaml_text,
 )
 from emulator.deploy.model import Resource, key_of
+from emulator.deploy.ros_types import ROS_TYPES, RosType
 from emulator.deploy.shapes import Field, uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
@@ -39,35 +39,10 @@ LARGEST_INLINE = 200 * 1024
 LARGEST_TEMPLATE = 524_288
 CODE_BUCKET = "CodeBucket"
 
-_TYPES: Mapping[str, tuple[str, tuple[Field, ...]]] = {
-    "fc.service": ("ALIYUN::FC::Service", fields.SERVICE),
-    "fc.function": ("ALIYUN::FC::Function", fields.FUNCTION_2),
-    "fc.trigger": ("ALIYUN::FC::Trigger", ros_fc.TRIGGER),
-    "fc.version": ("ALIYUN::FC::Version", fields.VERSION),
-    "fc.alias": ("ALIYUN::FC::Alias", fields.ALIAS),
-    "fc.provision": ("ALIYUN::FC::ProvisionConfig", fields.PROVISION),
-    "fc.domain": ("ALIYUN::FC::CustomDomain", (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
-    "fc3.function": ("ALIYUN::FC3::Function", fields.FUNCTION_3),
-    "fc3.trigger": ("ALIYUN::FC3::Trigger", ros_fc.TRIGGER),
-    "fc3.version": ("ALIYUN::FC3::Version", fields.VERSION),
-    "fc3.alias": ("ALIYUN::FC3::Alias", fields.ALIAS),
-    "fc3.provision": ("ALIYUN::FC3::ProvisionConfig", fields.PROVISION),
-    "fc3.scaling": ("ALIYUN::FC3::ScalingConfig", fields.SCALING),
-    "fc3.concurrency": ("ALIYUN::FC3::ConcurrencyConfig", fields.CONCURRENCY),
-    "fc3.async": ("ALIYUN::FC3::AsyncInvokeConfig", fields.ASYNC_3[:-1]),
-    "fc3.domain": ("ALIYUN::FC3::CustomDomain", (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
-    "fc3.layer": ("ALIYUN::FC3::LayerVersion", fields.LAYER),
-    "fnf.flow": ("ALIYUN::FNF::Flow", ros_services.FLOW),
-    "fnf.schedule": ("ALIYUN::FNF::Schedule", ros_services.SCHEDULE),
-    "mns.queue": ("ALIYUN::MNS::Queue", ()),
-    "mns.topic": ("ALIYUN::MNS::Topic", ()),
-    "mns.subscription": ("ALIYUN::MNS::Subscription", ()),
-    "oss.bucket": ("ALIYUN::OSS::Bucket", ()),
-    "ram.role": ("ALIYUN::RAM::Role", ()),
-    "ram.policy": ("ALIYUN::RAM::ManagedPolicy", ()),
-    "ram.attachment": ("ALIYUN::RAM::AttachPolicyToRole", ()),
+_TYPES: Mapping[str, tuple[str, RosType]] = {
+    each.kind: (name, each) for name, each in ROS_TYPES.items() if each.kind not in {"fc.layer", "fc.invocation"}
 }
-"""By kind: the type, and the table that it is read by."""
+"""By kind: the name of the type, and the type that it is read by."""
 
 BUCKET = ("AccessControl", "StorageClass")
 """What files say of a bucket."""
@@ -118,11 +93,9 @@ class _Template(Writer):
         return Written(file=FILE, text=text, resources=tuple(done), notes=tuple(self._notes))
 
     def _resource(self, each: Resource) -> dict[str, Any]:
-        kind, table = _TYPES[each.kind]
-        names = ("BucketName",) if each.kind == "oss.bucket" else identity_names(each.kind)
-        properties = dict(zip(names, each.identity, strict=False))
-        properties |= self._own(each, table)
-        entry: dict[str, Any] = {"Type": kind}
+        name, type_ = _TYPES[each.kind]
+        properties = dict(zip(type_.identity, each.identity, strict=False)) | self._own(each, type_.table)
+        entry: dict[str, Any] = {"Type": name}
         if depends := [self._names.of(need) for need in needs(each, self._there) if need.kind != "fc.async"]:
             entry["DependsOn"] = depends
         return {**entry, "Properties": self._expressed(plain(properties))}
@@ -131,7 +104,7 @@ class _Template(Writer):
         properties = dict(each.properties)
         match each.kind:
             case "mns.queue" | "mns.topic" | "mns.subscription":
-                return ros_services.file_values(_MNS[each.kind], properties, capital=True)
+                return service_fields.file_values(_MNS[each.kind], properties, capital=True)
             case "oss.bucket":
                 return {name: properties.get(name) for name in BUCKET}
             case "ram.role":

@@ -9,8 +9,8 @@ instances stay.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -70,22 +70,11 @@ class Standstill:
                 gone |= before.difference(self._world.files())
 
 
-class InMemory(Protocol):
-    """What goes with a checkpoint, but does not outlive the emulator."""
-
-    def kept(self) -> object:
-        """Return a copy of it."""
-        ...
-
-    def put_back(self, kept: Any) -> None:
-        """Put a copy in the place of what there is, nothing for None."""
-        ...
-
-
 class Checkpoints:
-    """The checkpoints of one emulator, with what is on its *bench*.
+    """The checkpoints of one emulator.
 
-    *resumed* is called last in a restore.
+    What goes with one but does not outlive the emulator is copied by *kept* and *put_back*, which puts nothing in its
+    place for None. *resumed* is called last in a restore.
     """
 
     def __init__(
@@ -97,7 +86,8 @@ class Checkpoints:
         world: World,
         standstill: Standstill,
         tenant: Tenant,
-        bench: InMemory,
+        kept: Callable[[], object],
+        put_back: Callable[[Any], None],
         resumed: Callable[[], None],
     ) -> None:
         self._store = store
@@ -107,7 +97,8 @@ class Checkpoints:
         self._world = world
         self._standstill = standstill
         self._tenant = tenant
-        self._bench = bench
+        self._kept = kept
+        self._put_back = put_back
         self._in_memory: dict[str, object] = {}
         self._resumed = resumed
         self._lock = asyncio.Lock()
@@ -146,7 +137,7 @@ class Checkpoints:
                 schema={},
             )
             write_tables = self._copy()
-            in_memory = self._bench.kept()
+            in_memory = self._kept()
             files = self._world.files()
             try:
                 about = await asyncio.to_thread(self._write, draft, about, write_tables, files)
@@ -195,9 +186,10 @@ class Checkpoints:
             about, tables = await asyncio.to_thread(self._open, name)
             with closing(tables):
                 async with self._standstill() as gone:
-                    self._replace(tables)
+                    with _tables_read():
+                        self._database.replace_with(tables)
                     self._time.take_up()
-            self._bench.put_back(self._in_memory.get(name))
+            self._put_back(self._in_memory.get(name))
             self._resumed()
             await self.release(gone)
         return about
@@ -209,17 +201,9 @@ class Checkpoints:
 
     def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
         about = self._store.about(name)
-        try:
+        with _tables_read():
             self._store.put_back(name)
             return about, self._store.tables(about)
-        except sqlite3.Error as error:
-            raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
-
-    def _replace(self, tables: sqlite3.Connection) -> None:
-        try:
-            self._database.replace_with(tables)
-        except sqlite3.DatabaseError as error:
-            raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
 
     def all(self) -> list[About]:
         """Return every checkpoint, by name."""
@@ -278,3 +262,12 @@ class Checkpoints:
             upload.unlink(missing_ok=True)
             self._store.discard(draft)
         return about
+
+
+@contextmanager
+def _tables_read() -> Iterator[None]:
+    """Raises: LabError (InvalidCheckpoint) for tables that SQLite cannot read."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error

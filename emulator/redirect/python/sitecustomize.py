@@ -1,12 +1,16 @@
 """Installs the redirect hook in an interpreter that has this folder at the front of ``PYTHONPATH``.
 
-Only one ``sitecustomize`` is imported; the one that would have been imported without this is run as well.
+Under libfaketime ``time.sleep`` is put right. Only one ``sitecustomize`` is imported; the one that would have been
+imported without this is run as well.
 """
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
+import select
 import sys
+import time
 
 import localyun_redirect  # type: ignore[import-not-found]  # beside this file, on the path of users' interpreters only
 
@@ -20,5 +24,15 @@ def _run_next() -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+def _sleep(seconds: float) -> None:
+    """Wait as ``time.sleep`` does, which fails with EINVAL under libfaketime from Python 3.11 on.
+
+    Source: libfaketime 0.9.10, ``clock_nanosleep`` until an instant of the monotonic clock.
+    """
+    select.select([], [], [], seconds)
+
+
 localyun_redirect.install()
+if "FAKETIME" in os.environ:
+    setattr(time, "sleep", _sleep)  # noqa: B010 - programs of users sleep; plain assignment is a use of it for ruff
 _run_next()

@@ -129,7 +129,6 @@ class FunctionCompute:
         )
 
         self._loader = Loader(store, ids, self.retire, self.tenant)
-        self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
         self._shown_names: set[str] = set()
 
@@ -175,7 +174,7 @@ class FunctionCompute:
         self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
-        self._take(self._snapshot)
+        self._take(self._loader.snapshot)
         self.retire(family(*key) for key in known)
         await self.logbook.clear()
         self.unused_packages.remove()
@@ -198,7 +197,7 @@ class FunctionCompute:
         await self.codes.unpack_missing(self.store.digests())
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
-        self._take(self._snapshot)
+        self._take(self._loader.snapshot)
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         self.async_queue.start()
@@ -217,7 +216,6 @@ class FunctionCompute:
         return ended
 
     def _take(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
         self.resolver.unusable = dict(snapshot.unusable)
         now = self._clock.now()
         self._loader.apply(snapshot, now)
@@ -228,7 +226,7 @@ class FunctionCompute:
     @property
     def problems(self) -> list[str]:
         """What is wrong with files of the functions folder, each with its place; edits are seen as they are made."""
-        return [*self._snapshot.warnings, *self.sources.triggers.problems]
+        return [*self._loader.problems, *self.sources.triggers.problems]
 
     async def invoke(
         self,

@@ -1,6 +1,7 @@
 """How objects are kept in tables: the columns of each attribute; and tables whose changes are counted."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -27,6 +28,7 @@ class Form(NamedTuple):
 
 
 JSON = Form(json.JSONEncoder(separators=(",", ":")).encode, json.loads)
+LIST = Form(json.dumps, lambda text: tuple(json.loads(text)))
 SCOPE = Form(attrgetter("service", "function"), Scope, ("scope_service", "scope_function"))
 TENANT = Form(tuple, Tenant, ("account", "region"))
 PLACE = Form(
@@ -45,6 +47,7 @@ class Rows(Generic[T]):
 
     def __init__(self, kind: Callable[..., T], table: str, owner: tuple[str, ...] = (), /, **forms: Form) -> None:
         self._kind = kind
+        self.table = table
         self._forms = [(each.name, forms.get(each.name)) for each in fields_of(kind)]
         names = [column for name, form in self._forms for column in (form.columns if form else ()) or (name,)]
         self.columns = ", ".join(names)
@@ -91,6 +94,16 @@ class RowStore:
     def _all(self, rows: Rows[T], where: str, values: Sequence[Any] = ()) -> list[T]:
         return [rows.item(row) for row in self._database.read(f"{rows.select} WHERE {where}", values)]
 
+    def _put(self, rows: Rows[T], item: T, *owner: str) -> None:
+        self._write(rows.put, (*owner, *rows.values(item)))
+
+    def _delete(self, rows: Rows[T], where: str, values: Sequence[Any]) -> bool:
+        """Remove the rows *where* says; return whether there were any."""
+        return self._write(f"DELETE FROM {rows.table} WHERE {where}", values).rowcount > 0  # noqa: S608 - constants
+
+    def _write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._database.write(sql, values)
+
 
 class CountingStore(RowStore):
     """Tables whose changes are counted: what was computed from them holds until ``generation`` is another."""
@@ -106,17 +119,12 @@ class CountingStore(RowStore):
         """Call *changed* after every write from now on, still within the transaction."""
         self._watchers.append(changed)
 
-    def _write(self, sql: str, values: Sequence[Any] = ()) -> None:
+    def _write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         self.generation += 1
-        self._database.write(sql, values)
+        cursor = super()._write(sql, values)
         for changed in self._watchers:
             changed()
-
-    def _write_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self.generation += 1
-        self._database.write_many(sql, rows)
-        for changed in self._watchers:
-            changed()
+        return cursor
 
     def _rolled_back(self) -> None:
         self.generation += 1

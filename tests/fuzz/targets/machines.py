@@ -5,7 +5,7 @@ from emulator.services.workflow.languages.fields import read_document
 from emulator.services.workflow.languages.statemachine.expressions import RESULT_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.statemachine.reader import read_machine
-from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation, Tree
+from emulator.services.workflow.languages.terms import Budget, Evaluation, Term
 from emulator.services.workflow.languages.values import ExpressionError
 
 _DATA = {"a": 1, "b": "x", "c": [1, 2.5, "3", None, {"d": True}], "d": {"e": {"f": []}}, "n": None, "": 0}
@@ -44,7 +44,7 @@ def expression(data: bytes) -> None:
     assert _outcome(again) == _outcome(tree)
 
 
-def _outcome(tree: Tree):
+def _outcome(tree: Term):
     try:
         return repr(tree.value(Evaluation(lambda root: _DATA, _Fixed(), Budget(100_000))))
     except EvaluationError:

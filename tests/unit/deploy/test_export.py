@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from emulator.deploy import fc_fields, ros_services
+from emulator.deploy import fc_fields, service_fields
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
 from emulator.deploy.files import same_code, write_package
@@ -154,9 +154,9 @@ def test_field_tables_write_what_they_read(capital):
 
 def test_queue_attributes_are_written_as_they_are_read():
     """The attribute table of queues works in both directions."""
-    properties = ros_services.api_properties(QUEUE, {"visibilityTimeout": 40})
+    properties = service_fields.api_properties(QUEUE, {"visibilityTimeout": 40})
 
-    text = ros_services.file_values(QUEUE, properties, capital=True)
+    text = service_fields.file_values(QUEUE, properties, capital=True)
 
     assert text["VisibilityTimeout"] == 40
 

@@ -33,7 +33,7 @@ def names_of(table):
         (fc_fields.SCALING, SCALING.fields.keys()),
         (fc_fields.CONCURRENCY, CONCURRENCY.fields.keys()),
         (fc_fields.ROUTE, catalog.ROUTE.fields.keys()),
-        (fc_fields.DOMAIN, catalog.DOMAIN.fields.keys() - {"routeConfig"}),
+        (fc_fields.DOMAIN, catalog.DOMAIN.fields.keys()),
     ],
 )
 def test_files_take_what_the_service_takes(table, names):

@@ -183,6 +183,11 @@ def test_everything_that_is_not_known_is_told_at_once_with_its_line(blueprint):
         ("hello: 1", 1, "neither a template"),
         ("[1, 2]", 1, "must be a template"),
         ("Resources:\n  a: {Type: 'ALIYUN::MNS::Topic', DependsOn: b, Properties: {TopicName: t}}", 2, "no resource b"),
+        (
+            "Resources:\n  a:\n    Type: ALIYUN::RAM::Role\n    Properties:\n      PolicyAttachments: {System: [[]]}",
+            5,
+            "System.0: must be a text",
+        ),
     ],
 )
 def test_problem_names_line_and_reason(blueprint, text, line, told):

@@ -13,7 +13,7 @@ from emulator.drawing.model import build, steps_of, with_badges
 from emulator.drawing.picture import render_svg
 from emulator.drawing.states import StepState, badges
 from emulator.drawing.text_width import text_width
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program as parse_flow
 
 NEAR = 0.6
 

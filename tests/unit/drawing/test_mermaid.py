@@ -5,7 +5,7 @@ import json
 from emulator.drawing import mermaid
 from emulator.drawing.model import build
 from emulator.drawing.states import StepState
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program as parse_flow
 
 FLOW = """
 version: v1

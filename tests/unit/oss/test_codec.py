@@ -177,8 +177,8 @@ def test_an_upload_from_its_start_to_its_end():
     part = Part(number=2, piece=Piece(content="c", size=3), etag="E", crc=7, modified_at=AT)
 
     started = codec.upload_started("b", upload, Naming(""))
-    listed = codec.parts("b", "u", "k", [part], 1, 10, more=False)
-    empty = codec.parts("b", "u", "k", [], 1, 10, more=False)
+    listed = codec.parts("b", upload, [part], 1, 10, more=False)
+    empty = codec.parts("b", upload, [], 1, 10, more=False)
     wanted = codec.read_completion(parse(b'<C><Part><PartNumber> 2 </PartNumber><ETag>"E"</ETag></Part></C>'))
     done = codec.completed("http://h/b/k", "b", an_object("k"), Naming(""))
 

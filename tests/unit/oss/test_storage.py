@@ -10,11 +10,10 @@ import pytest
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
+from emulator.oss import objects, uploads
 from emulator.oss.errors import OssError
 from emulator.oss.model import Attributes, Caller, Conditions, Place, Put, Span
-from emulator.oss.objects import Objects
 from emulator.oss.service import SCHEMA, LazyStorage
-from emulator.oss.uploads import Uploads
 from emulator.storage.database import CommitFailed, Database, migrate
 
 pytest.importorskip("moto.s3.models")
@@ -58,8 +57,6 @@ class Site:
             )  # fmt: skip
             self.database = database
             self.storage = await lazy.storage()
-            self.objects = Objects(self.storage)
-            self.uploads = Uploads(self.storage)
             yield self
             await lazy.close()
         finally:
@@ -75,12 +72,13 @@ def site(tmp_path):
 
 
 async def keys(site):
-    return [each.key for each in await site.objects.listed(caller(), "bucket", "", "", "")]
+    model, _ = await site.storage.bucket(caller(), "bucket")
+    return [each.key for each in model.listed("bucket", "", "", "")]
 
 
 async def filled(site):
     await site.storage.create_bucket(caller(), "bucket", "", "Standard")
-    await site.objects.put(caller(), Place("bucket", "a"), b"first", PLAIN)
+    await objects.put(site.storage, caller(), Place("bucket", "a"), b"first", PLAIN)
 
 
 async def test_a_failed_commit_leaves_nothing_behind(site):
@@ -93,9 +91,9 @@ async def test_a_failed_commit_leaves_nothing_behind(site):
 
         told, site.noting.changed = site.noting.changed, lose
         with pytest.raises(CommitFailed):
-            await site.objects.put(caller(), Place("bucket", "a"), b"second", PLAIN)
+            await objects.put(site.storage, caller(), Place("bucket", "a"), b"second", PLAIN)
         site.noting.changed = told
-        stored = await site.objects.get(caller(), Place("bucket", "a"))
+        stored = await objects.get(site.storage, caller(), Place("bucket", "a"))
         assert await site.storage.contents.read(stored.pieces) == b"first"
     assert len(site.files()) == 1
 
@@ -106,7 +104,7 @@ async def test_a_watcher_that_fails_lets_nothing_happen(site):
         await filled(site)
         site.noting.failure = sqlite3.OperationalError("disk full")
         with pytest.raises(sqlite3.OperationalError):
-            await site.objects.put(caller(), Place("bucket", "b"), b"x", PLAIN)
+            await objects.put(site.storage, caller(), Place("bucket", "b"), b"x", PLAIN)
         site.noting.failure = None
         assert await keys(site) == ["a"]
 
@@ -129,20 +127,21 @@ async def test_all_is_there_after_a_start(site):
     """Objects, their attributes, uploads and parts; what nothing needs any more has gone from disk."""
     async with site.open():
         await filled(site)
-        await site.objects.put(caller(2_000), Place("bucket", "a"), b"replaced", PLAIN)
-        upload = await site.uploads.start(caller(), Place("bucket", "m"), PLAIN.attributes, may_replace=True)
-        place = (await site.uploads.listed(caller(), "bucket"))[0]
-        assert place.id == upload.id
+        await objects.put(site.storage, caller(2_000), Place("bucket", "a"), b"replaced", PLAIN)
+        upload = await uploads.start(site.storage, caller(), Place("bucket", "m"), PLAIN.attributes, may_replace=True)
+        model, _ = await site.storage.bucket(caller(), "bucket")
+        assert model.uploads("bucket")[0].id == upload.id
         stray = site.folder / "objects" / "ff" / "ff00"
         stray.parent.mkdir(parents=True)
         stray.write_bytes(b"left by a crash")
 
     async with site.open():
-        stored = await site.objects.get(caller(), Place("bucket", "a"))
-        uploads = await site.uploads.listed(caller(), "bucket")
+        stored = await objects.get(site.storage, caller(), Place("bucket", "a"))
+        model, _ = await site.storage.bucket(caller(), "bucket")
+        under_way = model.uploads("bucket")
         content = await site.storage.contents.read(stored.pieces)
 
-    assert (content, [each.id for each in uploads]) == (b"replaced", [upload.id])
+    assert (content, [each.id for each in under_way]) == (b"replaced", [upload.id])
     assert (stored.attributes, stored.modified_at) == (PLAIN.attributes, 2_000)
     assert len(site.files()) == 1
 
@@ -152,14 +151,20 @@ async def test_copies_share_bytes_until_the_last_goes(site):
     async with site.open():
         await filled(site)
         for number in range(3):
-            await site.objects.copy(
-                caller(), Place("bucket", "a"), Place("bucket", f"c{number}"), Conditions(), PLAIN, own=set()
+            await objects.copy(
+                site.storage,
+                caller(),
+                Place("bucket", "a"),
+                Place("bucket", f"c{number}"),
+                Conditions(),
+                PLAIN,
+                own=set(),
             )
         counts = [len(site.files())]
-        await site.objects.delete(caller(), "bucket", ["a", "c0"], "ObjectRemoved:DeleteObjects")
-        stored = await site.objects.get(caller(), Place("bucket", "c2"))
+        await objects.delete(site.storage, caller(), "bucket", ["a", "c0"], "ObjectRemoved:DeleteObjects")
+        stored = await objects.get(site.storage, caller(), Place("bucket", "c2"))
         content = await site.storage.contents.read(stored.pieces)
-        await site.objects.delete(caller(), "bucket", ["c1", "c2"], "ObjectRemoved:DeleteObjects")
+        await objects.delete(site.storage, caller(), "bucket", ["c1", "c2"], "ObjectRemoved:DeleteObjects")
 
     assert (counts, content) == ([1], b"first")
     assert site.files() == []
@@ -170,10 +175,10 @@ async def test_an_object_that_is_read_stays_until_the_end(site):
     async with site.open():
         await filled(site)
         data = bytes(range(256)) * 4096
-        stored = await site.objects.put(caller(), Place("bucket", "big"), data, PLAIN)
+        stored = await objects.put(site.storage, caller(), Place("bucket", "big"), data, PLAIN)
         stream = site.storage.contents.stream(stored.pieces, Span(0, stored.size))
         first = await anext(stream)
-        await site.objects.delete(caller(), "bucket", ["big"], "ObjectRemoved:DeleteObject")
+        await objects.delete(site.storage, caller(), "bucket", ["big"], "ObjectRemoved:DeleteObject")
         rest = [piece async for piece in stream]
         assert first + b"".join(rest) == data
     assert len(site.files()) == 1
@@ -183,8 +188,8 @@ async def test_what_happened_is_told_with_sizes(site):
     """Each change once, with what was there before; names of nothing tell nothing."""
     async with site.open():
         await filled(site)
-        await site.objects.put(caller(), Place("bucket", "a"), b"123", PLAIN)
-        await site.objects.delete(caller(), "bucket", ["a", "nothing"], "ObjectRemoved:DeleteObjects")
+        await objects.put(site.storage, caller(), Place("bucket", "a"), b"123", PLAIN)
+        await objects.delete(site.storage, caller(), "bucket", ["a", "nothing"], "ObjectRemoved:DeleteObjects")
 
     assert site.noting.seen == [
         ("cn-home", "ObjectCreated:PutObject", "a", 5, 0),
@@ -221,10 +226,10 @@ async def test_two_stores_of_one_process_do_not_meet(tmp_path):
     async with sites[0].open(), sites[1].open():
         for site in sites:
             await filled(site)
-        await sites[0].objects.delete(caller(), "bucket", ["a"], "ObjectRemoved:DeleteObject")
+        await objects.delete(sites[0].storage, caller(), "bucket", ["a"], "ObjectRemoved:DeleteObject")
         with pytest.raises(OssError, match=r"^NoSuchKey:"):
-            await sites[0].objects.get(caller(), Place("bucket", "a"))
-        await sites[1].objects.get(caller(), Place("bucket", "a"))
+            await objects.get(sites[0].storage, caller(), Place("bucket", "a"))
+        await objects.get(sites[1].storage, caller(), Place("bucket", "a"))
 
 
 async def test_reset_forgets_all(site):
@@ -241,11 +246,14 @@ async def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
     async with site.open():
         await site.storage.create_bucket(caller(), "bucket", "", "Standard")
         await asyncio.gather(
-            *(site.objects.put(caller(), Place("bucket", f"k{n % 3}"), b"%d" % n * 99, PLAIN) for n in range(50))
+            *(
+                objects.put(site.storage, caller(), Place("bucket", f"k{n % 3}"), b"%d" % n * 99, PLAIN)
+                for n in range(50)
+            )
         )
         contents = []
         for key in await keys(site):
-            stored = await site.objects.get(caller(), Place("bucket", key))
+            stored = await objects.get(site.storage, caller(), Place("bucket", key))
             contents.append(await site.storage.contents.read(stored.pieces))
 
     assert [len(Counter(text)) <= 2 for text in contents] == [True] * 3
@@ -256,7 +264,7 @@ async def test_buckets_and_objects_are_listed_without_the_model(site):
     """In pages by name; another account sees none of them."""
     async with site.open():
         await filled(site)
-        await site.objects.put(caller(), Place("bucket", "b"), b"second", PLAIN)
+        await objects.put(site.storage, caller(), Place("bucket", "b"), b"second", PLAIN)
         lazy = LazyStorage(site.database, site.folder / "other", CountingIds(), home=Region("cn-home"), sync=True)
         own, other = (Tenant(AccountId(account), Region("cn-home")) for account in ("1", "2"))
 

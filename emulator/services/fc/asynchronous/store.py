@@ -81,17 +81,17 @@ class AsyncStore(RowStore):
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
-        self._database.write(_CONFIGS.put, _CONFIGS.values(config))
+        self._put(_CONFIGS, config)
 
     def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
-        sql = "DELETE FROM fc_async_configs WHERE account = ? AND region = ? AND service = ?"
+        where = "account = ? AND region = ? AND service = ?"
         values = [*tenant, service]
         for column, value in (("function", function), ("qualifier", qualifier)):
             if value is not None:
-                sql += f" AND {column} = ?"
+                where += f" AND {column} = ?"
                 values.append(value)
-        return self._database.write(sql, values).rowcount > 0
+        return self._delete(_CONFIGS, where, values)
 
     def add(self, call: AsyncCall) -> AsyncCall:
         """Write a new call and return it with its number."""
@@ -119,7 +119,7 @@ class AsyncStore(RowStore):
 
     def delete(self, call: AsyncCall) -> None:
         """Remove a call with its events."""
-        self._database.write("DELETE FROM fc_async_calls WHERE seq = ?", (call.seq,))
+        self._delete(_CALLS, "seq = ?", (call.seq,))
         if call.task_id:
             self._database.write("DELETE FROM fc_task_events WHERE seq = ?", (call.seq,))
 
@@ -170,11 +170,8 @@ class AsyncStore(RowStore):
 
     def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
-        self._database.write(
-            f"DELETE FROM fc_async_calls WHERE {_OF_FUNCTION} AND due_at IS NOT NULL "  # noqa: S608 - constants
-            "AND task_id = '' AND call_key = ''",
-            (*tenant, service, function),
-        )
+        where = f"{_OF_FUNCTION} AND due_at IS NOT NULL AND task_id = '' AND call_key = ''"
+        self._delete(_CALLS, where, (*tenant, service, function))
 
     def by_request(self, tenant: Tenant, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
@@ -193,7 +190,7 @@ class AsyncStore(RowStore):
             f"DELETE FROM fc_task_events WHERE seq IN (SELECT seq FROM fc_async_calls WHERE {ended})",  # noqa: S608 - constants
             bounds,
         )
-        self._database.write(f"DELETE FROM fc_async_calls WHERE {ended}", bounds)  # noqa: S608 - constants
+        self._delete(_CALLS, ended, bounds)
 
     def first_end(self) -> Millis | None:
         """Return when the first of the ended calls that are kept ended; None when there are none."""

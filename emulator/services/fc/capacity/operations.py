@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.paging import Page, cut
+from emulator.kernel.paging import cut
 from emulator.services.fc.capacity.model import (
     SCHEDULES,
     Kind,
@@ -43,57 +43,25 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
-Render = Callable[[FunctionCompute, Setting], dict[str, Any]]
 
+def _render(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write a configuration and, of one that keeps instances ready, how far it is fulfilled.
 
-def render_on_demand(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
-    """Write a limit of instances."""
-    return {"resource": resource_of(setting.place), **setting.config}
-
-
-def render_concurrency(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
-    """Write a reserved concurrency."""
-    return {"functionArn": function_arn(setting.place.tenant, "", setting.place.function), **setting.config}
-
-
-def _readiness(fc: FunctionCompute, setting: Setting, target: str, current: str) -> dict[str, Any]:
+    In 2.0 ``target`` is what holds now; 3.0 has the default beside it.
+    """
+    tenant, service, function, qualifier = place = setting.place
+    kind, config = setting.kind, setting.config
+    if kind is Kind.ON_DEMAND:
+        return {"resource": resource_of(place), **config}
+    if kind is Kind.CONCURRENCY:
+        return {"functionArn": function_arn(tenant, "", function), **config}
+    target, current = ("targetInstances", "currentInstances") if kind is Kind.SCALING else ("target", "current")
     ready = fc.provisioner.readiness(setting)
-    return {target: ready.target, current: ready.current, "currentError": ready.error}
-
-
-def render_provision_2(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
-    """Write how many instances are kept ready, of a function in a service; ``target`` is what holds now."""
-    tenant, service, function, qualifier = setting.place
-    resource = f"{tenant.account}#{service}#{qualifier}#{function}"
-    return {**setting.config, "resource": resource, **_readiness(fc, setting, "target", "current")}
-
-
-def render_provision_3(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
-    """Write how many instances are kept ready: by default, by schedule now, and in fact."""
-    return {
-        **setting.config,
-        "functionArn": function_arn(*setting.place),
-        "defaultTarget": default_target(setting),
-        **_readiness(fc, setting, "target", "current"),
-    }
-
-
-def render_scaling(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
-    """Write a scaling configuration and how far it is fulfilled."""
-    return {
-        **setting.config,
-        "functionArn": function_arn(*setting.place),
-        "minInstances": default_target(setting),
-        **_readiness(fc, setting, "targetInstances", "currentInstances"),
-    }
-
-
-_RENDER_2: dict[Kind, Render] = {Kind.ON_DEMAND: render_on_demand, Kind.PROVISION: render_provision_2}
-_RENDER_3: dict[Kind, Render] = {
-    Kind.CONCURRENCY: render_concurrency,
-    Kind.PROVISION: render_provision_3,
-    Kind.SCALING: render_scaling,
-}
+    readiness = {target: ready.target, current: ready.current, "currentError": ready.error}
+    if service:
+        return {**config, "resource": f"{tenant.account}#{service}#{qualifier}#{function}", **readiness}
+    default = "minInstances" if kind is Kind.SCALING else "defaultTarget"
+    return {**config, "functionArn": function_arn(*place), default: default_target(setting), **readiness}
 
 
 _KINDS = {
@@ -113,13 +81,13 @@ _KINDS = {
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Set a limit, or how many instances are kept ready.
 
-    Schedules and policies of 2.0 that the body does not have stay; empty lists remove them. In 3.0 a configuration that
-    keeps nothing ready is removed. One function and qualifier has a provision or a scaling configuration.
+    Schedules and policies of 2.0 that the body does not have stay; empty lists remove them. A configuration with a
+    target of 0 stays readable. One function and qualifier has a provision or a scaling configuration.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, PreconditionFailed,
     InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists.
     Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-java-sdk
-    FunctionComputeClientTest for what stays.
+    FunctionComputeClientTest for what stays; for a target of 0 in 3.0 terraform-provider-alicloud, which reads it.
     """
     kind = _kind(call)
     config = read_config(kind, json_body(call))
@@ -131,12 +99,9 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
             config = {name: old.config[name] for name in SCHEDULES if name in old.config} | config
     check_if_match(if_match(call), old.etag if old else "")
     setting = _put(fc, call, kind, place, config)
-    if not place.service and keeps_nothing(setting):
-        fc.capacity.delete(setting)
-    if kind is Kind.PROVISION and place.service:
-        # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
-        return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
-    return _shown(fc, setting)
+    # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
+    asked = {"target": default_target(setting)} if kind is Kind.PROVISION and place.service else {}
+    return _shown(fc, setting, **asked)
 
 
 def _check_provision(fc: FunctionCompute, kind: Kind, place: FunctionRef, config: Mapping[str, Any]) -> None:
@@ -235,10 +200,8 @@ _MISSING: Mapping[Kind, str] = {
 }
 
 
-def _shown(fc: FunctionCompute, setting: Setting) -> Response:
-    if setting.place.service:
-        return json_answer(_RENDER_2[setting.kind](fc, setting), setting.etag)
-    return json_answer(_RENDER_3[setting.kind](fc, setting))
+def _shown(fc: FunctionCompute, setting: Setting, **changes: Any) -> Response:
+    return json_answer(_render(fc, setting) | changes, setting.etag if setting.place.service else "")
 
 
 @operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
@@ -248,31 +211,36 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
     Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
     """
     prefix = query(call, "prefix")
-    page = _page(
+    # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
+    return _list(
         fc,
         call,
         Kind.ON_DEMAND,
+        "configs",
         lambda setting: resource_of(setting.place).startswith(prefix),
-        lambda setting: resource_of(setting.place),
-        query(call, "startKey"),
+        key=lambda setting: resource_of(setting.place),
+        start=query(call, "startKey"),
+        null_when_empty=True,
     )
-    rows = [render_on_demand(fc, setting) for setting in page.items]
-    # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
-    return page_answer("configs", rows or None, page.next_marker)
 
 
-def _page(
+def _list(
     fc: FunctionCompute,
     call: OperationRequest,
     kind: Kind,
+    name: str,
     wanted: Callable[[Setting], bool],
-    key: Callable[[Setting], str],
+    *,
+    key: Callable[[Setting], str] = lambda setting: "/".join(setting.place[1:]),
     start: str = "",
-) -> Page[Setting]:
-    """Return the configurations that are *wanted*, ordered by *key*, from the token or from *start* on."""
+    null_when_empty: bool = False,
+) -> Response:
+    """Return the configurations that are *wanted* under *name*, ordered by *key*, from the token or *start* on."""
     start, limit = max(page_marker(call), start), page_size(call)
-    rows = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
-    return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
+    settings = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
+    page = cut([setting for setting in settings if key(setting) >= start][: limit + 1], limit, key)
+    rows = [_render(fc, setting) for setting in page.items]
+    return page_answer(name, None if null_when_empty and not rows else rows, page.next_marker)
 
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
@@ -322,14 +290,6 @@ _LISTS = {
     "scaling-configs": (Kind.SCALING, "scalingConfigs"),
 }
 """By the last segment of the path: kind, and the name of the list in the answer."""
-
-
-def _list(
-    fc: FunctionCompute, call: OperationRequest, kind: Kind, name: str, wanted: Callable[[Setting], bool]
-) -> Response:
-    page = _page(fc, call, kind, wanted, lambda setting: "/".join(setting.place[1:]))
-    rows = [(_RENDER_2 if setting.place.service else _RENDER_3)[kind](fc, setting) for setting in page.items]
-    return page_answer(name, rows, page.next_marker)
 
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)

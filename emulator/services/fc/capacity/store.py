@@ -36,12 +36,12 @@ class CapacityStore(CountingStore):
 
     def put(self, setting: Setting) -> None:
         """Write a configuration, new or not."""
-        self._write(_ROWS.put, _ROWS.values(setting))
+        self._put(_ROWS, setting)
 
     def delete(self, *settings: Setting) -> None:
         """Remove configurations."""
         for setting in settings:
-            self._write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
+            self._delete(_ROWS, _KEY, _key(setting.kind, setting.place))
 
     def clear(self) -> None:
         """Remove everything."""

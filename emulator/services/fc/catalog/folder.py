@@ -12,20 +12,14 @@
         index.py
         versions/1/            version 1 of the function
 
-What cannot be used is a `problem` of the function, or a warning when there is no function to blame; reading fails only
-where the system cannot read anything at present. A snapshot is a plain value, so "has anything changed?" is a
-comparison. YAML is imported when the first file needs it.
+What cannot be used is a `problem` of the function, or a warning when there is no function to blame. A snapshot is a
+plain value, so "has anything changed?" is a comparison.
 """
 
-import errno
-import json
 import os
-import re
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from hashlib import sha256
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from emulator.kernel.frozen import field, frozen
 from emulator.services.fc import limits
@@ -41,176 +35,29 @@ from emulator.services.fc.attributes import (
     version_or_latest,
 )
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.files import (
+    SKIPPED,
+    YamlFile,
+    YamlFiles,
+    entries,
+    fingerprint,
+    folders,
+    is_function,
+)
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
-
-_CODE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".php", ".jar", ".class", ".dll", ".so", ".go", ".rb", ".sh"})
-_CODE_NAMES = frozenset({"bootstrap", "main"})
-SKIPPED = frozenset({"__pycache__", "node_modules"})
-"""Folders whose files never count as a function's own."""
-
-_NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
-"""Errors that say nothing about a file."""
-
-_DEEPEST = 12
-_MOST_FILES = 5000
-"""Beyond this many files of one function edits are noticed by its folders only, to keep watching cheap."""
-
-
-class YamlFile(NamedTuple):
-    """A YAML file that was read: its fields and their lines, or what is wrong with it (then there are no fields)."""
-
-    file: str
-    stamp: tuple[int, int]
-    content: Mapping[str, Any]
-    problem: str
-    lines: Mapping[tuple[str, ...], int] = {}
-
-    def place(self, *path: str) -> str:
-        """Return where the value at *path* stands, as ``file:line``; of the whole file where there is no such value."""
-        line = self.lines.get(path)
-        return f"{self.file}:{line}" if line else self.file
-
-    def told(self, error: InvalidArgument) -> str:
-        """Return an error that begins with the name of a field, with its place."""
-        name = re.split(r"[ .\[]", error.message, maxsplit=1)[0].lower()
-        field = next((key for key in self.content if key.lower() == name), "")
-        return f"{self.place(field)}: {error.message}"
-
-
-class YamlFiles:
-    """Reads YAML files; one that has not changed is not parsed again."""
-
-    def __init__(self) -> None:
-        self._parsed: dict[str, YamlFile] = {}
-
-    def read(self, path: str, name: str) -> YamlFile | None:
-        """Return ``name.yml`` (or ``name.yaml``) in the folder *path*, None when there is neither."""
-        file = yaml_path(path, name)
-        try:
-            status = os.stat(file)  # noqa: PTH116 - see above
-        except OSError:
-            return None
-        stamp = (status.st_mtime_ns, status.st_size)
-        known = self._parsed.get(file)
-        if known is None or known.stamp != stamp:
-            known = self._parsed[file] = _parse(file, stamp)
-        return known
-
-
-def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
-    from emulator.wire.yaml import UnreadableYaml, read_document  # only a folder with a yml file pays for it
-
-    try:
-        content, marks = read_document(Path(file).read_bytes())
-    except UnreadableYaml as error:
-        return YamlFile(file, stamp, {}, f"{file}:{error.line}:{error.column}: {error.problem}")
-    except OSError as error:
-        if error.errno in _NOT_NOW:
-            raise
-        return YamlFile(file, stamp, {}, f"{file}: {error}")
-    if content is None:
-        return YamlFile(file, stamp, {}, "")
-    if not isinstance(content, dict):
-        return YamlFile(file, stamp, {}, f"{file}: it must hold fields with values")
-    try:  # what goes into the store is JSON: dates become texts, keys too, and nothing contains itself
-        content = json.loads(json.dumps(content, default=str))
-    except (ValueError, TypeError, RecursionError) as error:
-        return YamlFile(file, stamp, {}, f"{file}: {error}")
-    return YamlFile(file, stamp, content, "", {path: mark.line for path, mark in marks.items()})
-
-
-def yaml_path(path: str, name: str) -> str:
-    """Return the path of ``name.yml`` in the folder *path*, or of ``name.yaml`` when only that is there."""
-    file = f"{path}{os.sep}{name}.yml"
-    if not os.path.exists(file) and os.path.exists(file[:-3] + "yaml"):  # noqa: PTH110 - see above
-        return file[:-3] + "yaml"
-    return file
-
-
-def entries(path: str | Path) -> list[os.DirEntry[str]]:
-    """Return the visible entries of a folder by name, none when it cannot be read.
-
-    Raises: OSError when nothing can be read at present.
-    """
-    try:
-        with os.scandir(path) as listing:
-            return sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
-    except OSError as error:
-        if error.errno in _NOT_NOW:
-            raise
-        return []
-
-
-Follow = Callable[["os.DirEntry[str]"], bool]
-"""Whether an entry is followed when it is a link."""
-
-
-def folders(path: str | Path, follow: Follow) -> Iterator[os.DirEntry[str]]:
-    """Return the folders in a folder by name."""
-    return (entry for entry in entries(path) if entry.name != "__pycache__" and _is_folder(entry) and follow(entry))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def is_function(path: str) -> bool:
-    """Whether a folder is a function: it has a function.yml, or code and no service.yml."""
-    names = {entry.name for entry in entries(path) if not _is_folder(entry)}
-    if names & {"function.yml", "function.yaml"}:
-        return True
-    if names & {"service.yml", "service.yaml"}:
-        return False
-    return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - see above
-
-
-def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str, int]:
-    """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
-
-    Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
-    a 3.0 function's code) are not followed, nor are links that *follow* is against.
-    """
-    seen: list[str] = []
-    size = 0
-    followed: set[int] = set()  # a link may lead back up
-    pending = [(path, "", 0)]
-    while pending:
-        folder, prefix, depth = pending.pop()
-        for entry in entries(folder):
-            if entry.name not in skipped and not follow(entry):
-                continue
-            try:
-                status = entry.stat()
-            except OSError:
-                continue  # gone since it was listed, or a dangling link
-            relative = prefix + entry.name
-            if stat.S_ISDIR(status.st_mode):
-                if entry.name in skipped:
-                    if entry.name == "node_modules":
-                        seen.append(f"{relative} {status.st_mtime_ns}")
-                elif depth < _DEEPEST and len(seen) < _MOST_FILES and status.st_ino not in followed:
-                    followed |= {status.st_ino} - {0}  # 0 where the system has no such number
-                    pending.append((entry.path, relative + "/", depth + 1))
-                continue
-            size += status.st_size
-            seen.append(f"{relative} {status.st_size} {status.st_mtime_ns} {status.st_mode & 0o111}")
-    digest = sha256("\n".join(sorted(seen)).encode("utf-8", "surrogateescape")).digest()
-    return str(int.from_bytes(digest[:8], "big")), size
 
 
 @frozen
 class FileAlias:
-    """An alias a file names."""
+    """An alias a file names, and where it stands."""
 
     name: str
     version_id: str
     weights: Mapping[str, float]
     description: str
     file: str
+    place: str
 
 
 @frozen
@@ -286,11 +133,9 @@ class FolderReader:
             else:
                 self._read_service(name, entry.path)
         return Snapshot(
-            services=tuple(self._services),
-            functions=tuple(self._functions),
-            unusable=dict(self._unusable),
-            warnings=tuple(self._warnings),
-        )
+            services=tuple(self._services), functions=tuple(self._functions), unusable=self._unusable,
+            warnings=tuple(dict.fromkeys(self._warnings)),
+        )  # fmt: skip
 
     def _read_service(self, name: str, path: str) -> None:
         functions = [
@@ -298,22 +143,16 @@ class FolderReader:
         ]
         versions = self._version_folders(path)
         settings = self._yaml.read(path, "service")
-        if settings is None and not functions and not versions:
+        if not (settings.stamp or functions or versions) or not self._usable(name, "", path):
             return
-        if not self._usable(name, "", path):
-            return
-        content, problem = (settings.content, settings.problem) if settings else ({}, "")
-        config = ServiceConfig()
+        config, problem = ServiceConfig(), settings.problem
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**read(fields.SERVICE, content))
-            aliases = _aliases(content.get("aliases"), yaml_path(path, "service"))
+            config = ServiceConfig(**read(fields.SERVICE, settings.content))
+            aliases = _aliases(settings)
         except InvalidArgument as error:
-            problem = settings.told(error) if settings else error.message
-        if problem:
-            self._warnings.append(problem)
-        if settings:
-            self._warn_unknown(settings, fields.SERVICE, {"aliases"})
+            problem = settings.placed(error)
+        self._warn(problem, settings, fields.SERVICE, {"aliases"})
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
@@ -342,24 +181,21 @@ class FolderReader:
         checksum, size = fingerprint(path, skipped, self._follows)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
-        places: tuple[str, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
-        if settings is None and head is not None:
-            config, problem = head.config, problem or head.problem
-        elif settings is not None:
+        if settings.stamp is not None:
             problem = problem or settings.problem
             try:
                 config = _config(service, config, settings.content)
                 triggers = _triggers(settings.content.get("triggers"))
-                places = tuple(settings.place("triggers", str(number)) for number in range(len(triggers)))
                 if not service and not version:
-                    aliases = _aliases(settings.content.get("aliases"), yaml_path(path, "function"))
+                    aliases = _aliases(settings)
             except InvalidArgument as error:
-                problem = problem or settings.told(error)
-            if problem:
-                self._warnings.append(problem)
+                problem = problem or settings.placed(error)
             known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
-            self._warn_unknown(settings, known, {"triggers", *more})
+            self._warn(problem, settings, known, {"triggers", *more})
+        elif head is not None:
+            config, problem = head.config, problem or head.problem
+        places = tuple(settings.place("triggers", str(number)) for number in range(len(triggers)))
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
             problem=problem, triggers=triggers, places=places, aliases=aliases,
@@ -385,11 +221,11 @@ class FolderReader:
             return False
         return True
 
-    def _warn_unknown(self, settings: YamlFile, known: tuple[Field, ...], more: set[str]) -> None:
-        """Warn of unknown names: a typing mistake would otherwise go unnoticed."""
-        names = [*(field.wire for field in known), *more]
-        for problem, name in unknown_names(settings.content, names):
-            self._warnings.append(f"{settings.place(name)}: {problem}")
+    def _warn(self, problem: str, settings: YamlFile, known: tuple[Field, ...], more: set[str]) -> None:
+        """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
+        unknown = unknown_names(settings.content, [*(field.wire for field in known), *more])
+        self._warnings += [problem] if problem else []
+        self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         numbered = []
@@ -441,14 +277,15 @@ def _triggers(value: Any) -> tuple[Struct, ...]:
     return tuple(value)
 
 
-def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
+def _aliases(settings: YamlFile) -> tuple[FileAlias, ...]:
+    value = settings.content.get("aliases")
     if value is None:
         return ()
     if not isinstance(value, dict):
         raise InvalidArgument("aliases must map names to versions")
     aliases = []
     weights = "additionalVersionWeight"
-    for name, target in value.items():
+    for name, target in sorted(value.items()):
         target = target if isinstance(target, dict) else {"versionId": target}
         aliases.append(
             FileAlias(
@@ -456,7 +293,8 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
                 version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
                 weights=check_weights(target.get(weights) or {}, f"aliases.{name}.{weights}"),
                 description=str(target.get("description") or ""),
-                file=file,
+                file=settings.file,
+                place=settings.place("aliases", name),
             )
         )
-    return tuple(sorted(aliases, key=lambda alias: alias.name))
+    return tuple(aliases)

@@ -14,7 +14,7 @@ from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import SLICED, Code, Slice
-from emulator.services.fc.tables import Form, Rows, RowStore
+from emulator.services.fc.tables import LIST, Form, Rows, RowStore
 
 OFFICIAL = "official"
 """The account segment of layers that the cloud itself provides."""
@@ -62,7 +62,7 @@ _VERSIONS = Rows(
     LayerVersion,
     _FROM,
     number=Form(lambda number: (number,), int, ("version",)),
-    runtimes=Form(json.dumps, lambda text: tuple(json.loads(text))),
+    runtimes=LIST,
     code=Form(
         attrgetter("digest", "checksum", "size"),
         lambda digest, checksum, size: Code(digest=digest, checksum=checksum, size=size),

@@ -46,28 +46,50 @@ class Loader:
         self._ids = ids
         self._retire = retire
         self._tenant = tenant
-        self._warned: frozenset[str] = frozenset()
+        self.snapshot = Snapshot()
+        """What was applied last."""
+        self._logged: frozenset[str] = frozenset()
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the files, each with its place; an alias is right once its versions are published."""
+        scopes: list[tuple[Scope, tuple[FileAlias, ...]]] = [
+            *((Scope(service=service.name), service.aliases) for service in self.snapshot.services),
+            *((Scope(function=function.name), function.aliases) for function in self.snapshot.functions),
+        ]
+        dangling = [
+            f"{alias.place}: the alias '{alias.name}' names the version {version_id}, which does not exist"
+            for scope, aliases in scopes
+            for alias in aliases
+            for version_id in (alias.version_id, *alias.weights)
+            if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None
+        ]
+        return [*self.snapshot.warnings, *dangling]
 
     def apply(self, snapshot: Snapshot, now: Millis) -> None:
         """Make the store say what *snapshot* says; instances of changed functions retire after the commit."""
-        for warning in snapshot.warnings:
-            if warning not in self._warned:
-                _log.warning("functions folder: %s", warning)
-        self._warned = frozenset(snapshot.warnings)
+        self.snapshot = snapshot
         step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
         for service in snapshot.services:
             step.service(service)
+        names: dict[tuple[str, int], list[str]] = {}
         for function in snapshot.functions:
             step.function(function)
+            names.setdefault((function.service, function.version), []).append(function.name)
         for function in snapshot.functions:
-            if not function.service and not function.version:
-                step.aliases(Scope(function=function.name), function.aliases)
+            step.aliases(Scope(function=function.name), function.aliases)
         for service in snapshot.services:
-            step.versions(service, [row for row in snapshot.functions if row.service == service.name])
+            for number in service.versions:
+                step.version(service, number, sorted(names.get((service.name, number), ())))
             step.aliases(Scope(service=service.name), service.aliases)
         step.remove_the_rest()
         if step.retired:
             self._retire(step.retired)
+        problems = self.problems
+        for problem in problems:
+            if problem not in self._logged:
+                _log.warning("functions folder: %s", problem)
+        self._logged = frozenset(problems)
 
 
 class _Step:
@@ -86,21 +108,16 @@ class _Step:
 
     def service(self, file: FileService) -> None:
         old = self._services.pop(file.name, None) or self._store.service(self._tenant, file.name)
-        if old is None:
-            new = Service(
-                name=file.name,
-                id=self._ids.uuid(),
-                config=file.config,
-                created_at=self._now,
-                modified_at=self._now,
-                folder=file.folder,
-                base=file.config,
-            )
-        else:
+        changed: Mapping[str, Any] = {}
+        if old is not None:
             changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else _not_default(old.config)
-            config = replace(file.config, **changed)
-            new = replace(old, config=config, folder=file.folder, base=file.config, changed=changed)
-        new = replace(new, last_version=max([new.last_version, *file.versions]))
+        before = old or Service(
+            name=file.name, id=self._ids.uuid(), config=file.config, created_at=self._now, modified_at=self._now
+        )
+        new = replace(
+            before, config=replace(file.config, **changed), folder=file.folder, base=file.config, changed=changed,
+            last_version=max([before.last_version, *file.versions]),
+        )  # fmt: skip
         if new == old:
             return
         if old is not None:
@@ -113,91 +130,69 @@ class _Step:
         key = (file.service, file.name, file.version)
         old = self._functions.pop(key, None)
         if old is None:
-            old = self._store.function(self._tenant, file.service, file.name, file.version)
+            old = self._store.function(self._tenant, *key)
             if old is not None and file.version:
                 _log.warning("functions folder: %s is left out: the API has published that version", file.folder)
                 return
             if old is not None:
                 _log.warning("functions folder: %s takes the place of the function made by the API", file.folder)
+        head = self._store.function(self._tenant, file.service, file.name) if file.version else None
         code = Code(checksum=file.checksum, size=file.size, folder=file.folder)
-        if old is None:
-            new = Function(
-                service=file.service, name=file.name, version=file.version, id=self._functions_id(file),
-                config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
-                base=file.config, problem=file.problem, triggers=file.triggers,
-            )  # fmt: skip
-        else:
-            changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else {}
-            new = replace(
-                old, config=replace(file.config, **changed), code=code, folder=file.folder, base=file.config,
-                changed=changed, problem=file.problem, triggers=file.triggers,
-            )  # fmt: skip
+        changed = _still_laid_over(old.changed, old.base, file.config) if old and old.folder else {}
+        before = old or Function(
+            service=file.service, name=file.name, version=file.version, id=head.id if head else self._ids.uuid(),
+            config=file.config, code=code, created_at=self._now, modified_at=self._now,
+        )  # fmt: skip
+        new = replace(
+            before, config=replace(file.config, **changed), code=code, folder=file.folder, base=file.config,
+            changed=changed, problem=file.problem, triggers=file.triggers,
+        )  # fmt: skip
         if file.version and not file.service:
-            self._number(new)
+            self._write_version(new.scope, file.version, None, [new], file.folder)
+            if head is not None and head.last_version < file.version:  # the head remembers the highest number
+                self._store.put_function(self._tenant, replace(head, last_version=file.version))
         if new == old:
             return
         if old is not None:
             new = new.updated(self._now)
-            self.retired.add(family(self._tenant, file.service, file.name, file.version))
+            self.retired.add(family(self._tenant, *key))
         self._store.put_function(self._tenant, new)
 
-    def _functions_id(self, file: FileFunction) -> str:
-        head = self._store.function(self._tenant, file.service, file.name) if file.version else None
-        return head.id if head else self._ids.uuid()
+    def version(self, service: FileService, number: int, names: list[str]) -> None:
+        """Write a version of a service, which froze the functions *names*."""
+        frozen = [self._store.function(self._tenant, service.name, name, number) for name in names]
+        rows = [row for row in frozen if row is not None]
+        folder = f"{service.folder}/versions/{number}"
+        self._write_version(Scope(service=service.name), number, service.config, rows, folder)
 
-    def _number(self, function: Function) -> None:
-        """Write the version that a frozen 3.0 function belongs to; its head remembers the highest number."""
-        self._version(function.scope, function.version, None, [function], function.folder)
-        head = self._store.function(self._tenant, "", function.name)
-        if head is not None and head.last_version < function.version:
-            self._store.put_function(self._tenant, replace(head, last_version=function.version))
-
-    def versions(self, service: FileService, functions: list[FileFunction]) -> None:
-        scope = Scope(service=service.name)
-        for number in service.versions:
-            names = [row.name for row in functions if row.version == number]
-            frozen = [self._store.function(self._tenant, service.name, name, number) for name in sorted(names)]
-            rows = [row for row in frozen if row is not None]
-            self._version(scope, number, service.config, rows, f"{service.folder}/versions/{number}")
-
-    def _version(
+    def _write_version(
         self, scope: Scope, number: int, config: ServiceConfig | None, rows: list[Function], folder: str
     ) -> None:
         old = self._versions.pop((scope, number), None)
         if old is None and self._store.version(self._tenant, scope, number) is not None:
             return
         content = content_of(config, rows)
-        if old is None:
-            new = Version(
-                scope=scope, number=number, description="", config=config, content=content,
-                created_at=self._now, modified_at=self._now, folder=folder,
-            )  # fmt: skip
-        else:
-            new = replace(old, config=config, content=content, folder=folder)
+        before = old or Version(
+            scope=scope, number=number, description="", config=config, content=content, created_at=self._now,
+            modified_at=self._now,
+        )  # fmt: skip
+        new = replace(before, config=config, content=content, folder=folder)
         if new != old:
             self._store.put_version(self._tenant, replace(new, modified_at=self._now))
 
     def aliases(self, scope: Scope, entries: tuple[FileAlias, ...]) -> None:
         for entry in entries:
-            for version_id in (entry.version_id, *entry.weights):
-                if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None:
-                    _log.warning("%s: alias %s names version %s, there is none", entry.file, entry.name, version_id)
             old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
-            if old is None:
-                new = Alias(
-                    scope=scope, name=entry.name, id=self._ids.uuid(), version_id=entry.version_id,
-                    created_at=self._now, modified_at=self._now, description=entry.description,
-                    weights=entry.weights, folder=entry.file,
-                )  # fmt: skip
-            else:
-                new = replace(
-                    old, version_id=entry.version_id, weights=entry.weights, description=entry.description,
-                    folder=entry.file,
-                )  # fmt: skip
+            before = old or Alias(
+                scope=scope, name=entry.name, id=self._ids.uuid(), version_id=entry.version_id, created_at=self._now,
+                modified_at=self._now,
+            )  # fmt: skip
+            new = replace(
+                before, version_id=entry.version_id, weights=entry.weights, description=entry.description,
+                folder=entry.file,
+            )  # fmt: skip
             if new != old:
-                if old is not None:
-                    new = new.updated(self._now)
-                self._store.put_alias(self._tenant, new)
+                self._store.put_alias(self._tenant, new if old is None else new.updated(self._now))
 
     def remove_the_rest(self) -> None:
         for scope, name in self._aliases:

@@ -1,6 +1,5 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
-import json
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -26,7 +25,7 @@ from emulator.services.fc.model import (
     config_json,
     parse_values,
 )
-from emulator.services.fc.tables import JSON, SCOPE, CountingStore, Form, Rows, T
+from emulator.services.fc.tables import JSON, LIST, SCOPE, CountingStore, Form, Rows, T
 from emulator.storage.database import Schema
 
 
@@ -60,7 +59,7 @@ _FUNCTIONS = Rows(
     config=_settings(FunctionConfig),
     base=_settings(FunctionConfig),
     changed=_VALUES,
-    triggers=Form(json.dumps, lambda text: tuple(json.loads(text))),
+    triggers=LIST,
     code=Form(
         attrgetter("checksum", "size", "digest", "folder"),
         lambda checksum, size, digest, folder: Code(checksum=checksum, size=size, digest=digest, folder=folder),
@@ -90,7 +89,7 @@ class CatalogStore(CountingStore):
 
         Raises: ServiceNotFound.
         """
-        service = self._one(_SERVICES, f"{_MINE} AND name = ?", (*tenant, name))
+        service = self.service(tenant, name)
         if service is None:
             raise FcError("ServiceNotFound", service=name)
         return service
@@ -101,12 +100,11 @@ class CatalogStore(CountingStore):
 
     def put_service(self, tenant: Tenant, service: Service) -> None:
         """Write a service, new or not."""
-        self._write(_SERVICES.put, (*tenant, *_SERVICES.values(service)))
+        self._put(_SERVICES, service, *tenant)
 
     def delete_service(self, tenant: Tenant, name: str) -> None:
         """Remove a service and its tags."""
-        where = (*tenant, name)
-        self._write("DELETE FROM fc_services WHERE account = ? AND region = ? AND name = ?", where)
+        self._delete(_SERVICES, f"{_MINE} AND name = ?", (*tenant, name))
         self.delete_tags(tenant, f"services/{name}", None)
 
     def function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> Function | None:
@@ -119,12 +117,11 @@ class CatalogStore(CountingStore):
 
     def put_function(self, tenant: Tenant, function: Function) -> None:
         """Write a function, new or not."""
-        self._write(_FUNCTIONS.put, (*tenant, *_FUNCTIONS.values(function)))
+        self._put(_FUNCTIONS, function, *tenant)
 
     def delete_function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> None:
         """Remove a function of one version; the head takes its tags with it."""
-        where = (*tenant, service, version, name)
-        self._write(f"DELETE FROM fc_functions WHERE {_IN_SERVICE} AND name = ?", where)  # noqa: S608 - constants
+        self._delete(_FUNCTIONS, f"{_IN_SERVICE} AND name = ?", (*tenant, service, version, name))
         if not service and not version:
             self.delete_tags(tenant, f"functions/{name}", None)
 
@@ -151,17 +148,15 @@ class CatalogStore(CountingStore):
 
     def put_version(self, tenant: Tenant, version: Version) -> None:
         """Write a version."""
-        self._write(_VERSIONS.put, (*tenant, *_VERSIONS.values(version)))
+        self._put(_VERSIONS, version, *tenant)
 
     def delete_version(self, tenant: Tenant, scope: Scope, number: int) -> None:
         """Remove a version and its frozen functions."""
-        where = (*_scoped(tenant, scope), number)
-        self._write(f"DELETE FROM fc_versions WHERE {_IN_SCOPE} AND number = ?", where)  # noqa: S608 - constants
-        sql = f"DELETE FROM fc_functions WHERE {_IN_SERVICE}"  # noqa: S608 - constants
-        if scope.service:
-            self._write(sql, (*tenant, scope.service, number))
-        else:
-            self._write(sql + " AND name = ?", (*tenant, "", number, scope.function))
+        self._delete(_VERSIONS, f"{_IN_SCOPE} AND number = ?", (*_scoped(tenant, scope), number))
+        where, values = _IN_SERVICE, [*tenant, scope.service, number]
+        if scope.function:
+            where, values = f"{where} AND name = ?", [*values, scope.function]
+        self._delete(_FUNCTIONS, where, values)
 
     def alias(self, tenant: Tenant, scope: Scope, name: str) -> Alias | None:
         """Return an alias."""
@@ -173,17 +168,15 @@ class CatalogStore(CountingStore):
 
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
-        self._write(_ALIASES.put, (*tenant, *_ALIASES.values(alias)))
+        self._put(_ALIASES, alias, *tenant)
 
     def delete_alias(self, tenant: Tenant, scope: Scope, name: str) -> None:
         """Remove an alias."""
-        sql = f"DELETE FROM fc_aliases WHERE {_IN_SCOPE} AND name = ?"  # noqa: S608 - constants
-        self._write(sql, (*_scoped(tenant, scope), name))
+        self._delete(_ALIASES, f"{_IN_SCOPE} AND name = ?", (*_scoped(tenant, scope), name))
 
     def delete_scope(self, tenant: Tenant, scope: Scope) -> list[int]:
         """Remove the versions and aliases of a scope; return the numbers of the versions."""
-        for alias in self.aliases(tenant, scope):
-            self.delete_alias(tenant, scope, alias.name)
+        self._delete(_ALIASES, _IN_SCOPE, _scoped(tenant, scope))
         numbers = [version.number for version in self.versions(tenant, scope)]
         for number in numbers:
             self.delete_version(tenant, scope, number)
@@ -205,17 +198,16 @@ class CatalogStore(CountingStore):
 
     def put_tags(self, tenant: Tenant, resource: str, tags: Mapping[str, str]) -> None:
         """Set some tags; others stay."""
-        rows = [(*tenant, resource, key, value) for key, value in tags.items()]
-        self._write_many("INSERT OR REPLACE INTO fc_tags VALUES (?, ?, ?, ?, ?)", rows)
+        for tag in tags.items():
+            self._write("INSERT OR REPLACE INTO fc_tags VALUES (?, ?, ?, ?, ?)", (*tenant, resource, *tag))
 
     def delete_tags(self, tenant: Tenant, resource: str, keys: list[str] | None) -> None:
         """Remove some tags, or all of them."""
         sql = "DELETE FROM fc_tags WHERE account = ? AND region = ? AND resource = ?"
         if keys is None:
             self._write(sql, (*tenant, resource))
-        else:
-            rows = [(*tenant, resource, key) for key in keys]
-            self._write_many(sql + " AND key = ?", rows)
+        for key in keys or ():
+            self._write(f"{sql} AND key = ?", (*tenant, resource, key))
 
     def tagged(self, tenant: Tenant, kind: str, part: Slice) -> list[str]:
         """Return the resources (``services/x``) of *kind* (``services/``) that carry any tag."""

@@ -31,6 +31,8 @@ from emulator.services.fc.model import LATEST, Struct
 from emulator.services.fc.triggers.model import AuthKind, Domain, Trigger
 from emulator.services.fc.triggers.store import Domains, TriggerStore
 
+_log = logging.getLogger(__name__)
+
 LONGEST_SEARCH_S: Final = 0.05
 """How long one search may hold up other requests, in seconds; an ordinary one takes microseconds."""
 
@@ -60,35 +62,6 @@ def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARC
         searching = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-_log = logging.getLogger(__name__)
-
-
-_GROUP = r"\$(\d{1,2})"
-
-
-@frozen
-class Place:
-    """Where a request to a custom domain goes; ``target`` is path and query after rewriting, undecoded."""
-
-    service: str
-    function: str
-    qualifier: str
-    target: str
-
-
-def place_of(domain: Domain, method: str, path: str, query: str | None) -> Place | None:
-    """Return where a request goes; None when no route matches. *path* and *query* are as sent."""
-    route = best_route(domain.routes, method, path)
-    if route is None:
-        return None
-    return Place(
-        service=route.get("serviceName") or "",
-        function=route.get("functionName") or "",
-        qualifier=route.get("qualifier") or LATEST,
-        target=rewritten(route.get("rewriteConfig") or {}, path, query),
-    )
 
 
 def best_route(routes: Iterable[Struct], method: str, path: str) -> Struct | None:
@@ -147,7 +120,7 @@ def _expanded(replacement: str, match: re.Match[str]) -> str:
         number = int(reference[1])
         return (match[number] or "") if number <= (match.re.groups or 0) else ""
 
-    text = re.sub(_GROUP, group, replacement)
+    text = re.sub(r"\$(\d{1,2})", group, replacement)
     return text if text.startswith("/") else f"/{text}"
 
 
@@ -240,11 +213,11 @@ class HttpRouting:
         self._refresh()
         if (domain := self._domains.get(host)) is not None:
             return self._by_domain(domain, request)
-        if (labelled := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
-            owner, trigger = labelled
-            return HttpTarget(tenant=owner, trigger=trigger, target=request.target, request_uri=request.target)
         if request.path.startswith(PROXIES):
             return self._by_path(request, tenant)
+        if (labelled := self._by_label(host)) is not None:
+            owner, trigger = labelled
+            return HttpTarget(tenant=owner, trigger=trigger, target=request.target, request_uri=request.target)
         raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
 
     def _by_path(self, request: Request, tenant: Tenant) -> HttpTarget:
@@ -273,15 +246,15 @@ class HttpRouting:
         return None
 
     def _by_domain(self, domain: Domain, request: Request) -> HttpTarget:
-        place = place_of(domain, request.method, request.path, request.query)
-        if place is None:
+        route = best_route(domain.routes, request.method, request.path)
+        if route is None:
             raise FcError(
                 "DomainNameNotFound", f"domain name '{domain.name}' has no route for the path '{request.path[:200]}'"
             )
-        trigger = self._trigger(domain.tenant, place.service, place.function, place.qualifier)
-        return HttpTarget(
-            tenant=domain.tenant, trigger=trigger, target=place.target, request_uri=place.target, domain=domain
-        )  # fmt: skip
+        service, function, qualifier = (route.get(name) or "" for name in ("serviceName", "functionName", "qualifier"))
+        trigger = self._trigger(domain.tenant, service, function, qualifier or LATEST)
+        target = rewritten(route.get("rewriteConfig") or {}, request.path, request.query)
+        return HttpTarget(tenant=domain.tenant, trigger=trigger, target=target, request_uri=target, domain=domain)
 
     def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
         trigger = self._triggers.get((tenant, service, function, qualifier))

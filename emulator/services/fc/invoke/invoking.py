@@ -18,7 +18,7 @@ from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
-from emulator.services.fc.ports import Called, CredentialIssuer, Ended, Instances, Ports
+from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances, Ports
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpCall,
@@ -161,11 +161,7 @@ class Invoker:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
         """
-        if (
-            self._doubles is not None
-            and self._doubles.mocked
-            and self._doubles.mocks(service, function, qualifier or "")
-        ):
+        if self._mocks(service, function, qualifier):
             return
         self._resolver.target(tenant, service, function, qualifier, 1.0)
         self._admission.check_enabled(tenant, service, function)
@@ -179,16 +175,17 @@ class Invoker:
         mocked = await self.mocked(call)
         return mocked if mocked is not None else await self.run(tenant, call, self.check(tenant, call))
 
+    def _mocks(self, service: str, function: str, qualifier: str | None) -> FunctionDoubles | None:
+        """Return who answers calls of a function that has a mock."""
+        doubles = self._doubles
+        if doubles is not None and doubles.mocked and doubles.mocks(service, function, qualifier or ""):
+            return doubles
+        return None
+
     async def mocked(self, call: FunctionCall) -> Invoked | None:
         """Return what a mock answers to *call*, None when the function itself is to answer."""
-        doubles = self._doubles
-        if (
-            doubles is None
-            or not doubles.mocked
-            or not doubles.mocks(call.service, call.function, call.qualifier or "")
-        ):
-            return None
-        result = await doubles.answer(_called(call))
+        doubles = self._mocks(call.service, call.function, call.qualifier)
+        result = await doubles.answer(_called(call)) if doubles is not None else None
         if result is None:
             return None
         label = display_name(call.service, call.function)

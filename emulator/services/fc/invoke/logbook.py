@@ -16,6 +16,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from io import FileIO
 from pathlib import Path
 
 from emulator.services.fc.model import display_name
@@ -30,7 +31,7 @@ class LogFiles:
 
     def __init__(self, file_bytes: int) -> None:
         self._file_bytes = file_bytes
-        self._open: dict[Path, _Appender] = {}
+        self._open: dict[Path, FileIO] = {}
 
     def append(self, path: Path, text: bytes) -> None:
         """Append *text*, moving a file that would grow over its bound to ``.1`` first.
@@ -41,13 +42,14 @@ class LogFiles:
         if file is None:
             while len(self._open) >= _OPEN_FILES:
                 self._open.pop(next(iter(self._open))).close()
-            file = _Appender(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab", buffering=0)
         self._open[path] = file  # last used last
-        if file.size and file.size + len(text) > self._file_bytes:
+        if (size := file.tell()) and size + len(text) > self._file_bytes:
             file.close()
             path.replace(path.with_name(path.name + ".1"))
-            file = self._open[path] = _Appender(path)
-        file.append(text)
+            file = self._open[path] = path.open("ab", buffering=0)
+        file.write(text)
 
     def tail(self, path: Path, lines: int) -> bytes:
         """Return the last *lines* lines, reaching back over the last rotation.
@@ -65,22 +67,6 @@ class LogFiles:
         for file in self._open.values():
             file.close()
         self._open.clear()
-
-
-class _Appender:
-    """One file open for appending, and its size."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab", buffering=0)
-        self.size = self._file.tell()
-
-    def append(self, text: bytes) -> None:
-        self._file.write(text)
-        self.size += len(text)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def _last_lines(path: Path, lines: int) -> bytes:
@@ -140,7 +126,6 @@ class LogBook:
     ) -> None:
         self._folder = folder
         self._also = also
-        self._file_bytes = file_bytes
         self._pending_bytes = pending_bytes
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None

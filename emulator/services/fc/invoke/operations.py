@@ -99,7 +99,8 @@ def _queue(fc: FunctionCompute, call: OperationRequest, invocation: FunctionCall
 
 def _choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return the value of a header in lower case, the first of *choices* when it is empty."""
-    value = value or choices[0]
+    if not value:
+        return choices[0].lower()
     if value.lower() not in {choice.lower() for choice in choices}:
         raise InvalidArgument(not_allowed(name, choices, value))
     return value.lower()

@@ -16,12 +16,7 @@ from emulator.http.client_connection import ConnectionLost
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.model import (
-    FunctionImage,
-    HttpAnswer,
-    HttpCall,
-    Invocation,
-)
+from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody
@@ -51,6 +46,7 @@ class AgentProcess(InstanceProcess):
         self._marks = False
         self._began: set[str] = set()
         self._shift: tuple[int, int | None] | None = None
+        self._about: tuple[object, ...] = ()
 
     def boot_frame(
         self,
@@ -109,15 +105,11 @@ class AgentProcess(InstanceProcess):
             return future
         sequence = self._ids.hex(16)
         self._pending[sequence] = future
-        header = {
-            "do": kind,
-            "seq": sequence,
-            "rid": call.request_id,
-            "qualifier": call.qualifier,
-            "retry": call.retry_count,
-            "keys": call.credentials,
-            "tracing": dict(call.tracing),
-        }
+        header: Header = {"do": kind, "seq": sequence, "rid": call.request_id}
+        about = call.qualifier, call.retry_count, call.credentials, call.tracing
+        if about != self._about:  # they rarely change, and writing them takes longer than all the rest of a frame
+            self._about = about
+            header["about"] = dict(zip(("qualifier", "retry", "keys", "tracing"), about, strict=True))
         shift = self._settings.time.shift
         if shift != self._shift:
             self._shift = shift
@@ -135,6 +127,8 @@ class AgentProcess(InstanceProcess):
         self.kill()
         self._over = True
         self.channel.close()
+        if self._log is not None:
+            self._log.close()
 
     def expects(self, sequence: str) -> bool:
         """Whether a call of that sequence waits for its answer."""

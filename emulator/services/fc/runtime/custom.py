@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
@@ -54,39 +53,27 @@ STATUS_FIELD = "x-fc-status"
 Fields = list[tuple[str, str]]
 
 
-class _Kind(NamedTuple):
-    method: str
-    path: str
-    number: str
-
-
-_KINDS: dict[CallKind, _Kind] = {
-    "invoke": _Kind("POST", "/invoke", "0"),
-    "initialize": _Kind("POST", "/initialize", "1"),
-    "pre_stop": _Kind("GET", "/pre-stop", "2"),
-    "pre_freeze": _Kind("GET", "/pre-freeze", "3"),
+_KINDS: dict[CallKind, tuple[str, str, str]] = {
+    "invoke": ("POST", "/invoke", "0"),
+    "initialize": ("POST", "/initialize", "1"),
+    "pre_stop": ("GET", "/pre-stop", "2"),
+    "pre_freeze": ("GET", "/pre-freeze", "3"),
 }
-_HTTP_PATH = "/http-invoke"
-
-
-def request_line(kind: CallKind, call: Invocation) -> tuple[str, str]:
-    """Return method and target of the request that makes *call*."""
-    if call.http is not None:
-        return call.http.method, call.http.request_uri
-    return _KINDS[kind][:2]
+"""Method and path of the request of each kind, and its ``x-fc-function-type``."""
 
 
 def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, own: bool = True) -> Fields:
-    """Return the header fields of that request: the caller's *own* for an HTTP request, and the platform's."""
+    """Return the header fields of a call's request: the caller's *own* for an HTTP request, and the platform's."""
+    method, path, number = _KINDS[kind]
+    fields: Fields = []
     if call.http is not None:
-        fields = list(call.http.headers) if own else []
+        path = "/http-invoke"
+        fields += call.http.headers if own else ()
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
-        path = _HTTP_PATH
-    else:
-        fields = [("Content-Type", "application/octet-stream")] if kind in {"invoke", "initialize"} else []
-        path = _KINDS[kind].path
-    fields += [("x-fc-control-path", path), ("x-fc-function-type", _KINDS[kind].number)]
+    elif method == "POST":
+        fields.append(("Content-Type", "application/octet-stream"))
+    fields += [("x-fc-control-path", path), ("x-fc-function-type", number)]
     return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
 
 
@@ -202,7 +189,7 @@ class CustomProcess(ProgramProcess):
 
     async def _perform(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         began = self._loop.time()
-        method, target = request_line(kind, call)
+        method, target, _ = _KINDS[kind] if call.http is None else (call.http.method, call.http.request_uri, "")
         try:
             response = await self._client.open(
                 method,
@@ -212,7 +199,9 @@ class CustomProcess(ProgramProcess):
                 body=call.event,
             )
             if call.stream and call.http is not None and not _is_short(call.http.method, response):
-                answer = self._streamed(response, (self._loop.time() - began) * 1000)
+                http = HttpAnswer(status=response.status, headers=tuple(response.headers.pairs))
+                answer = self._answer(b"", (self._loop.time() - began) * 1000, http=http)
+                answer = replace(answer, stream=StreamedBody(response))
             else:
                 whole = await response.whole(self._limit)
                 answer = self._read(kind, call, whole, (self._loop.time() - began) * 1000)
@@ -243,10 +232,6 @@ class CustomProcess(ProgramProcess):
             self._loop.call_soon(self.kill)  # the platform starts such an instance anew
         ok = 200 <= status < 300
         return self._answer(b"" if ok else _failure(status, body), duration_ms, ok=ok)
-
-    def _streamed(self, response: StreamedResponse, duration_ms: float) -> Answer:
-        http = HttpAnswer(status=response.status, headers=tuple(response.headers.pairs))
-        return replace(self._answer(b"", duration_ms, http=http), stream=StreamedBody(response))
 
     def _url(self, target: str) -> str:
         return f"http://127.0.0.1:{self.port}{target if target.startswith('/') else '/' + target}"

@@ -32,15 +32,23 @@ class DeadlineClock:
 class Deadline:
     """Asks the process to end when *timeout_s* is over, and kills it *grace_s* later unless cancelled.
 
-    Time counts from the construction on, except while *clock* is paused. A call that is not over at once is also
-    watched for what it uses.
+    Time counts from the construction on, except while *clock* is paused. When a call is not over at once *on_wait* is
+    called, and the process is watched for what it uses.
     """
 
-    def __init__(self, process: InstanceProcess, timeout_s: float, grace_s: float, clock: DeadlineClock) -> None:
+    def __init__(
+        self,
+        process: InstanceProcess,
+        timeout_s: float,
+        grace_s: float,
+        clock: DeadlineClock,
+        on_wait: Callable[[], None],
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._process = process
         self._grace_s = grace_s
         self._clock = clock
+        self._on_wait = on_wait
         self._watching = False
         self._began = self._loop.time()
         self._at = self._began + timeout_s
@@ -70,6 +78,7 @@ class Deadline:
         if on:
             self._left_s = self._at - now
             self._unwatch()
+            self._on_wait()
         else:
             self._at = now + self._left_s
             self._handle = self._loop.call_at(min(now + _WATCH_AFTER_S, self._at), self._watch)
@@ -81,6 +90,7 @@ class Deadline:
 
     def _watch(self) -> None:
         self._watching = True
+        self._on_wait()
         self._process.watch()
         self._handle = self._loop.call_at(self._at, self._pass)
 

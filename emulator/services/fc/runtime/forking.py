@@ -17,15 +17,7 @@ from emulator.services.fc.runtime.agent import AgentProcess, executable_for
 from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import (
-    InstanceProcess,
-    Launcher,
-    Listener,
-    LogSource,
-    Prepared,
-    ProcessControl,
-    Program,
-)
+from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.zygote import Zygote, ZygoteControl, ZygoteLost
 
@@ -52,16 +44,11 @@ class ZygoteLauncher(Launcher):
         """Fork an instance; see `Launcher`."""
         process = AgentProcess(listener, self._settings, self._ids)
         executable = executable_for(image.runtime, self._settings.interpreters)
-        control, source = await self._fork(
-            executable,
-            image,
-            instance_id,
-            process,
-            lambda isolated: self._with_mounts(
-                image, instance_id, process.boot_frame(image, instance_id, isolated=isolated, mark=False), isolated
-            ),
-        )
-        process.attach(control, source)
+
+        def boot_frame(isolated: bool) -> Header:
+            return process.boot_frame(image, instance_id, isolated=isolated, mark=False)
+
+        await self._fork(executable, image, instance_id, process, boot_frame)
         return process
 
     async def isolated(self, runtime: str) -> bool:
@@ -70,27 +57,27 @@ class ZygoteLauncher(Launcher):
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> tuple[ProcessControl, LogSource]:
+    ) -> None:
         """Fork and let the new process become *program*; see `Forker`."""
-        executable = executable_for("python3", {})
         frame = program.exec_frame(keep_channel=keep_channel)
-        return await self._fork(
-            executable,
-            image,
-            instance_id,
-            process,
-            lambda isolated: self._with_mounts(image, instance_id, frame, isolated),
-        )
+        await self._fork(executable_for("python3", {}), image, instance_id, process, lambda _: frame)
 
-    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> Prepared:
-        """Fork and let the new process become *program* in namespaces of its own; see `Preparer`."""
+    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> None:
+        """Start *program*, of the runtime of *image*, before it is known which instance it is for.
+
+        It has namespaces and none of an instance's folders yet.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
         frame = program.exec_frame(keep_channel=True)
-        control, source = await self._fork(executable_for("python3", {}), image, "", process, lambda _: frame)
-        return Prepared(control, source)
+        await self._fork(executable_for("python3", {}), image, "", process, lambda _: frame)
 
-    async def adopt(self, prepared: Prepared, program: Program, image: FunctionImage, instance_id: str) -> None:
-        """Make a prepared process an instance; see `Preparer`."""
-        control = prepared.control
+    async def adopt(self, process: InstanceProcess, program: Program, image: FunctionImage, instance_id: str) -> None:
+        """Give a prepared process the folders, limits and name of an instance; *program* is what it would have been.
+
+        Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
+        """
+        control = process.control
         assert isinstance(control, ZygoteControl)
         frame = encode(mounts_of(image, self._settings, instance_id, program.exec_frame(keep_channel=True)))
         ours, theirs = socket.socketpair()
@@ -106,12 +93,7 @@ class ZygoteLauncher(Launcher):
         if reason:
             raise InstanceStartFailed(reason.decode("utf-8", "replace"))
 
-    def _with_mounts(self, image: FunctionImage, instance_id: str, frame: Header, isolated: bool) -> Header:
-        if not isolated or image.container is not None:
-            return frame
-        return frame | mounts_of(image, self._settings, instance_id, frame)
-
-    async def _ready(self, runtime: str, executable: str) -> "Zygote":
+    async def _ready(self, runtime: str, executable: str) -> Zygote:
         try:
             zygote = self._zygote(executable)
         except OSError as error:
@@ -143,13 +125,16 @@ class ZygoteLauncher(Launcher):
         first: Callable[[bool], Header],
         *,
         again: bool = True,
-    ) -> "tuple[ZygoteControl, LogSource]":
+    ) -> None:
         """Have an instance forked that finds the frame *first* in its channel, by a second zygote if the first is lost.
 
-        *first* is called with whether the instance has namespaces; *again* is whether a second may follow.
+        *first* is called with whether the instance has namespaces; *again* is whether a second may follow. Without an
+        *instance_id* it has no folders to mount.
         """
         zygote = await self._ready(image.runtime, executable)
         frame = first(zygote.isolated)
+        if zygote.isolated and instance_id and image.container is None:
+            frame |= mounts_of(image, self._settings, instance_id, frame)
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
@@ -166,20 +151,21 @@ class ZygoteLauncher(Launcher):
             if not isinstance(error, ZygoteLost):
                 process.abandon()
             elif again:
-                return await self._fork(executable, image, instance_id, process, first, again=False)
+                await self._fork(executable, image, instance_id, process, first, again=False)
+                return
             raise
         finally:
             theirs.close()
             os.close(writing)
-        return control, source
+        process.attach(control, source)
 
-    def _zygote(self, executable: str) -> "Zygote":
+    def _zygote(self, executable: str) -> Zygote:
         zygote = self._zygotes.get(executable)
         if zygote is None:
             zygote = self._zygotes[executable] = Zygote(executable, self._settings, self._on_end)
         return zygote
 
-    def _on_end(self, zygote: "Zygote") -> None:
+    def _on_end(self, zygote: Zygote) -> None:
         """Start another one, unless it never worked: then the next launch tries again and reports."""
         if self._closed or self._zygotes.get(zygote.executable) is not zygote:
             return

@@ -7,10 +7,10 @@ serves a call, and how long it is kept, is the pool's business.
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from emulator.http.client_connection import ClientError
-from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
@@ -44,8 +44,7 @@ class CallNotRead(Exception):
     """The instance ended before it saw the call, which can go to another one."""
 
 
-@frozen
-class Outcome:
+class Outcome(NamedTuple):
     """How one run of user code ended. ``error`` is the text of the end marker, empty for success."""
 
     body: bytes
@@ -158,16 +157,16 @@ class Instance:
             if self.image.initializer is not None:
                 initialized = await self._initialize(invocation, log)
                 if initialized.error:
-                    return self._result(invocation, log, initialized, "InitializationError", cold=cold)
+                    return self._result(log, initialized, "InitializationError", cold=cold)
             outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
             streaming = outcome.stream is not None
-            result = self._result(invocation, log, outcome, outcome.error_type, cold=cold)
+            result = self._result(log, outcome, outcome.error_type, cold=cold)
             if outcome.too_large:
                 raise ResponseTooLarge(self._settings.response_limit)
             return result
         finally:
             if not streaming:
-                self._logs.pop(invocation.request_id, None)
+                self._close_log(invocation)
 
     async def prepare(self, request_id: str, credentials: Credentials | None) -> bool:
         """Load the code and run the initializer ahead of the first call, as provisioned instances do.
@@ -184,7 +183,7 @@ class Instance:
             if self.image.runtime.startswith(("python", "nodejs")):
                 return not (await self._run("load", invocation, log, self.image.timeout_s)).error
         finally:
-            self._logs.pop(request_id, None)
+            self._close_log(invocation)
         return True
 
     async def freeze(self) -> None:
@@ -257,9 +256,14 @@ class Instance:
         log = self._logs[invocation.request_id] = logs.CallLog(self._settings.log_limit, emit)
         self._last = invocation
         if self._banner:
-            log.add(self._banner)
+            log.add_line(self._banner)
             self._banner = b""
         return log
+
+    def _close_log(self, invocation: Invocation) -> None:
+        log = self._logs.pop(invocation.request_id, None)
+        if log is not None:
+            log.flush()
 
     async def _initialize(self, invocation: Invocation, log: logs.CallLog) -> Outcome:
         """Run the initializer once for all calls; the first one's log gets its output."""
@@ -286,12 +290,12 @@ class Instance:
                 raise self._failure
         assert self._process is not None
         marker, request_id = _MARKERS.get(kind), invocation.request_id
-        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.clock)
         if kind != "invoke":  # the event or HTTP request of a call is for its handler only
             invocation = replace(invocation, event=b"", http=None, stream=False)
         pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this
             log.add_line(logs.start_marker(marker, request_id))
+        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.clock, log.flush)
         try:
             reply = await pending
         except asyncio.CancelledError:
@@ -347,19 +351,16 @@ class Instance:
         elif reply.over_memory:
             message = logs.process_exited(elapsed_ms, self._memory_mb)
         else:
-            return self._answered(reply, min(reply.duration_ms, elapsed_ms))
+            error = "" if reply.succeeded else logs.HANDLED if reply.handled else logs.UNHANDLED
+            too_large = reply.size > len(reply.body)
+            if too_large:
+                error = str(ResponseTooLarge(self._settings.response_limit))
+            return Outcome(reply.body, error, min(reply.duration_ms, elapsed_ms), too_large, reply.http)
         self._discard()
         return Outcome(body=logs.error_body(message), error=message, duration_ms=elapsed_ms)
 
-    def _answered(self, answer: Answer, duration_ms: float) -> Outcome:
-        error = "" if answer.succeeded else logs.HANDLED if answer.handled else logs.UNHANDLED
-        too_large = answer.size > len(answer.body)
-        if too_large:
-            error = str(ResponseTooLarge(self._settings.response_limit))
-        return Outcome(body=answer.body, error=error, duration_ms=duration_ms, too_large=too_large, http=answer.http)
-
     def _result(
-        self, invocation: Invocation, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
+        self, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
     ) -> InvocationResult:
         if outcome.stream is None:
             log.add(logs.summary(outcome.duration_ms, self.image.memory_mb, self._memory_mb))
@@ -385,7 +386,7 @@ class Instance:
         except (CallNotRead, InstanceStartFailed):
             return  # the process had ended before; there is nothing left to freeze or stop
         finally:
-            self._logs.pop(self._last.request_id, None)
+            self._close_log(self._last)
 
     def _abandon(self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float) -> None:
         """Close the log of a call whose caller has left, and end the instance unless other calls are in it."""

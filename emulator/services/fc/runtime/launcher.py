@@ -184,22 +184,16 @@ class Scratch:
         system.lock(self._lock.fileno())
         self._removals: set[asyncio.Future[None]] = set()
 
-    def create(self, instance_id: str) -> Path:
+    def create(self, instance_id: str) -> None:
         """Create the folder of an instance.
 
         Raises: OSError.
         """
-        folder = self.path(instance_id)
-        folder.mkdir()
-        return folder
-
-    def path(self, instance_id: str) -> Path:
-        """Return where the folder of an instance is."""
-        return self.folder / instance_id
+        (self.folder / instance_id).mkdir()
 
     def remove(self, instance_id: str) -> None:
         """Remove the folder of an instance, off the loop: a function may have filled it."""
-        folder = self.path(instance_id)
+        folder = self.folder / instance_id
         try:
             folder.rmdir()
         except FileNotFoundError:

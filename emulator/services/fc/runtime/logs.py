@@ -52,15 +52,21 @@ def megabytes(value: float) -> str:
 
 
 class CallLog:
-    """The lines of one call: every piece goes to *emit* at once, the last *limit* bytes are kept."""
+    """The lines of one call, the last *limit* bytes of which are kept.
+
+    Output goes to *emit* at once, the platform's own lines with the next output or with `flush`: most calls are short
+    and silent, and theirs go together.
+    """
 
     def __init__(self, limit: int, emit: Callable[[bytes], None]) -> None:
         self._limit = limit
         self._emit = emit
         self._kept = bytearray()
+        self._held = b""
 
     def add(self, data: bytes) -> None:
         """Append output as it came."""
+        data, self._held = self._held + data, b""
         self._emit(data)
         self._kept += data
         if len(self._kept) > 2 * self._limit:
@@ -68,12 +74,18 @@ class CallLog:
 
     def add_line(self, line: bytes) -> None:
         """Append a line of the platform's own, on a line of its own."""
-        if self._kept and self._kept[-1] != 0x0A:
+        if self._kept and self._kept[-1] != 0x0A and not self._held:
             line = b"\n" + line
-        self.add(line)
+        self._held += line
+
+    def flush(self) -> None:
+        """Pass on the lines that wait for output."""
+        if self._held:
+            self.add(b"")
 
     def content(self) -> bytes:
         """Return what is kept."""
+        self.flush()
         return bytes(self._kept[-self._limit :])
 
 

@@ -13,12 +13,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.services.fc.runtime.agent import AgentProcess
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
+from emulator.services.fc.runtime.forking import ZygoteLauncher
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -26,7 +27,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeFailure,
     RuntimeUnavailable,
 )
-from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Prepared, Preparer, Program
+from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import (
     LOG_LEVEL,
     RuntimeSettings,
@@ -59,12 +60,12 @@ class NodeLauncher(Launcher):
     Nothing is prepared before the first launch, which has a process started for the second.
     """
 
-    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Preparer | None) -> None:
+    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: ZygoteLauncher | None) -> None:
         self._settings = settings
         self._ids = ids
         self._forker = forker
         self._spawner = SpawnLauncher(settings, ids, self._connecting_program)
-        self._waiting: dict[str, asyncio.Task[_Waiting | None]] = {}
+        self._waiting: dict[str, asyncio.Task[NodeProcess | None]] = {}
         self._tasks = TaskGroup("node")
 
     async def launch(
@@ -76,16 +77,14 @@ class NodeLauncher(Launcher):
         isolated = await self._forker.isolated(image.runtime)
         program = self._program(image, instance_id, isolated=isolated)
         more = _more(image)
-        waiting = await self._adopted(self._forker, program, image, instance_id) if isolated else None
-        if waiting is not None:
-            process, prepared = waiting
+        process = await self._adopted(self._forker, program, image, instance_id) if isolated else None
+        if process is not None:
             process.listen(listener)
             more["adopted"] = dict(program.environment)
         else:
             process = NodeProcess(listener, self._settings, self._ids)
-            prepared = Prepared(*await self._forker.execute(program, image, instance_id, process, keep_channel=True))
-            await self._greeted(_Waiting(process, prepared))
-        process.attach(*prepared)
+            await self._forker.execute(program, image, instance_id, process, keep_channel=True)
+            await self._greeted(process)
         process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=more))
         if isolated:
             self._keep_waiting(self._forker, program.command[0], image)
@@ -95,62 +94,62 @@ class NodeLauncher(Launcher):
         """End what waits, and the processes that were started by exec; the zygote ends the others."""
         await self._tasks.close()
         for task in self._waiting.values():
-            if not task.cancelled() and (waiting := task.result()) is not None:
-                waiting.give_up()
+            if not task.cancelled() and (process := task.result()) is not None:
+                process.abandon()
         await self._spawner.close()
 
     async def _adopted(
-        self, forker: Preparer, program: Program, image: FunctionImage, instance_id: str
-    ) -> "_Waiting | None":
+        self, forker: ZygoteLauncher, program: Program, image: FunctionImage, instance_id: str
+    ) -> "NodeProcess | None":
         """Make the waiting process an instance, and return it; None when there is none for such a function."""
         executable = program.command[0]
         task = self._waiting.get(executable) if _may_wait(image) else None
         if task is None:
             return None
-        waiting = await asyncio.shield(task)
+        process = await asyncio.shield(task)
         if self._waiting.get(executable) is not task:
             return None  # another call has it
         del self._waiting[executable]
-        if waiting is None or waiting.process.gone.done():
+        if process is None or process.gone.done():
             return None
         try:
-            await forker.adopt(waiting.prepared, program, image, instance_id)
+            await forker.adopt(process, program, image, instance_id)
         except BaseException as error:
-            waiting.give_up()
+            process.abandon()
             if not isinstance(error, InstanceStartFailed | OSError):
                 raise
             _log.warning("a Node.js process that was started ahead is of no use: %s", error)
             return None
-        return waiting
+        return process
 
-    def _keep_waiting(self, forker: Preparer, executable: str, image: FunctionImage) -> None:
+    def _keep_waiting(self, forker: ZygoteLauncher, executable: str, image: FunctionImage) -> None:
         """Start a process for the next first call, unless one waits."""
         if executable not in self._waiting:
             self._waiting[executable] = self._tasks.spawn(self._start_ahead(forker, executable, image), "start ahead")
 
-    async def _start_ahead(self, forker: Preparer, executable: str, image: FunctionImage) -> "_Waiting | None":
+    async def _start_ahead(self, forker: ZygoteLauncher, executable: str, image: FunctionImage) -> "NodeProcess | None":
         await asyncio.sleep(_AHEAD_AFTER_S)
         environment = _with_modules(waiting_environment(self._settings), [], self._settings)
         program = Program(command=(executable, str(_MAIN)), folder=Path(), environment=environment)
         process = NodeProcess(_Nobody(), self._settings, self._ids)
         try:
-            waiting = _Waiting(process, await forker.prepare(program, image, process))
-            await self._greeted(waiting)
+            await forker.prepare(program, image, process)
+            await self._greeted(process)
         except (RuntimeFailure, OSError) as error:
             _log.warning("no Node.js process is started ahead: %s", error)
             return None
-        return waiting
+        return process
 
-    async def _greeted(self, started: "_Waiting") -> None:
+    async def _greeted(self, process: "NodeProcess") -> None:
         """Wait until the agent reads its channel; a process that does not come that far is ended.
 
         Raises: InstanceStartFailed.
         """
         try:
             async with asyncio.timeout(self._settings.start_timeout_s):
-                await started.process.greeted
+                await process.greeted
         except BaseException as error:
-            started.give_up()
+            process.abandon()
             if isinstance(error, TimeoutError):
                 raise InstanceStartFailed("node did not begin in time") from error
             raise
@@ -202,19 +201,6 @@ class NodeProcess(AgentProcess):
             self.greeted.set_result(None)
         else:
             super()._on_frame(header, payload)
-
-
-class _Waiting(NamedTuple):
-    """A process whose agent waits for its function."""
-
-    process: NodeProcess
-    prepared: Prepared
-
-    def give_up(self) -> None:
-        """End it."""
-        self.prepared.control.kill()
-        self.process.abandon()
-        self.prepared.log.close()
 
 
 def _may_wait(image: FunctionImage) -> bool:

@@ -77,7 +77,7 @@ class InstancePool:
         self._on_log = on_log
         self._instances: dict[str, Instance] = {}
         self._ready: dict[str, list[Instance]] = {}
-        self._freezing: dict[str, list[asyncio.Event]] = {}
+        self._freezing: dict[str, list[asyncio.Future[None]]] = {}
         self._port_waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._provisions: dict[str, _Provision] = {}
         self._reaping = False
@@ -119,7 +119,7 @@ class InstancePool:
                 instance.retired = True
             finally:
                 if result is not None and result.stream is not None:
-                    result.stream.at_end(partial(self._release_streamed, instance))
+                    result.stream.at_end(partial(self._release, instance))
                 else:
                     self._release(instance)
         raise InstanceStartFailed("the process ended before it was ready")
@@ -170,7 +170,7 @@ class InstancePool:
         def ended() -> None:
             instance.on_exit.discard(shell.end)
             instance.idle_since = self._clock.now()
-            self._reap_later()
+            self._reap_later(instance.idle_since)
             on_end()
 
         keys, beside = instance.credentials, instance.namespaces
@@ -284,10 +284,7 @@ class InstancePool:
 
     async def _take_thawed(self, key: str) -> Instance | None:
         """Wait a moment for an instance whose preFreeze hook runs: it is usually quicker than starting another."""
-        waits = [asyncio.create_task(event.wait()) for event in self._freezing[key]]
-        await asyncio.wait(waits, timeout=_FREEZE_WAIT_S, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await asyncio.wait(self._freezing[key], timeout=_FREEZE_WAIT_S, return_when=asyncio.FIRST_COMPLETED)
         return self._take(key)
 
     async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Instance:
@@ -328,35 +325,30 @@ class InstancePool:
         finally:
             self._release(instance)
 
-    def _release_streamed(self, instance: Instance, error: BaseException | None) -> None:
-        self._release(instance)
-
-    def _release(self, instance: Instance) -> None:
-        """Take a call out of the account and decide what becomes of the instance."""
+    def _release(self, instance: Instance, _: BaseException | None = None) -> None:
+        """Take a call out of the account and decide what becomes of the instance, however the call has ended."""
         was_full = instance.calls >= instance.image.instance_concurrency
         instance.calls -= 1
         self._wake_port_waiters(instance)
         if not instance.alive:
             return
         if instance.retired:
-            self._forget_ready(instance)
-            if instance.calls == 0:
-                self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
+            self._retire(instance)
             return
         if instance.calls == 0:
             instance.idle_since = self._clock.now()
-            self._reap_later()
+            self._reap_later(instance.idle_since)
             if instance.image.pre_freeze is not None:
                 self._forget_ready(instance)
                 instance.calls = 1
-                frozen = asyncio.Event()
+                frozen = asyncio.get_running_loop().create_future()
                 self._freezing.setdefault(instance.image.key, []).append(frozen)
                 self._tasks.spawn(self._freeze(instance, frozen), f"freeze {instance.instance_id}")
                 return
         if was_full:
             self._ready.setdefault(instance.image.key, []).append(instance)
 
-    async def _freeze(self, instance: Instance, frozen: asyncio.Event) -> None:
+    async def _freeze(self, instance: Instance, frozen: asyncio.Future[None]) -> None:
         waiting = self._freezing[instance.image.key]
         try:
             await instance.freeze()
@@ -366,11 +358,11 @@ class InstancePool:
             waiting.remove(frozen)
             if not waiting:
                 self._freezing.pop(instance.image.key, None)
-            if instance.alive and instance.retired:
-                self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
+            if instance.retired:
+                self._retire(instance)
             elif instance.alive:
                 self._ready.setdefault(instance.image.key, []).append(instance)
-            frozen.set()
+            frozen.set_result(None)
 
     def _retire(self, instance: Instance) -> None:
         instance.retired = True
@@ -410,13 +402,10 @@ class InstancePool:
             if instance.provisioned and not instance.retired and instance.image.key == key
         ]
 
-    def _reap_later(self) -> None:
+    def _reap_later(self, idle_since: int) -> None:
         if not self._reaping:
             self._reaping = True
-            self._reap_at(Millis(self._clock.now() + self._settings.idle_s * 1000))
-
-    def _reap_at(self, at: Millis) -> None:
-        self._timers.call_at(at, "reap", self._reap)
+            self._timers.call_at(Millis(idle_since + self._settings.idle_s * 1000), "reap", self._reap)
 
     def _reap(self) -> None:
         """End what has been idle for long enough, and come back when the next one will have been."""
@@ -433,5 +422,4 @@ class InstancePool:
                 self._retire(instance)
         waiting = [instance.idle_since for instance in idle if now - instance.idle_since < idle_ms]
         if waiting:
-            self._reaping = True
-            self._reap_at(Millis(min(waiting) + idle_ms))
+            self._reap_later(min(waiting))

@@ -8,7 +8,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
@@ -188,7 +188,7 @@ class InstanceProcess(ABC):
     def __init__(self, listener: Listener, payload_limit: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._listener = listener
-        self._control: ProcessControl | None = None
+        self.control: ProcessControl | None = None
         self._log: LogSource | None = None
         self._watchers = 0
         self._memory_kb = 0
@@ -200,7 +200,7 @@ class InstanceProcess(ABC):
 
     def attach(self, control: ProcessControl, log: LogSource) -> None:
         """Take what reaches the process, and where its output is read."""
-        self._control = control
+        self.control = control
         self._log = log
 
     def listen(self, listener: Listener) -> None:
@@ -210,7 +210,7 @@ class InstanceProcess(ABC):
     @property
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
-        return self._control.namespaces if self._control is not None and not self.gone.done() else 0
+        return self.control.namespaces if self.control is not None and not self.gone.done() else 0
 
     @property
     def outdated(self) -> bool:
@@ -228,24 +228,24 @@ class InstanceProcess(ABC):
     def watch(self) -> None:
         """From now on look regularly at what the process uses and kill it when that is too much."""
         self._watchers += 1
-        if self._watchers == 1 and self._control is not None and not self.gone.done():
-            self._control.watch(True)
+        if self._watchers == 1 and self.control is not None and not self.gone.done():
+            self.control.watch(True)
 
     def unwatch(self) -> None:
         """Take back one `watch`."""
         self._watchers -= 1
-        if self._watchers == 0 and self._control is not None and not self.gone.done():
-            self._control.watch(False)
+        if self._watchers == 0 and self.control is not None and not self.gone.done():
+            self.control.watch(False)
 
     def terminate(self) -> None:
         """Ask the process to end (SIGTERM), which makes it log what it was doing."""
-        if self._control is not None and not self.gone.done():
-            self._control.terminate()
+        if self.control is not None and not self.gone.done():
+            self.control.terminate()
 
     def kill(self) -> None:
         """End the process and all that it started."""
-        if self._control is not None and not self.gone.done():
-            self._control.kill()
+        if self.control is not None and not self.gone.done():
+            self.control.kill()
 
     @abstractmethod
     def abandon(self) -> None:
@@ -308,13 +308,6 @@ class Program:
         }
 
 
-class Prepared(NamedTuple):
-    """A process that runs its program and waits to become an instance: how it is reached, where its output is read."""
-
-    control: ProcessControl
-    log: LogSource
-
-
 class Forker(Protocol):
     """Forks processes and makes programs of them."""
 
@@ -327,29 +320,11 @@ class Forker(Protocol):
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> tuple[ProcessControl, LogSource]:
-        """Start *program* as an instance of *image*.
+    ) -> None:
+        """Start *program* as an instance of *image*, which *process* reaches then.
 
         A program that cannot be executed is reported by a ``fatal`` frame.
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
-        """
-        ...
-
-
-class Preparer(Forker, Protocol):
-    """A `Forker` that can start a program before it is known which instance it is for, where these have namespaces."""
-
-    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> Prepared:
-        """Start *program*, of the runtime of *image*, in namespaces with none of an instance's folders yet.
-
-        Raises: RuntimeUnavailable; InstanceStartFailed.
-        """
-        ...
-
-    async def adopt(self, prepared: Prepared, program: Program, image: FunctionImage, instance_id: str) -> None:
-        """Give a prepared process the folders, limits and name of an instance; *program* is what it would have been.
-
-        Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
         """
         ...

@@ -125,6 +125,11 @@ _LINGER_S = 0.1
 _FRAME_LIMIT = 64 * 1024
 _SAID = 4096
 
+_REAL_TIME = (
+    b"The emulator's clock has been moved, but this program sees the time of this machine: "
+    b"libfaketime is not installed.\n"
+)
+
 _OWN_MARKER = re.compile(
     rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
 )
@@ -159,16 +164,6 @@ class ProgramProcess(InstanceProcess):
         """Whether the clock has been moved since the start, and the next process would see that."""
         return self._time.shift != self._shift and bool(faketime_library())
 
-    def _warn_of_time(self) -> None:
-        """Say once in the function's log that the program does not see the emulator's time."""
-        if not self._warned:
-            self._warned = True
-            self._listener.output(
-                b"The emulator's clock has been moved, but this program sees the time of this machine: "
-                b"libfaketime is not installed.\n",
-                None,
-            )
-
     async def start(self, forker: Forker, program: Program, instance_id: str, command: str, limit_s: float) -> None:
         """Run *program* and wait until it is ready, at most *limit_s*; what was started is abandoned when it never is.
 
@@ -177,7 +172,7 @@ class ProgramProcess(InstanceProcess):
         Raises: RuntimeUnavailable; InstanceStartFailed when it ends before, or is not ready in time.
         """
         try:
-            self.attach(*await forker.execute(program, self._image, instance_id, self, keep_channel=False))
+            await forker.execute(program, self._image, instance_id, self, keep_channel=False)
             await self._until_ready(command, limit_s)
         except BaseException:
             self.abandon()
@@ -225,7 +220,9 @@ class ProgramProcess(InstanceProcess):
             return future
         if self._time.shift != self._shift and kind == "invoke" and not faketime_library():
             self._shift = self._time.shift
-            self._warn_of_time()
+            if not self._warned:
+                self._warned = True
+                self._listener.output(_REAL_TIME, None)
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
         if call.fault and kind == "invoke":
@@ -262,7 +259,7 @@ class ProgramProcess(InstanceProcess):
         """Let go of a process whose start failed; its listener hears no more of it."""
         self._over = True
         self.kill()
-        if self._control is None or self.gone.done():
+        if self.control is None or self.gone.done():
             self._release()
 
     def output(self, data: bytes) -> None:
@@ -296,10 +293,10 @@ class ProgramProcess(InstanceProcess):
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
         over = False
-        if self._measured and self._control is not None and not self.gone.done():
-            peak_kb = tree_peak_kb(self._control.pid)
+        if self._measured and self.control is not None and not self.gone.done():
+            peak_kb = tree_peak_kb(self.control.pid)
             self._memory_kb = max(self._memory_kb, peak_kb)
-            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
         return Answer(
             succeeded=ok,
             body=body,

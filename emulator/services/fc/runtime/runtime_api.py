@@ -16,6 +16,7 @@ import json
 from base64 import b64decode, b64encode
 from collections import deque
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 
 from emulator.http.client_connection import ConnectionLost
 from emulator.http.connections import Connections, HttpLimits
@@ -25,13 +26,7 @@ from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
-from emulator.services.fc.runtime.model import (
-    Credentials,
-    FunctionImage,
-    HttpAnswer,
-    HttpCall,
-    Invocation,
-)
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.polling_agents import polling_program
 from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Launcher, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
@@ -109,7 +104,7 @@ class RuntimeApi:
 
     def admit(self, request: Request) -> Response | int:
         """Take bodies of known instances only."""
-        return self._limit if self._find(request)[0] is not None else _not_found()
+        return self._limit if self._find(request)[0] is not None else _said(404)
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Refuse a body, and fail the call that it answers: its result is too large."""
@@ -126,7 +121,7 @@ class RuntimeApi:
         """Serve a poll or take an answer."""
         process, page = self._find(request)
         if process is None:
-            respond(_not_found())
+            respond(_said(404))
             return None
         if (request.method, page) == ("GET", "next"):
             return process.poll(respond)
@@ -134,10 +129,7 @@ class RuntimeApi:
         if (request.method, kind) == ("POST", "part"):
             return process.part(request_id, request, respond)
         known = request.method == "POST" and kind in {"response", "error"}
-        if known and process.answered(request_id, request, ok=kind == "response"):
-            respond(_taken())
-        else:
-            respond(_not_found())
+        respond(_said(200 if known and process.answered(request_id, request, ok=kind == "response") else 404))
         return None
 
     def _find(self, request: Request) -> "tuple[PollingProcess | None, str]":
@@ -147,12 +139,8 @@ class RuntimeApi:
         return self._processes.get(secret), rest.removeprefix(_PREFIX)
 
 
-def _taken() -> Response:
-    return Response(200, b"{}", [("Content-Type", "application/json")])
-
-
-def _not_found() -> Response:
-    return Response(404, b"{}", [("Content-Type", "application/json")])
+def _said(status: int) -> Response:
+    return Response(status, b"{}", [("Content-Type", "application/json")])
 
 
 ADDRESS_VARIABLE = "FC_RUNTIME_API"
@@ -256,11 +244,11 @@ class PollingProcess(ProgramProcess):
             answer = self._answer(b"", (self._loop.time() - opened.began) * 1000, http=http)
             self._resolve(opened.future, replace(answer, over_memory=False, stream=StreamedBody(pieces)))
         if request_id not in self._streams:
-            respond(_not_found())
+            respond(_said(404))
             return None
         pieces, gate = self._streams[request_id]
         pieces.put(request.body)
-        return gate.pass_on(lambda: respond(_taken()))
+        return gate.pass_on(lambda: respond(_said(200)))
 
     def cut_short(self) -> None:
         """End the answers under way of a process that has ended."""
@@ -324,6 +312,7 @@ def _http_params(http: HttpCall) -> str:
     headers: dict[str, list[str]] = {}
     for name, value in http.headers:
         headers.setdefault(name.title(), []).append(value)
+    query = http.request_uri.partition("?")[2]
     described = {
         "method": http.method,
         "path": http.path,
@@ -332,7 +321,7 @@ def _http_params(http: HttpCall) -> str:
         "clientIP": http.client_ip,
         "host": http.host,
         "headersMap": headers,
-        "queriesMap": {},
+        "queriesMap": parse_qs(query, keep_blank_values=True),
     }
     return b64encode(json.dumps(described).encode("ascii")).decode("ascii")
 

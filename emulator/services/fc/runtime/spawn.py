@@ -18,7 +18,7 @@ from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, LogSource, ProcessControl, Program
+from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,6 @@ class SpawnLauncher(Launcher):
         secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
         connected = self._expected[secret] = loop.create_future()
         control = SpawnedAgent(process, connected, self._running.discard)
-        source = control.log
         try:
             port = await self._listen()
             await loop.subprocess_exec(
@@ -80,7 +79,7 @@ class SpawnLauncher(Launcher):
             self._expected.pop(secret, None)
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
-        process.attach(control, source)
+        process.attach(control, control.log)
         process.channel.send(process.boot_frame(image, instance_id, isolated=False, mark=True, more=more))
         if rest:
             process.channel.feed(rest)
@@ -121,7 +120,7 @@ class ProgramSpawner:
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> tuple[ProcessControl, LogSource]:
+    ) -> None:
         """Start *program*; see `Forker`."""
         assert not keep_channel
         spawned = SpawnedProgram(process, self._running.discard)
@@ -136,10 +135,9 @@ class ProgramSpawner:
                 start_new_session=True,
             )
         except OSError as error:
-            process.abandon()
             raise InstanceStartFailed(f"Failed to start function instance. Error: {error}") from error
         self._running.add(spawned)
-        return spawned, spawned
+        process.attach(spawned, spawned)
 
     async def close(self) -> None:
         """Kill every program and wait until all have ended."""

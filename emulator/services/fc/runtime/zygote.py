@@ -13,9 +13,7 @@ from pathlib import Path
 from emulator.services.fc.runtime.agent import bootstrap_command, interpreter_environment
 from emulator.services.fc.runtime.bootstrap.python import frames
 from emulator.services.fc.runtime.model import FunctionImage, InstanceStartFailed
-from emulator.services.fc.runtime.process import (
-    InstanceProcess,
-)
+from emulator.services.fc.runtime.process import InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)

@@ -35,14 +35,12 @@ class TriggerStore(CountingStore):
 
     def put(self, tenant: Tenant, trigger: Trigger) -> None:
         """Write a trigger, new or not."""
-        self._write(_TRIGGERS.put, (*tenant, *_TRIGGERS.values(trigger)))
+        self._put(_TRIGGERS, trigger, *tenant)
 
     def delete(self, tenant: Tenant, trigger: Trigger) -> None:
         """Remove a trigger."""
-        self._write(
-            f"DELETE FROM fc_triggers WHERE {_OWN} AND name = ?",  # noqa: S608 - constants
-            (*tenant, trigger.service, trigger.function, trigger.name),
-        )
+        where = (*tenant, trigger.service, trigger.function, trigger.name)
+        self._delete(_TRIGGERS, f"{_OWN} AND name = ?", where)
 
     def clear(self) -> None:
         """Forget every trigger."""
@@ -82,12 +80,12 @@ class Domains(CountingStore):
 
     def put(self, domain: Domain) -> None:
         """Write a domain, new or not; its name is answered from then on."""
-        self._write(_DOMAINS.put, _DOMAINS.values(domain))
+        self._put(_DOMAINS, domain)
         self._database.after_commit(lambda failure: None if failure else self._allow(domain))
 
     def delete(self, domain: Domain) -> None:
         """Remove a domain; its name is no longer answered, unless another has taken it."""
-        self._write("DELETE FROM fc_domains WHERE name = ?", (domain.name,))
+        self._delete(_DOMAINS, "name = ?", (domain.name,))
 
         def committed(failure: CommitFailed | None) -> None:
             if failure is None and self._names is not None and self.get(domain.name) is None:

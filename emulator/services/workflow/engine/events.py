@@ -5,9 +5,8 @@ needs, already decoded (`decode` gets it back from the text). One number that th
 event as ``mark``: the option a choice took; for an iteration the id of the foreach's StepEntered, because the detail
 leaves out the input they share, which would make a history grow with the square of the items (`whole_iteration`).
 
-The order in which each kind of step records its events stands in the one table `SEQUENCES`; the members of each
-detail, in the order they are written, in the calls of `detail`. Values inside are compact JSON with sorted keys, text
-is not escaped beyond what JSON demands.
+The members of each detail stand, in the order they are written, in the calls of `detail`. Values inside are compact
+JSON with sorted keys, text is not escaped beyond what JSON demands.
 
 Source: viewing the execution history, Serverless Workflow guide (the events of two passes, the detail of a caught
 error); members and sequences without such a record are assumed.
@@ -46,32 +45,6 @@ TASK_TIMED_OUT: Final = "TaskTimedOut"
 
 FINAL: Final = frozenset({EXECUTION_STOPPED, EXECUTION_SUCCEEDED, EXECUTION_FAILED, EXECUTION_TIMED_OUT})
 """Exactly one of these ends every history."""
-
-_PLAIN = (STEP_ENTERED, STEP_STARTED, STEP_SUCCEEDED, STEP_EXITED)
-_ATTEMPT = (TASK_SCHEDULED, TASK_STARTED)
-
-SEQUENCES: Final[dict[str, tuple[str, ...]]] = {
-    "pass": _PLAIN,
-    "succeed": _PLAIN,
-    "wait": _PLAIN,
-    "choice": _PLAIN,
-    "parallel": (STEP_ENTERED, STEP_STARTED, BRANCH_ENTERED, BRANCH_EXITED, STEP_SUCCEEDED, STEP_EXITED),
-    "foreach": (STEP_ENTERED, STEP_STARTED, ITERATION_ENTERED, ITERATION_EXITED, STEP_SUCCEEDED, STEP_EXITED),
-    "fail": (STEP_ENTERED, STEP_FAILED, STEP_EXITED),
-    "task requestResponse": (STEP_ENTERED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
-    "task sync": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
-    "task waitForCallback": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
-    "task retried": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
-    "task caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_EXITED),
-    "task not caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_FAILED, STEP_EXITED),
-    "task refused": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMIT_FAILED, STEP_FAILED, STEP_EXITED),
-    "task timed out": (STEP_ENTERED, *_ATTEMPT, TASK_TIMED_OUT, STEP_FAILED, STEP_EXITED),
-}
-"""What one entry of a step records; ``fail`` and an uncaught task take their parents along.
-
-Source: pass is recorded by the vendor; the others are assumed. The tests hold the engine to this table.
-"""
-
 
 quote = encoder.encode_basestring
 """Return a text as a JSON string."""

@@ -188,6 +188,18 @@ class ParameterError(Exception):
     """A parameter the task cannot do without is missing or of the wrong kind."""
 
 
+def whole_number(value: Any, low: int, high: int) -> int:
+    """Return a parameter that must be a whole number; services get text in any case, so its digits will do.
+
+    Raises: ValueError with a sentence.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:20])
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"must be a whole number from {low} to {high}")
+    return value
+
+
 class Definition(ABC):
     """A definition that has been read, as far as folding a history needs it.
 

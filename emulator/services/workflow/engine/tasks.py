@@ -15,7 +15,7 @@ from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR
 from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import CallService, Result
-from emulator.services.workflow.engine.model import ParameterError
+from emulator.services.workflow.engine.model import ParameterError, whole_number
 from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -354,10 +354,7 @@ def _text(value: Any) -> str:
 
 def _whole(parameters: dict[str, Any], name: str, low: int, high: int) -> int | None:
     value = parameters.get(name)
-    if value is None:
-        return None
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ParameterError(f"{name} must be a whole number from {low} to {high}")
-    return value
+    try:
+        return None if value is None else whole_number(value, low, high)
+    except ValueError as error:
+        raise ParameterError(f"{name} {error}") from error

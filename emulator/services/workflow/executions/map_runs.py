@@ -87,13 +87,20 @@ class MapRuns:
             self._end(run, "Aborted")
 
     def describe(self, execution: ExecutionId, name: str) -> tuple[MapRun, dict[str, int]] | None:
-        """Return a run and how many of its elements stand where."""
+        """Return a run and how many of its elements stand where.
+
+        Elements that a run has given up before they were started count as aborted. Source: assumed.
+        """
         run = self._store.get(execution, name)
         if run is None:
             return None
         counts = self._store.counts(run)
+        waiting = len(run.items) - counts.total()
+        if run.stopped_at is not None:  # of one that succeeded, elements may have been removed since
+            counts[Status.STOPPED] += waiting if run.status != "Succeeded" else 0
+            waiting = 0
         return run, {
-            "Pending": len(run.items) - counts.total(),
+            "Pending": waiting,
             "Running": counts[Status.STARTING] + counts[Status.RUNNING],
             "Succeed": counts[Status.SUCCEEDED],
             "Failed": counts[Status.FAILED] + counts[Status.TIMED_OUT],

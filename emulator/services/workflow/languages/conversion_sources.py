@@ -4,11 +4,10 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from emulator.services.workflow.languages.fdl import conditions
 from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.statemachine.tree import SUFFIX
-from emulator.services.workflow.languages.values import Constant
+from emulator.services.workflow.languages.terms import And, Array, Comparison, Constant, Minus, Not, Or, Term
 
 _CONTEXT: Final = {
     "execution.name": "$Context.Execution.Name",
@@ -75,37 +74,37 @@ class Source:
             return f"{self._local}{member}" if member else self._without(path, "the error has Code and Detail")
         return self._local + _members(path.segments) if self._local else "null"
 
-    def condition(self, tree: conditions.Term) -> str:
+    def condition(self, tree: Term) -> str:
         """Return a condition on the step's input; what is no comparison must be true, and no more than that."""
         match tree:
-            case conditions.Or():
+            case Or():
                 return " || ".join(self.condition(each) for each in tree.operands)
-            case conditions.And():
+            case And():
                 inner = (self.condition(each) for each in tree.operands)
                 return " && ".join(
-                    f"({text})" if isinstance(each, conditions.Or) else text
+                    f"({text})" if isinstance(each, Or) else text
                     for each, text in zip(tree.operands, inner, strict=True)
                 )
-            case conditions.Not():
+            case Not():
                 return f"!({self.condition(tree.operand)})"
-            case conditions.Comparison(sign="in"):
+            case Comparison(sign="in"):
                 return f"arrayContains({self._term(tree.right)}, {self._term(tree.left)})"
-            case conditions.Comparison():
+            case Comparison():
                 return f"{self._term(tree.left)} {tree.sign} {self._term(tree.right)}"
             case Constant():
-                return "true" if tree.value is True else "false"
+                return "true" if tree.constant is True else "false"
             case _:
                 return f"{self._term(tree)} == true"
 
-    def _term(self, tree: conditions.Term) -> str:
+    def _term(self, tree: Term) -> str:
         match tree:
             case Constant():
-                return json.dumps(tree.value, ensure_ascii=False)
-            case conditions.Lookup():
-                return self.path(tree.path)
-            case conditions.Array():
+                return json.dumps(tree.constant, ensure_ascii=False)
+            case Path():
+                return self.path(tree)
+            case Array():
                 return f"[{', '.join(self._term(item) for item in tree.items)}]"
-            case conditions.Minus():
+            case Minus():
                 return f"-{self._term(tree.operand)}"
             case _:
                 return f"({self.condition(tree)})"

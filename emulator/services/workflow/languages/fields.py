@@ -1,14 +1,13 @@
 """Typed access to the fields of one map of a definition, and the resources that tasks name.
 
-Every complaint names the field and its place. Region and account of an ARN may be empty or anything: there is one
-tenant here.
+Whatever reads raises `DefinitionError`, which names the field and its place. Region and account of an ARN may be empty
+or anything: there is one tenant here.
 
 Source: service integration, Serverless Workflow guide; the form of FC 3's ARNs, CloudFlow documentation.
 """
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from emulator.kernel.paging import Range
@@ -73,10 +72,7 @@ class Part(NamedTuple):
             raise DefinitionError(error.problem, error.line, error.column, self.field) from error
 
     def items(self, least: int = 0) -> list["Part"]:
-        """Return the elements of a list that must have at least *least* of them.
-
-        Raises: DefinitionError.
-        """
+        """Return the elements of a list that must have at least *least* of them."""
         if not isinstance(self.node, Sequence):
             raise self.failure("must be a list")
         if len(self.node.items) < least:
@@ -93,10 +89,7 @@ class Part(NamedTuple):
         return self.node.text
 
     def name(self) -> str:
-        """Return the text, which must be a name.
-
-        Raises: DefinitionError.
-        """
+        """Return the text, which must be a name."""
         text = self.text()
         if not NAME.match(text):
             raise self.failure(f"{text[:200]!r} is not a name: {NAME_RULE}")
@@ -144,25 +137,16 @@ class Fields:
         return part
 
     def text(self, key: str) -> str | None:
-        """Return an optional text.
-
-        Raises: DefinitionError.
-        """
+        """Return an optional text."""
         part = self.find(key)
         return part.text() if part else None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, at least one.
-
-        Raises: DefinitionError.
-        """
+        """Return a list of texts, at least one."""
         return tuple(item.text() for item in self.need(key).items(least=1))
 
     def flag(self, key: str) -> bool:
-        """Return an optional boolean, false when absent.
-
-        Raises: DefinitionError.
-        """
+        """Return an optional boolean, false when absent."""
         part = self.find(key)
         value = part.value() if part else False
         if not isinstance(value, bool):
@@ -170,18 +154,12 @@ class Fields:
         return value
 
     def whole(self, key: str, limit: Range) -> int | None:
-        """Return an optional whole number in the range of *limit*.
-
-        Raises: DefinitionError.
-        """
+        """Return an optional whole number in the range of *limit*."""
         part = self.find(key)
         return whole(part, limit) if part else None
 
     def number(self, key: str, limit: Range) -> float:
-        """Return an optional number in the range of *limit*, whose default holds when it is absent.
-
-        Raises: DefinitionError.
-        """
+        """Return an optional number in the range of *limit*, whose default holds when it is absent."""
         part = self.find(key)
         value = part.value() if part else limit.default
         if isinstance(value, bool) or not isinstance(value, int | float) or not limit.low <= value <= limit.high:
@@ -202,39 +180,47 @@ class Fields:
 
 
 def whole(part: Part, limit: Range) -> int:
-    """Return the whole number at *part*, which must be in the range of *limit*.
-
-    Raises: DefinitionError.
-    """
+    """Return the whole number at *part*, which must be in the range of *limit*."""
     value = part.value()
     if isinstance(value, bool) or not isinstance(value, int) or not limit.contains(value):
         raise part.failure(f"must be a whole number from {limit.low} to {limit.high}")
     return value
 
 
-@dataclass(slots=True)
-class Outline:
-    """What has been seen of the flow so far: the lines step names stand in, and remarks for the log.
+class Reading(NamedTuple):
+    """What reading the steps of one list adds to.
 
-    A name may stand once in the whole flow, not only once in its list, so that the history's step names are clear.
-    Source: assumed.
+    ``warnings`` are remarks for the log, ``names`` the lines that names of steps stand in, ``jumps`` the places of the
+    names that these steps lead to.
     """
 
-    names: dict[str, int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
+    names: dict[str, int]
+    jumps: list[Part]
 
-    def enter(self, name: str, part: Part) -> None:
-        """Note a step's name.
-
-        Raises: DefinitionError when another step has it.
-        """
+    def enter(self, what: str, part: Part) -> str:
+        """Return the name of a step, or *what* its language calls it; no other may have it."""
+        name = part.text()
         if name in self.names:
-            raise part.failure(f"another step, in line {self.names[name]}, has the name {name!r}")
+            raise part.failure(f"another {what}, in line {self.names[name]}, has the name {name!r}")
         self.names[name] = part.node.line
+        return name
 
     def warn(self, part: Part, message: str) -> None:
         """Note something that is allowed and probably not meant."""
         self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
+
+
+def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    """Return the steps that *ways* lead to from *start*."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(ways[name])
+    return reached
 
 
 _FUNCTION_OF_SERVICE = re.compile(r"services/([^/.\s]+)(?:\.([^/\s]+))?/functions/([^/\s]+)\Z")

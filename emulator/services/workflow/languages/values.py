@@ -1,4 +1,4 @@
-"""Values in the expressions of every language: nothing there, constants, and how two values compare.
+"""Values in the expressions of every language: nothing there, and how two values compare.
 
 JSON values are treated as immutable by the whole engine: a value found by a path is handed out as it is, not copied, so
 no caller may change one in place. Comparing is total:
@@ -16,7 +16,6 @@ import operator
 from enum import Enum
 from typing import Any, Final, Literal
 
-from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import EvaluationError
 
 ComparisonSign = Literal["==", "!=", "<", "<=", ">", ">=", "in"]
@@ -49,30 +48,6 @@ class Missing(Enum):
 
 MISSING: Final = Missing.MISSING
 """What a path yields where the data has nothing; not the same as ``None``, which is JSON's null."""
-
-
-@frozen(kw_only=False)
-class Constant:
-    """A text, number, boolean or null in the condition."""
-
-    value: str | int | float | bool | None
-
-    def __eq__(self, other: object) -> bool:
-        # Python holds 1, 1.0 and True for equal; as constants of a condition they are three.
-        if not isinstance(other, Constant):
-            return NotImplemented
-        return type(self.value) is type(other.value) and self.value == other.value
-
-    def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
-
-    def __str__(self) -> str:
-        if isinstance(self.value, float):
-            from decimal import Decimal  # here, because only printing needs it, and it is slow to import
-
-            digits = format(Decimal(repr(self.value)), "f")
-            return digits if "." in digits else f"{digits}.0"
-        return json.dumps(self.value)
 
 
 def compare(sign: ComparisonSign, left: Any, right: Any) -> bool:

@@ -24,7 +24,7 @@ async def with_versions(site, *aliases):
 
 
 async def test_instances_are_started_shown_and_ended(site):
-    """Target 0 removes the configuration."""
+    """A configuration with a target of 0 keeps none and stays readable."""
     await with_versions(site, "live")
     path = PROVISION.format("live")
 
@@ -253,6 +253,27 @@ async def test_policies_are_kept_and_shown(site, pack):
     assert shown["functionArn"] == "acs:fc:cn-hangzhou:123456789012:functions/f/LATEST"
     assert (shown["defaultTarget"], shown["targetTrackingPolicies"]) == (0, [by_cpu])
     assert (conflicting.status, conflicting.code) == (409, "ProvisionConfigExist")
+
+
+async def test_target_of_0_stays_readable_in_3_0_and_keeps_nothing_from_being_deleted(site, pack):
+    """Terraform's provider reads the target; a scaling configuration may take its place."""
+    body = {"functionName": "f", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    path = "/functions/f/provision-config"
+
+    await site.v3("PUT", path, {"defaultTarget": 1})
+    await site.settle()
+    put = await site.v3("PUT", path, {"defaultTarget": 0})
+    await site.settle()
+    shown, listed = await site.v3("GET", path), await site.v3("GET", "/provision-configs")
+    scaling = await site.v3("PUT", "/functions/f/scaling-config", {"minInstances": 0})
+    await site.v3("DELETE", "/functions/f/scaling-config")
+    deleted = await site.v3("DELETE", "/functions/f")
+
+    assert (put.status, put.body["defaultTarget"], kept(site)) == (200, 0, {})
+    assert (shown.status, shown.body["target"], shown.body["current"]) == (200, 0, 0)
+    assert listed.body["provisionConfigs"] == [shown.body]
+    assert (scaling.status, deleted.status) == (200, 204)
 
 
 async def test_instance_lists_take_ids_in_every_clients_form(site):

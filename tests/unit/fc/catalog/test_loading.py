@@ -76,6 +76,33 @@ async def test_versions_and_aliases_of_the_folder_work(open_site, tmp_path):
         assert (await site.v1("GET", "/services/shop.1/functions/Order")).body["timeout"] == 60
 
 
+async def test_alias_of_a_missing_version_is_a_problem_of_its_file_until_the_version_is_published(open_site, tmp_path):
+    """Each version that is missing is named with its place, also one that only gets a share of the calls."""
+    root = write(
+        tmp_path / "functions",
+        {
+            "shop/service.yml": "aliases:\n  dev: LATEST"
+            '\n  live: {versionId: "1", additionalVersionWeight: {"2": 0.5}}',
+            "shop/Order/index.py": "head",
+            "hello/index.py": "hello head",
+            "hello/function.yml": "timeout: 5\naliases: {live: 7}",
+        },
+    )
+
+    async with open_site(root) as site:
+        at_first = site.fc.problems
+        await site.v1("POST", "/services/shop/versions", {})
+        published = site.fc.problems
+
+    file = root / "shop" / "service.yml"
+    assert at_first == [
+        f"{file}:3: the alias 'live' names the version 1, which does not exist",
+        f"{file}:3: the alias 'live' names the version 2, which does not exist",
+        f"{root / 'hello' / 'function.yml'}:2: the alias 'live' names the version 7, which does not exist",
+    ]
+    assert published == at_first[1:]
+
+
 async def test_edit_is_seen_by_a_call_within_a_second(open_site, tmp_path):
     """A changed file gives the function a new state: its warm instances retire and the next call runs the new code."""
     root = write(tmp_path / "functions", SHOP)

@@ -214,6 +214,26 @@ async def test_new_keys_replace_old_ones_in_a_warm_instance(functions):
         ] == [b"first", b"second"]
 
 
+async def test_context_of_a_warm_instance_follows_its_calls(functions):
+    """Qualifier, retries, tracing and keys are those of the call, also of one that is like the one before."""
+    image = functions.image(
+        """
+        import json
+        def handler(event, context):
+            keys = context.credentials.access_key_id
+            return json.dumps([context.service.qualifier, context.retry_count, context.tracing.span_context, keys])
+        """
+    )
+    plain = functions.invocation(qualifier="a", credentials=KEYS)
+    traced = {"x-fc-tracing-opentracing-span-context": "span"}
+    other = functions.invocation(qualifier="b", retry_count=2, tracing=traced)
+
+    async with functions.pool() as pool:
+        shown = [json.loads((await pool.invoke(image, call)).body) for call in (plain, plain, other, other, plain)]
+
+    assert shown == [["a", 0, "", "STS.id"]] * 2 + [["b", 2, "span", ""]] * 2 + [["a", 0, "", "STS.id"]]
+
+
 async def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_path):
     """The code folder comes first, then the layers, then the interpreter's packages; nothing of the agent's."""
     layer = tmp_path / "layer"

@@ -69,6 +69,20 @@ async def test_cold_failing_call_logs_banner_markers_error_and_summary(functions
     assert functions.logged("request-1") == result.log
 
 
+async def test_a_call_that_goes_on_shows_that_it_has_begun(functions):
+    """Its first line is passed on while it runs; a short silent call is passed on in one piece."""
+    image = functions.image("import time\ndef handler(event, context): time.sleep(float(event))")
+
+    async with functions.pool() as pool:
+        for event in (b"0", b"0", b"0.4"):
+            await pool.invoke(image, functions.invocation(event))
+
+    pieces = {request: [data for about, data in functions.log if about == request] for request, _ in functions.log}
+    assert len(pieces["request-2"]) == 1
+    assert pieces["request-3"][0] == b"FC Invoke Start RequestId: request-3\n"
+    assert pieces["request-3"][1].startswith(b"FC Invoke End RequestId: request-3\n\nDuration: ")
+
+
 async def test_warm_call_logs_only_its_own_lines(functions):
     """Markers, what was printed, summary; no banner."""
     image = functions.image("def handler(event, context): print('said', event.decode())")

@@ -259,6 +259,30 @@ async def test_flood_of_output_arrives_whole_before_the_answer(functions, method
 
 
 @needs_node
+async def test_context_of_a_warm_instance_follows_its_calls(functions):
+    """Qualifier, retries, tracing and keys are those of the call, also of one that is like the one before."""
+    made = image(
+        functions,
+        """
+        exports.handler = async (event, context) => [
+            context.service.qualifier, context.retryCount, context.tracing.openTracingSpanContext,
+            context.credentials.accessKeyId, process.env.ALIBABA_CLOUD_ACCESS_KEY_ID,
+        ];
+        """,
+    )
+    keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
+    plain = functions.invocation(qualifier="a", credentials=keys)
+    traced = {"x-fc-tracing-opentracing-span-context": "span"}
+    other = functions.invocation(qualifier="b", retry_count=2, tracing=traced)
+
+    async with functions.pool() as pool:
+        shown = [json.loads((await pool.invoke(made, call)).body) for call in (plain, plain, other, other, plain)]
+
+    first, then = ["a", 0, "", "STS.a", "STS.a"], ["b", 2, "span", "", "STS.a"]
+    assert shown == [first, first, then, then, first]
+
+
+@needs_node
 async def test_context_has_the_documented_fields(functions):
     """Both what the function is and what the call is."""
     made = image(
@@ -672,7 +696,7 @@ async def ahead(pool):
     if not await pool._launchers.of("python3").isolated("nodejs18"):
         pytest.skip("this kernel gives this user no namespaces")
     [waiting] = [await task for task in pool._launchers.of("nodejs18")._waiting.values()]
-    return waiting.process
+    return waiting
 
 
 def process_of(pool, result):
@@ -734,7 +758,7 @@ async def test_a_waiting_process_that_has_died_is_replaced(functions):
         await pool.invoke(first, functions.invocation())
         waiting = await ahead(pool)
         [task] = pool._launchers.of("nodejs18")._waiting.values()
-        (await task).prepared.control.kill()
+        (await task).kill()
         await waiting.gone
         result = await pool.invoke(second, functions.invocation())
         took_it = waiting is process_of(pool, result)

@@ -45,6 +45,19 @@ function web($request, $context) {
     ]);
     return new Response(201, ['X-Own' => ['a', $request->getHeaderLine('x-two')]], $body);
 }
+
+function told($request, $context) {
+    $uri = $request->withoutAttribute('path')->getUri();
+    $server = $request->getServerParams();
+    unset($server['REQUEST_TIME'], $server['REQUEST_TIME_FLOAT'], $server['DOCUMENT_ROOT']);
+    return new Response(200, [], json_encode([
+        'uri' => [(string) $uri, $uri->getPath(), $uri->getQuery(), $uri->getHost(), $uri->getPort()],
+        'queries' => $request->getQueryParams(), 'cookies' => $request->getCookieParams(), 'server' => $server,
+        'body' => [
+            $request->getParsedBody(), $request->withParsedBody([1])->getParsedBody(), $request->getUploadedFiles(),
+        ],
+    ]));
+}
 """
 
 
@@ -128,6 +141,40 @@ async def test_http_handlers_get_and_return_messages(functions):
 
     assert result.body == b"POST /a b /proxy/a%20b?x=1 127.0.0.9 1 body"
     assert result.http == HttpAnswer(status=201, headers=(("X-Own", "a"), ("X-Own", "b")))
+
+
+@here
+async def test_http_handlers_ask_for_address_cookies_queries_and_server(functions):
+    """As of PSR-7; the address has the platform's host as a part of its path, and a query that repeats is a list."""
+    http = HttpCall(
+        method="GET",
+        path="/a",
+        request_uri="/proxy/a?x=1&x=2&y=b%20c",
+        base_path="/proxy",
+        client_ip="127.0.0.9",
+        host="h",
+        headers=(("cookie", "one=1; two=b%20c; bare"),),
+    )
+
+    result = await functions.invoke(image(functions, "index.told"), functions.invocation(b"", http=http))
+
+    host = "1234567890123456.cn-hangzhou.fc.aliyuncs.com"
+    assert json.loads(result.body) == {
+        "uri": [f"{host}/proxy/a?x=1&x=2&y=b%20c", f"{host}/proxy/a", "x=1&x=2&y=b%20c", "", None],
+        "queries": {"x": ["1", "2"], "y": "b c"},
+        "cookies": {"one": "1", "two": "b c"},
+        "server": {
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_ADDR": "127.0.0.1",
+            "SERVER_PORT": "19001",
+            "REQUEST_METHOD": "GET",
+            "QUERY_STRING": "x=1&x=2&y=b%20c",
+            "REQUEST_URI": "/proxy/a?x=1&x=2&y=b%20c",
+            "REMOTE_ADDR": "127.0.0.9",
+            "HTTP_HOST": "h",
+        },
+        "body": [None, [1], []],
+    }
 
 
 @here

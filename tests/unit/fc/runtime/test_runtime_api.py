@@ -86,7 +86,7 @@ async def test_http_requests_are_told_in_one_field(functions):
     http = HttpCall(
         method="POST",
         path="/a b",
-        request_uri="/proxy/a%20b?x=1",
+        request_uri="/proxy/a%20b?x=1&x=b%20c&y",
         base_path="/proxy",
         client_ip="127.0.0.9",
         host="h",
@@ -99,12 +99,12 @@ async def test_http_requests_are_told_in_one_field(functions):
     assert json.loads(result.body) == {
         "method": "POST",
         "path": "/a b",
-        "requestURI": "/proxy/a%20b?x=1",
+        "requestURI": "/proxy/a%20b?x=1&x=b%20c&y",
         "basePath": "/proxy",
         "clientIP": "127.0.0.9",
         "host": "h",
         "headersMap": {"X-Two": ["a", "b"]},
-        "queriesMap": {},
+        "queriesMap": {"x": ["1", "b c"], "y": [""]},
         "body": "body",
     }
 

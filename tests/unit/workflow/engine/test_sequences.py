@@ -2,8 +2,50 @@
 
 import pytest
 
-from emulator.services.workflow.engine.events import SEQUENCES
+from emulator.services.workflow.engine.events import (
+    BRANCH_ENTERED,
+    BRANCH_EXITED,
+    ITERATION_ENTERED,
+    ITERATION_EXITED,
+    STEP_ENTERED,
+    STEP_EXITED,
+    STEP_FAILED,
+    STEP_STARTED,
+    STEP_SUCCEEDED,
+    TASK_FAILED,
+    TASK_SCHEDULED,
+    TASK_STARTED,
+    TASK_SUBMIT_FAILED,
+    TASK_SUBMITTED,
+    TASK_SUCCEEDED,
+    TASK_TIMED_OUT,
+)
 from emulator.services.workflow.engine.language import Result
+
+_PLAIN = (STEP_ENTERED, STEP_STARTED, STEP_SUCCEEDED, STEP_EXITED)
+_ATTEMPT = (TASK_SCHEDULED, TASK_STARTED)
+
+SEQUENCES = {
+    "pass": _PLAIN,
+    "succeed": _PLAIN,
+    "wait": _PLAIN,
+    "choice": _PLAIN,
+    "parallel": (STEP_ENTERED, STEP_STARTED, BRANCH_ENTERED, BRANCH_EXITED, STEP_SUCCEEDED, STEP_EXITED),
+    "foreach": (STEP_ENTERED, STEP_STARTED, ITERATION_ENTERED, ITERATION_EXITED, STEP_SUCCEEDED, STEP_EXITED),
+    "fail": (STEP_ENTERED, STEP_FAILED, STEP_EXITED),
+    "task requestResponse": (STEP_ENTERED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
+    "task sync": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
+    "task waitForCallback": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
+    "task retried": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
+    "task caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_EXITED),
+    "task not caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_FAILED, STEP_EXITED),
+    "task refused": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMIT_FAILED, STEP_FAILED, STEP_EXITED),
+    "task timed out": (STEP_ENTERED, *_ATTEMPT, TASK_TIMED_OUT, STEP_FAILED, STEP_EXITED),
+}
+"""What one entry of a step records; ``fail`` and an uncaught task take their parents along.
+
+Source: pass is recorded by the vendor; the others are assumed.
+"""
 
 ARN = "acs:fc:::services/s/functions/f"
 TASK = f"{{type: task, name: x, resourceArn: '{ARN}'"

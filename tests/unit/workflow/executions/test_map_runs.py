@@ -118,16 +118,18 @@ async def test_the_first_failure_fails_the_map_and_stops_the_others(workflow):
 
 
 async def test_a_stopped_execution_stops_its_run(workflow):
-    """No element goes on."""
+    """No element goes on, and one that was not started does not wait any more."""
     async with workflow() as bench:
         bench.functions.on("f", lambda given: given)
-        await bench.flow(machine())
-        await bench.begin({"parts": [{"n": 1}, {"n": 2}]})
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
         name = await run_of(bench)
         await bench.call("StopExecution", FlowName="f", ExecutionName="e")
         await bench.settle()
 
-        assert (await counts(bench, name))["Aborted"] == 2
+        assert await counts(bench, name) == {
+            "Pending": 0, "Running": 0, "Succeed": 0, "Failed": 0, "Aborted": 3, "Total": 3
+        }  # fmt: skip
         described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
         assert described["Status"] == "Aborted"
 

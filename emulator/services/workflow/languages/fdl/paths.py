@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import field, frozen
+from emulator.services.workflow.languages.terms import Evaluation, Term
 from emulator.services.workflow.languages.values import MISSING, ExpressionError
 
 
@@ -43,7 +44,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 @frozen
-class Path:
+class Path(Term):
     """A compiled path. Two paths are equal when they mean the same; ``text`` is the form in the definition."""
 
     text: str = field(compare=False)
@@ -65,6 +66,10 @@ class Path:
     def collects(self) -> bool:
         """Whether the path has a wildcard and so always yields an array."""
         return EVERY in self.segments
+
+    def value(self, evaluation: Evaluation) -> Any:
+        """Return the value in the input of a choice, or `MISSING`."""
+        return self.find_in(evaluation.find(self.root))
 
     def find(self, scope: Mapping[str, Any]) -> Any:
         """Return the value in *scope* (keys ``input``, ``local``, ``context``; ``$`` reads ``input``), or `MISSING`."""

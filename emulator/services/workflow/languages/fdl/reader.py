@@ -6,7 +6,6 @@ Source: flow definition language, Serverless Workflow guide.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
@@ -27,7 +26,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
 )
 from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
 from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
-from emulator.services.workflow.languages.fields import Fields, Outline, Part, read_document, whole
+from emulator.services.workflow.languages.fields import Fields, Part, Reading, reachable, whole
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import Node
 
@@ -46,19 +45,12 @@ _FLOW: Final = frozenset(
 )
 
 
-def parse_flow(text: str) -> FlowProgram:
-    """Return the flow that *text*, YAML or JSON, defines.
-
-    Raises: DefinitionError, for everything that would keep the flow from running as written.
-    Source: flow definition language, Serverless Workflow guide; that unknown fields are refused is assumed.
-    """
-    return read_flow(read_document(text))
-
-
 def read_flow(root: Node) -> FlowProgram:
     """Return the flow that the document *root* defines.
 
-    Raises: DefinitionError.
+    Raises: DefinitionError, for everything that would keep the flow from running as written.
+    Source: flow definition language, Serverless Workflow guide; assumed: unknown fields are refused, and a name may
+        stand once in the whole flow, not only in its list, so that the history's step names are clear.
     """
     fields = Fields(Part(root, ""), _FLOW)
     version = fields.need("version")
@@ -68,9 +60,9 @@ def read_flow(root: Node) -> FlowProgram:
     if kind.text() != "flow":
         raise kind.failure("must be flow")
     fields.text("name")
-    outline = Outline()
-    steps = read_steps(fields.need("steps"), outline)
-    for name in unreachable_steps(steps):
+    outline = Reading([], {}, [])
+    steps = _read_steps(fields.need("steps"), outline)
+    for name in _unreachable_steps(steps):
         outline.warnings.append(f"nothing leads to the step {name!r} (line {outline.names[name]})")
     return FlowProgram(
         steps=steps,
@@ -91,24 +83,14 @@ Arguments = dict[str, Any]
 """Keyword arguments for a step's class."""
 
 
-@frozen(kw_only=False)
-class Reading:
-    """What reading a step adds to: the outline of the flow, and the jumps out of the steps of this list."""
-
-    outline: Outline
-    jumps: list[Part]
-
-
-def read_steps(part: Part, outline: Outline) -> StepList:
-    """Return the steps of one list.
-
-    Raises: DefinitionError.
-    """
-    reading = Reading(outline, [])
+def _read_steps(part: Part, outer: Reading) -> StepList:
+    reading = outer._replace(jumps=[])
     steps = tuple(_read_step(item, reading) for item in part.items(least=1))
-    step_list = StepList(steps=steps, index={step.name: position for position, step in enumerate(steps)})
-    check_jumps(reading.jumps, step_list)
-    return step_list
+    index = {step.name: position for position, step in enumerate(steps)}
+    for jump in reading.jumps:
+        if jump.text() not in index:
+            raise jump.failure(f"no step {jump.text()[:200]!r} stands in the same list of steps")
+    return StepList(steps=steps, index=index)
 
 
 def _read_step(part: Part, reading: Reading) -> Step:
@@ -119,9 +101,9 @@ def _read_step(part: Part, reading: Reading) -> Step:
     node, own_fields, read = _KINDS[kind.text()]
     fields = Fields(part, _EVERY_STEP | own_fields)
     name = fields.need("name")
-    reading.outline.enter(name.name(), name)
+    name.name()
     return node(
-        name=name.text(),
+        name=reading.enter("step", name),
         input_mappings=read_mappings(fields.find("inputMappings")),
         output_mappings=read_mappings(fields.find("outputMappings")),
         end=fields.flag("end"),
@@ -131,12 +113,6 @@ def _read_step(part: Part, reading: Reading) -> Step:
 
 def _nothing(_fields: Fields, _reading: Reading) -> Arguments:
     return {}
-
-
-def _task(fields: Fields, reading: Reading) -> Arguments:
-    arguments, jumps = read_task(fields, reading.outline)
-    reading.jumps.extend(jumps)
-    return arguments
 
 
 def _wait(fields: Fields, _reading: Reading) -> Arguments:
@@ -184,7 +160,7 @@ def _way_out(fields: Fields, reading: Reading, condition: Condition | None) -> O
         reading.jumps.append(goto)
     return Option(
         condition=condition,
-        steps=read_steps(steps, reading.outline) if steps else None,
+        steps=_read_steps(steps, reading) if steps else None,
         goto=goto.text() if goto else None,
     )
 
@@ -194,7 +170,7 @@ def _parallel(fields: Fields, reading: Reading) -> Arguments:
     branches = part.items(least=BRANCHES.low)
     if len(branches) > BRANCHES.high:
         raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
-    return {"branches": tuple(read_steps(Fields(item, _BRANCH).need("steps"), reading.outline) for item in branches)}
+    return {"branches": tuple(_read_steps(Fields(item, _BRANCH).need("steps"), reading) for item in branches)}
 
 
 def _foreach(fields: Fields, reading: Reading) -> Arguments:
@@ -209,7 +185,7 @@ def _foreach(fields: Fields, reading: Reading) -> Arguments:
         "collection": _path(iteration.need("collection")),
         "item": item.text(),
         "index_name": index.text() if index else None,
-        "steps": read_steps(fields.need("steps"), reading.outline),
+        "steps": _read_steps(fields.need("steps"), reading),
     }
 
 
@@ -221,7 +197,7 @@ def _path(part: Part) -> Path:
 
 
 _KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Reading], Arguments]]]] = {
-    "task": (TaskStep, TASK_FIELDS | {"end"}, _task),
+    "task": (TaskStep, TASK_FIELDS | {"end"}, read_task),
     "pass": (PassStep, frozenset({"end"}), _nothing),
     "wait": (WaitStep, frozenset({"duration", "timestamp", "end"}), _wait),
     "choice": (ChoiceStep, frozenset({"choices", "default", "end"}), _choice),
@@ -233,34 +209,19 @@ _KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Read
 """For each type: its class, its fields beyond those of every step, and what reads them."""
 
 
-def check_jumps(jumps: list[Part], siblings: StepList) -> None:
-    """Make sure that every jump out of a step of a list ends in the same list.
-
-    Raises: DefinitionError.
-    """
-    for jump in jumps:
-        if jump.text() not in siblings.index:
-            raise jump.failure(f"no step {jump.text()[:200]!r} stands in the same list of steps")
-
-
-def unreachable_steps(steps: StepList) -> Iterator[str]:
+def _unreachable_steps(steps: StepList) -> Iterator[str]:
     """Yield the names of steps that neither the order nor a jump leads to, in all depths."""
-    reached: set[int] = set()
-    waiting = [0]
-    while waiting:
-        position = waiting.pop()
-        if position in reached or position >= len(steps.steps):
-            continue
-        reached.add(position)
-        step = steps.steps[position]
-        waiting.extend(steps.index[target] for target in _jumps(step))
-        if _falls_through(step):
-            waiting.append(position + 1)
-    for position, step in enumerate(steps.steps):
-        if position not in reached:
+    names = [step.name for step in steps.steps]
+    ways = {
+        step.name: [*_jumps(step), *(names[position : position + 1] if _falls_through(step) else ())]
+        for position, step in enumerate(steps.steps, 1)
+    }
+    reached = reachable(ways, names[0])
+    for step in steps.steps:
+        if step.name not in reached:
             yield step.name
         for inner in step.inner_lists():
-            yield from unreachable_steps(inner)
+            yield from _unreachable_steps(inner)
 
 
 def _jumps(step: AnyStep) -> list[str]:

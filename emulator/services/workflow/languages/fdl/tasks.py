@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy
+from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy, whole_number
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.fields import Fields, Outline, Part, parse_action, parse_arn, whole
+from emulator.services.workflow.languages.fields import Fields, Part, Reading, parse_action, parse_arn
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
@@ -43,23 +43,8 @@ PRIORITY: Final = Range(1, 16, 8)
 _KNOWN: Final = frozenset({"target", "source"})
 
 
-def read_mappings(part: Part | None) -> tuple[Mapping, ...] | None:
-    """Return the entries of inputMappings or outputMappings; None when the field is absent, () when it is empty.
-
-    Raises: DefinitionError.
-    """
-    return _read(part, parse_source)
-
-
-def read_error_mappings(part: Part | None) -> tuple[Mapping, ...] | None:
-    """Return the entries of errorMappings.
-
-    Raises: DefinitionError.
-    """
-    return _read(part, parse_error_source)
-
-
-def _read(part: Part | None, parse: Callable[[Any], Any]) -> tuple[Mapping, ...] | None:
+def read_mappings(part: Part | None, parse: Callable[[Any], Any] = parse_source) -> tuple[Mapping, ...] | None:
+    """Return the entries of mappings; None when the field is absent, () when it is empty."""
     return tuple(_entry(item, parse) for item in part.items()) if part else None
 
 
@@ -82,11 +67,7 @@ _RETRY: Final = frozenset({"errors", "intervalSeconds", "maxIntervalSeconds", "m
 _CATCH: Final = frozenset({"errors", "goto"})
 
 
-def read_retry(part: Part) -> RetryPolicy:
-    """Return one retry policy.
-
-    Raises: DefinitionError.
-    """
+def _retry(part: Part) -> RetryPolicy:
     fields = Fields(part, _RETRY)
     attempts = fields.whole("maxAttempts", RETRY_ATTEMPTS)
     return RetryPolicy(
@@ -98,14 +79,11 @@ def read_retry(part: Part) -> RetryPolicy:
     )
 
 
-def read_catch(part: Part) -> tuple[CatchPolicy, Part]:
-    """Return one catch policy and where its jump target stands.
-
-    Raises: DefinitionError.
-    """
+def _catch(part: Part, reading: Reading) -> CatchPolicy:
     fields = Fields(part, _CATCH)
     target = fields.need("goto")
-    return CatchPolicy(errors=fields.texts("errors"), goto=target.text()), target
+    reading.jumps.append(target)
+    return CatchPolicy(errors=fields.texts("errors"), goto=target.text())
 
 
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
@@ -143,10 +121,10 @@ def _name(part: Part, _value: Any) -> Any:
 
 def _whole(limit: Range) -> Check:
     def check(part: Part, value: Any) -> Any:
-        # The service gets text in any case, so digits in quotes are taken like a number.
-        if isinstance(value, str) and value.isascii() and value.isdigit() and limit.contains(int(value[:20])):
-            return int(value)
-        return whole(part, limit)
+        try:
+            return whole_number(value, limit.low, limit.high)
+        except ValueError as error:
+            raise part.failure(str(error)) from error
 
     return check
 
@@ -172,7 +150,7 @@ _START_EXECUTION: Final = Parameters(
 )
 
 
-def read_parameters(part: Part | None, resource: Resource, step: Part) -> dict[str, Any] | None:
+def _parameters(part: Part | None, resource: Resource, step: Part) -> dict[str, Any] | None:
     """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
 
     Raises: DefinitionError for unknown, missing or unusable ones; a missing one points at *step* when there is no
@@ -211,28 +189,23 @@ TASK_FIELDS: Final = frozenset(
 _ALIASES: Final = {"requestComplete": "requestResponse"}
 
 
-def read_task(fields: Fields, outline: Outline) -> tuple[dict[str, Any], list[Part]]:
-    """Return the arguments of a `TaskStep` beyond those of every step, and where its jump targets stand.
-
-    Raises: DefinitionError.
-    """
+def read_task(fields: Fields, reading: Reading) -> dict[str, Any]:
+    """Return the arguments of a `TaskStep` beyond those of every step."""
     resource, arn = _resource(fields)
     pattern = _pattern(fields, resource)
-    parameters = read_parameters(fields.find("serviceParams"), resource, fields.part)
+    parameters = _parameters(fields.find("serviceParams"), resource, fields.part)
     retry, catch = fields.find("retry"), fields.find("catch")
-    catches = [read_catch(item) for item in catch.items()] if catch else []
-    _remark(fields, outline, pattern, resource, parameters)
-    arguments = {
+    _remark(fields, reading, pattern, resource, parameters)
+    return {
         "resource": resource,
         "resource_arn": arn,
         "pattern": pattern,
         "timeout_s": fields.whole("timeoutSeconds", TIMEOUT_S),
         "service_params": parameters,
-        "retry": tuple(read_retry(item) for item in retry.items()) if retry else (),
-        "catch": tuple(policy for policy, _ in catches),
-        "error_mappings": read_error_mappings(fields.find("errorMappings")),
+        "retry": tuple(_retry(item) for item in retry.items()) if retry else (),
+        "catch": tuple(_catch(item, reading) for item in catch.items()) if catch else (),
+        "error_mappings": read_mappings(fields.find("errorMappings"), parse_error_source),
     }
-    return arguments, [target for _, target in catches]
 
 
 def _resource(fields: Fields) -> tuple[Resource, str]:
@@ -259,16 +232,16 @@ def _pattern(fields: Fields, resource: Resource) -> Pattern:
 
 
 def _remark(
-    fields: Fields, outline: Outline, pattern: Pattern, resource: Resource, parameters: dict[str, Any] | None
+    fields: Fields, reading: Reading, pattern: Pattern, resource: Resource, parameters: dict[str, Any] | None
 ) -> None:
     """Warn about what is allowed and probably not meant."""
     constants = parameters or {}
     for key, value in constants.items():
         if isinstance(value, str) and value.startswith(("$input", "$local", "$context")):
-            outline.warn(fields.need("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
+            reading.warn(fields.need("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
     asynchronous = constants.get("InvocationType") == "Async" or isinstance(constants.get("InvocationType"), Path)
     if pattern == "sync" and isinstance(resource, FunctionResource) and not asynchronous:
-        outline.warn(fields.need("pattern"), "sync is meant for functions with InvocationType Async")
+        reading.warn(fields.need("pattern"), "sync is meant for functions with InvocationType Async")
     errors = fields.find("errorMappings")
     if errors and fields.find("catch") is None:
-        outline.warn(errors, "errorMappings have no effect without catch")
+        reading.warn(errors, "errorMappings have no effect without catch")

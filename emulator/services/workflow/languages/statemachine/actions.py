@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.events import canonical
-from emulator.services.workflow.engine.model import ParameterError, Pattern
+from emulator.services.workflow.engine.model import ParameterError, Pattern, whole_number
 from emulator.services.workflow.languages.fields import NAME, NAME_RULE, parse_action, parse_arn
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -178,14 +178,7 @@ def _arn(*kinds: type) -> Check:
 
 
 def _whole(low: int, high: int) -> Check:
-    def check(value: Any) -> Any:
-        if isinstance(value, str) and value.isascii() and value.isdigit():
-            value = int(value[:20])
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return value
-
-    return check
+    return lambda value: whole_number(value, low, high)
 
 
 METHODS: Final = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from emulator.services.workflow.engine.decide import check_size
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import EvaluationError, Facts
-from emulator.services.workflow.engine.model import ROOT, Entry
+from emulator.services.workflow.engine.model import ROOT, Entry, whole_number
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
@@ -27,7 +27,8 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     array_of,
 )
-from emulator.services.workflow.languages.statemachine.tree import Budget, Evaluation, Expression, Fixed, Template
+from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Template
+from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
 
 WAIT_S: Final = 300
@@ -247,9 +248,7 @@ def elements_of(step: MapState, data: Data, number: int) -> list[Any] | None:
 
 def timeout_of(expression: Expression, data: Data, number: int) -> int | None:
     """Return the seconds an attempt may take; None when it may take for ever."""
-    value = expression.build(data.evaluation(number))
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value[:10])
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= TIMEOUT_S:
-        raise EvaluationError(f"the Timeout must be a whole number from 0 to {TIMEOUT_S}")
-    return value or None
+    try:
+        return whole_number(expression.build(data.evaluation(number)), 0, TIMEOUT_S) or None
+    except ValueError as error:
+        raise EvaluationError(f"the Timeout {error}") from error

@@ -1,7 +1,7 @@
 """The text of an expression -> its tree: cut into tokens, parsed by precedence, refused with the place of the trouble.
 
-Lowest first: ``||``, ``&&``, one comparison, ``!`` and ``-``. Text stands in double, single or back quotes; the first
-two know the escapes of JSON, and a backslash before anything else stays.
+Text stands in double, single or back quotes; the first two know the escapes of JSON, and a backslash before anything
+else stays.
 
 A parser of its own and no generated one: it loads in a few milliseconds with nothing else, and knows the place of every
 complaint. Source: expressions, CloudFlow documentation. Assumed: parentheses, ``!``, ``-``, ``null`` and ``["key"]``.
@@ -10,35 +10,27 @@ complaint. Source: expressions, CloudFlow documentation. Assumed: parentheses, `
 import math
 import re
 from collections.abc import Collection
-from typing import Any, Final, NamedTuple, cast
+from typing import Final
 
 from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS
-from emulator.services.workflow.languages.statemachine.tree import (
-    And,
-    Array,
-    Call,
-    Comparison,
-    Literal,
-    Minus,
-    Not,
-    Object,
-    Or,
-    Path,
-    Tree,
+from emulator.services.workflow.languages.statemachine.tree import Call, Object, Path
+from emulator.services.workflow.languages.terms import (
+    MAX_NUMBER_CHARS,
+    WORDS,
+    Constant,
+    OperatorParser,
+    Term,
+    Token,
 )
-from emulator.services.workflow.languages.values import ComparisonSign, Constant, ExpressionError
+from emulator.services.workflow.languages.values import ExpressionError
 
 MAX_CHARS: Final = 16 * 1024
 """Length of an expression; assumed."""
-
-MAX_DEPTH: Final = 50
-"""Levels of parentheses, arrays, objects and signs inside one another; assumed."""
 
 MAX_CALLS: Final = 10
 """Calls inside one another."""
 
 MAX_INDEX_CHARS: Final = 9
-MAX_NUMBER_CHARS: Final = 400
 
 STATE_ROOTS: Final = ("$Context", "$Input", "$Global")
 """What every expression of a state may read."""
@@ -53,7 +45,6 @@ _ROOTS: Final = (*RESULT_ROOTS, "$Item")
 _OF_THE_OLD_LANGUAGE: Final = {"$input": "$Input", "$local": "$Output", "$context": "$Context", "$": "$Input"}
 _CONTEXT: Final = ("Execution", "Current")
 _NO_ENVIRONMENT: Final = "environment variables cannot be read here: how an expression names them is not documented"
-_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -68,48 +59,28 @@ _TOKEN = re.compile(
 _MEMBER = re.compile(r"\.([\w-]+)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
-_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-def parse(text: str, roots: Collection[str]) -> Tree:
+def parse(text: str, roots: Collection[str]) -> Term:
     """Return the tree of the expression *text*, whose paths may start with *roots*.
 
     Raises: ExpressionError.
     """
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"an expression has at most {MAX_CHARS} characters", MAX_CHARS)
-    parser = _Parser(text, roots)
-    tree = parser.expression()
-    if parser.token.kind != "end":
-        raise parser.unexpected("an operator or the end")
-    return tree
+    return _Parser(text, roots).whole()
 
 
-class _Parser:
+class _Parser(OperatorParser):
     def __init__(self, text: str, roots: Collection[str]) -> None:
-        self._text = text
         self._roots = roots
-        self._depth = 0
         self._calls = 0
-        self.token = self._read(0)
+        super().__init__(text)
 
-    def unexpected(self, expected: str) -> ExpressionError:
-        """Return a complaint about the present token."""
-        present = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
-        return ExpressionError(f"{expected} expected, {present}", self.token.start)
-
-    def _read(self, position: int) -> _Token:
+    def _read(self, position: int) -> Token:
         match = _TOKEN.match(self._text, position)
         if match is None or match.lastgroup is None:
-            start = position + len(self._text[position:]) - len(self._text[position:].lstrip())
-            character = self._text[start]
+            character, start = self._first_unread(position)
             if character in "\"'`":
                 raise ExpressionError(f"the text has no closing {character}", start)
             if character in "&|=":
@@ -118,114 +89,40 @@ class _Parser:
                 raise ExpressionError("there is no arithmetic; intAdd(a, b) adds whole numbers", start)
             raise ExpressionError(f"unexpected {character!r}", start)
         kind = match.lastgroup
-        return _Token(kind, match[kind], match.start(kind), match.end())
+        return Token(kind, match[kind], match.start(kind), match.end())
 
-    def _next(self) -> _Token:
-        taken = self.token
-        self.token = self._read(taken.end)
-        return taken
-
-    def _accept(self, sign: str) -> bool:
-        if self.token.kind == "sign" and self.token.text == sign:
-            self._next()
-            return True
-        return False
-
-    def _need(self, sign: str) -> None:
-        if not self._accept(sign):
-            raise self.unexpected(f"'{sign}'")
-
-    def expression(self) -> Tree:
-        """Read ``a || b``."""
-        operands = [self._conjunction()]
-        while self._accept("||"):
-            operands.append(self._conjunction())
-        return Or(tuple(operands)) if len(operands) > 1 else operands[0]
-
-    def _conjunction(self) -> Tree:
-        operands = [self._comparison()]
-        while self._accept("&&"):
-            operands.append(self._comparison())
-        return And(tuple(operands)) if len(operands) > 1 else operands[0]
-
-    def _comparison(self) -> Tree:
-        left = self._unary()
-        if self.token.kind != "sign" or self.token.text not in _COMPARISONS:
-            return left
-        sign = cast("ComparisonSign", self._next().text)
-        tree = Comparison(sign, left, self._unary())
-        if self.token.kind == "sign" and self.token.text in _COMPARISONS:
-            raise ExpressionError("comparisons cannot be chained; join them with &&", self.token.start)
-        return tree
-
-    def _unary(self) -> Tree:
-        self._enter()
-        start = self.token.start
-        tree: Tree
-        if self._accept("!"):
-            tree = Not(self._unary())
-        elif self._accept("-"):
-            operand = self._unary()
-            tree = _negative(operand, start, self._text)
-        else:
-            tree = self._primary()
-        self._depth -= 1
-        return tree
-
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ExpressionError(f"nested more than {MAX_DEPTH} levels deep", self.token.start)
-
-    def _primary(self) -> Tree:
+    def _primary(self) -> Term:
         token = self.token
         if token.kind == "name":
             return self._path(token) if token.text.startswith("$") else self._word()
         if token.kind == "number":
-            return Literal(Constant(_number(self._next())))
+            return Constant(_number(self._next()))
         if token.kind == "text":
-            return Literal(Constant(_unquoted(self._next())))
-        if self._accept("("):
-            tree = self.expression()
-            self._need(")")
-            return tree
-        if self._accept("["):
-            return Array(tuple(self._list("]")))
+            return Constant(_unquoted(self._next()))
         if self._accept("{"):
             return self._object()
-        raise self.unexpected("a value")
+        raise self._unexpected("a value")
 
-    def _list(self, closing: str) -> list[Tree]:
-        items: list[Tree] = []
-        if self._accept(closing):
-            return items
-        while True:
-            items.append(self.expression())
-            if self._accept(closing):
-                return items
-            if not self._accept(","):
-                raise self.unexpected(f"',' or '{closing}'")
-
-    def _object(self) -> Tree:
-        members: dict[str, Tree] = {}
+    def _object(self) -> Term:
+        members: dict[str, Term] = {}
         while not self._accept("}"):
             if members and not self._accept(","):
-                raise self.unexpected("',' or '}'")
+                raise self._unexpected("',' or '}'")
             token = self.token
             if token.kind != "text":
-                raise self.unexpected("a key in quotes")
+                raise self._unexpected("a key in quotes")
             key = _unquoted(self._next())
             if key in members:
                 raise ExpressionError(f"the key {key[:40]!r} stands twice", token.start)
             self._need(":")
-            members[key] = self.expression()
+            members[key] = self._alternatives()
         return Object(tuple(members.items()))
 
-    def _word(self) -> Tree:
+    def _word(self) -> Term:
         token = self._next()
         if self.token.kind != "sign" or self.token.text != "(":
-            if token.text in _WORDS:
-                return Literal(Constant(_WORDS[token.text]))
+            if token.text in WORDS:
+                return Constant(WORDS[token.text])
             raise ExpressionError(
                 f"{token.text[:40]!r} is no value: text stands in quotes, paths start with $", token.start
             )
@@ -242,9 +139,9 @@ class _Parser:
             takes = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
             plural = "argument" if takes == "1" else "arguments"
             raise ExpressionError(f"{token.text}() takes {takes} {plural}, not {len(arguments)}", token.start)
-        return Call(token.text, tuple(arguments), known.function)
+        return Call(token.text, arguments, known.function)
 
-    def _path(self, token: _Token) -> Tree:
+    def _path(self, token: Token) -> Term:
         if token.text not in self._roots:
             raise ExpressionError(self._no_root(token.text), token.start)
         segments: list[str | int] = []
@@ -286,14 +183,6 @@ class _Parser:
         )
 
 
-def _negative(operand: Tree, start: int, text: str) -> Tree:
-    """Return ``-a``; of a number that is written so, the number itself."""
-    digit = text[start + 1 : start + 2]
-    if isinstance(operand, Literal) and digit.isdigit() and isinstance(operand.constant.value, int | float):
-        return Literal(Constant(-operand.constant.value))
-    return Minus(operand)
-
-
 def _no_context(member: str | int) -> str:
     return _NO_ENVIRONMENT if member == "Environment" else f"$Context has {' and '.join(_CONTEXT)}, not {member!r}"
 
@@ -305,7 +194,7 @@ def _similar(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(FUNCTIONS))}"
 
 
-def _number(token: _Token) -> int | float:
+def _number(token: Token) -> int | float:
     if len(token.text) > MAX_NUMBER_CHARS:
         raise ExpressionError("the number is too long", token.start)
     if token.text.isdigit():
@@ -316,7 +205,7 @@ def _number(token: _Token) -> int | float:
     return number
 
 
-def _unquoted(token: _Token) -> str:
+def _unquoted(token: Token) -> str:
     inside = token.text[1:-1]
     if token.text[0] == "`" or "\\" not in inside:
         return _sound(inside, token)
@@ -329,7 +218,7 @@ def _unquoted(token: _Token) -> str:
     return _sound(_ESCAPE.sub(replaced, inside), token)
 
 
-def _sound(text: str, token: _Token) -> str:
+def _sound(text: str, token: Token) -> str:
     """Return *text* with escaped pairs as one character.
 
     Raises: ExpressionError for half of a pair, which no UTF-8 can hold.

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
-from emulator.services.workflow.languages.statemachine.tree import Evaluation, Function
+from emulator.services.workflow.languages.statemachine.tree import Function
+from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.languages.values import compare
 
 MANY: Final = 1_000

@@ -22,7 +22,8 @@ from emulator.services.workflow.engine.model import (
     Task,
 )
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.tree import Evaluation, Expression, Fixed, Path, Template
+from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Path, Template
+from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024

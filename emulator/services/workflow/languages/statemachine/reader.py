@@ -12,7 +12,7 @@ from typing import Final
 
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.languages.fields import Fields, Part, whole
+from emulator.services.workflow.languages.fields import Fields, Part, Reading, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
 from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
@@ -34,7 +34,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
 )
 from emulator.services.workflow.languages.statemachine.reading import (
     Arguments,
-    Reading,
     check_ways,
     constructor_of,
     read_constructor,
@@ -92,7 +91,7 @@ def read_machine(root: Node) -> MachineProgram:
     """
     part = Part(root, "")
     warnings: list[str] = []
-    fields = read_fields(part, _DOCUMENT, Reading(warnings, {}))
+    fields = read_fields(part, _DOCUMENT, Reading(warnings, {}, []))
     kind = fields.need("Type")
     if kind.text() != "StateMachine":
         raise kind.failure("must be StateMachine")
@@ -110,25 +109,15 @@ def _scope(fields: Fields, warnings: list[str]) -> StepList:
     part = fields.need("States")
     if isinstance(part.node, Table):
         raise part.failure("must be a list of states, each with its Name")
-    reading = Reading(warnings, {})
+    reading = Reading(warnings, {}, [])
     items = part.items(least=1)
-    states = []
-    index: dict[str, int] = {}
-    for position, item in enumerate(items):
-        state = _state(item, reading)
-        if state.name in index:
-            first = items[index[state.name]].node.line
-            raise Fields(item).need("Name").failure(f"another state, in line {first}, has the name {state.name!r}")
-        index[state.name] = position
-        states.append(state)
-    for ways in reading.ways.values():
-        for way in ways:
-            if way.text() not in index:
-                raise way.failure(f"there is no state {way.text()[:200]!r} in this scope; there are {_names(index)}")
+    states = tuple(_state(item, reading) for item in items)
+    index = {state.name: position for position, state in enumerate(states)}
     start = fields.need("StartAt")
-    if start.text() not in index:
-        raise start.failure(f"there is no state {start.text()[:200]!r} in this scope; there are {_names(index)}")
-    steps = StepList(steps=tuple(states), index=index, start=index[start.text()], hands_on=True)
+    for way in (*reading.jumps, start):
+        if way.text() not in index:
+            raise way.failure(f"there is no state {way.text()[:200]!r} in this scope; there are {_names(index)}")
+    steps = StepList(steps=states, index=index, start=index[start.text()], hands_on=True)
     check_ways(steps, items, reading.warn)
     return steps
 
@@ -149,12 +138,12 @@ def _state(part: Part, reading: Reading) -> State:
     if not name.text() or len(name.text()) > NAME_MAX:
         raise name.failure(f"must be a name of 1 to {NAME_MAX} characters")
     fields.text("Description")
-    ways = reading.ways.setdefault(name.text(), [])
-    arguments = read(fields, reading, ways)
+    reading.enter("state", name)
+    arguments = read(fields, reading)
     if isinstance(arguments.get("resource"), MapResource):
         node = DistributedMapState
     if "Next" in own_fields:
-        arguments["next"] = _next(fields, ways)
+        arguments["next"] = _next(fields, reading)
     elif fields.find("End") is not None:
         fields.flag("End")
     return node(
@@ -166,7 +155,7 @@ def _state(part: Part, reading: Reading) -> State:
     )
 
 
-def _next(fields: Fields, ways: list[Part]) -> str | None:
+def _next(fields: Fields, reading: Reading) -> str | None:
     following, ends = fields.find("Next"), fields.flag("End")
     if following is not None and ends:
         raise following.failure("a state has Next or 'End: true', not both")
@@ -174,7 +163,7 @@ def _next(fields: Fields, ways: list[Part]) -> str | None:
         if not ends:
             raise fields.part.failure("a state of this type needs Next or 'End: true'")
         return None
-    ways.append(following)
+    reading.jumps.append(following)
     return following.text()
 
 
@@ -194,7 +183,7 @@ KEY_BYTES: Final = 128
 """Longest key of ``$Global``."""
 
 
-def _nothing(read_fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+def _nothing(read_fields: Fields, _reading: Reading) -> Arguments:
     return {}
 
 
@@ -206,14 +195,14 @@ def _either(fields: Fields, key: str) -> tuple[Part | None, Expression | None]:
     return constant, None if dynamic is None else read_expression(dynamic, STATE_ROOTS)
 
 
-def _wait(fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+def _wait(fields: Fields, _reading: Reading) -> Arguments:
     constant, dynamic = _either(fields, "Seconds")
     if dynamic is not None:
         return {"seconds": dynamic}
     return {"seconds": whole(constant or fields.need("Seconds"), WAIT_S)}
 
 
-def _fail(fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+def _fail(fields: Fields, _reading: Reading) -> Arguments:
     code, code_expression = _either(fields, "Code")
     detail, detail_expression = _either(fields, "Detail")
     return {
@@ -222,7 +211,7 @@ def _fail(fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
     }
 
 
-def _choice(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+def _choice(fields: Fields, reading: Reading) -> Arguments:
     for key in ("Next", "End"):
         if (part := fields.find(key)) is not None:
             raise part.failure(f"a choice has no {key}: its Branches and Default say where it leads")
@@ -230,24 +219,24 @@ def _choice(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
     for item in fields.need("Branches").items(least=1):
         branch = read_fields(item, {"Condition", "Next", "Description"}, reading)
         following = branch.need("Next")
-        ways.append(following)
+        reading.jumps.append(following)
         branches.append(Branch(read_expression(branch.need("Condition"), STATE_ROOTS), following.text()))
     default = fields.need("Default")
-    ways.append(default)
+    reading.jumps.append(default)
     return {"branches": tuple(branches), "default": default.text()}
 
 
-def _parallel(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+def _parallel(fields: Fields, reading: Reading) -> Arguments:
     part = fields.need("Branches")
     branches = part.items(least=BRANCHES.low)
     if len(branches) > BRANCHES.high:
         raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
     known = _SCOPE | {"Name", "Description"}
     scopes = [_scope(read_fields(item, known, reading), reading.warnings) for item in branches]
-    return {"branches": tuple(scopes), **read_policies(fields, reading, ways)}
+    return {"branches": tuple(scopes), **read_policies(fields, reading)}
 
 
-def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+def _map(fields: Fields, reading: Reading) -> Arguments:
     processor = read_fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
     mode = _map_mode(processor, reading)
     spelt = [part for key in ("MaxConcurrency", "MaxConcuccency") if (part := fields.find(key)) is not None]
@@ -255,7 +244,7 @@ def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
         raise spelt[1].failure("MaxConcurrency stands here twice, in both spellings")
     items = read_expression(fields.need("ItemsPath"), STATE_ROOTS)
     item = constructor_of(fields, "ItemConstructor", ITEM_ROOTS)
-    shared = {"steps": _scope(processor, reading.warnings), **read_policies(fields, reading, ways)}
+    shared = {"steps": _scope(processor, reading.warnings), **read_policies(fields, reading)}
     limit = DISTRIBUTED_AT_ONCE if mode else AT_ONCE
     at_once = whole(spelt[0], limit) if spelt else limit.default
     if not mode:
@@ -292,7 +281,7 @@ def _tolerated(fields: Fields, keys: Collection[str], limit: Range) -> float:
     return fields.number(spelt[0].field.rpartition(".")[2], limit) if spelt else 0
 
 
-def _task(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+def _task(fields: Fields, reading: Reading) -> Arguments:
     mode = fields.find("TaskMode")
     if mode is not None and mode.text() not in PATTERNS:
         raise mode.failure(f"unknown mode; there are {', '.join(PATTERNS)}")
@@ -315,7 +304,7 @@ def _task(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
         "timeout_s": _seconds(constant) if constant else None,
         "timeout": timeout,
         "arguments": _parameters(fields, action, reading),
-        **read_policies(fields, reading, ways),
+        **read_policies(fields, reading),
     }
 
 
@@ -362,7 +351,7 @@ def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
 
 
 _KINDS: Final[
-    dict[str, tuple[type[State], frozenset[str], Callable[[Fields, Reading, list[Part]], Arguments]]]
+    dict[str, tuple[type[State], frozenset[str], Callable[[Fields, Reading], Arguments]]]
 ] = {
     "Pass": (PassState, _ENDING | _GOING_ON, _nothing),
     "Wait": (WaitState, frozenset({"Seconds", "Seconds.$"}) | _ENDING | _GOING_ON, _wait),

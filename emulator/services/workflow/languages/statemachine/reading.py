@@ -10,12 +10,11 @@ suffix ``.$`` is assumed.
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
-from emulator.services.workflow.languages.fields import Fields, Part, whole
+from emulator.services.workflow.languages.fields import Fields, Part, Reading, reachable, whole
 from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.nodes import (
     Catch,
@@ -67,23 +66,8 @@ RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
 """The ends of attempts and rate are assumed: they keep the arithmetic finite."""
 
 
-@frozen(kw_only=False)
-class Reading:
-    """What reading adds to: remarks for the log, and the places of the names a state leads to."""
-
-    warnings: list[str]
-    ways: dict[str, list[Part]]
-
-    def warn(self, part: Part, message: str) -> None:
-        """Note something that is allowed and probably not meant."""
-        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
-
-
 def read_fields(part: Part, known: Collection[str], reading: Reading) -> Fields:
-    """Return the fields of a map; those that are not known are remarked upon, those of other languages refused.
-
-    Raises: DefinitionError.
-    """
+    """Return the fields of a map; those that are not known are remarked upon, those of other languages refused."""
     fields = Fields(part)
     lower = {name.lower(): name for name in known}
     for key in fields:
@@ -126,10 +110,7 @@ def read_expression(part: Part, roots: Collection[str]) -> Expression:
 
 
 def read_template(part: Part, roots: Collection[str]) -> Template:
-    """Return what stands at *part*, a JSON value with expressions at any depth.
-
-    Raises: DefinitionError.
-    """
+    """Return what stands at *part*, a JSON value with expressions at any depth."""
     node = part.node
     if isinstance(node, YamlSequence):
         items = tuple(read_template(item, roots) for item in part.items())
@@ -140,10 +121,7 @@ def read_template(part: Part, roots: Collection[str]) -> Template:
 
 
 def read_constructor(part: Part, roots: Collection[str]) -> Template:
-    """Return a constructor, which must be a map.
-
-    Raises: DefinitionError.
-    """
+    """Return a constructor, which must be a map."""
     if not isinstance(part.node, Table):
         raise part.failure("must be a map")
     made = _map(part, part.node, roots)
@@ -171,23 +149,17 @@ def _folded(inner: list[Template], otherwise: Template, made: Callable[[list[Any
 
 
 def constructor_of(fields: Fields, key: str, roots: Collection[str]) -> Template | None:
-    """Return the constructor under *key*, if there is one.
-
-    Raises: DefinitionError.
-    """
+    """Return the constructor under *key*, if there is one."""
     part = fields.find(key)
     return read_constructor(part, roots) if part else None
 
 
-def read_policies(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
-    """Return the rules of Retry and Catch; *ways* gets the states that these lead to.
-
-    Raises: DefinitionError.
-    """
+def read_policies(fields: Fields, reading: Reading) -> Arguments:
+    """Return the rules of Retry and Catch."""
     retry, catch = fields.find("Retry"), fields.find("Catch")
     return {
         "retry": tuple(_retry(item, reading) for item in retry.items()) if retry else (),
-        "catch": tuple(_catch(item, reading, ways) for item in catch.items()) if catch else (),
+        "catch": tuple(_catch(item, reading) for item in catch.items()) if catch else (),
     }
 
 
@@ -204,10 +176,10 @@ def _retry(part: Part, reading: Reading) -> RetryPolicy:
     )
 
 
-def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
+def _catch(part: Part, reading: Reading) -> Catch:
     fields = read_fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
     following = fields.need("Next")
-    ways.append(following)
+    reading.jumps.append(following)
     return Catch(
         errors=fields.texts("Errors"),
         goto=following.text(),
@@ -215,7 +187,7 @@ def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
     )
 
 
-def ways_out(state: Step) -> list[str]:
+def _ways_out(state: Step) -> list[str]:
     """Return the names of the states that *state* may lead to."""
     if isinstance(state, ChoiceState):
         return [*(branch.next for branch in state.branches), state.default]
@@ -224,12 +196,9 @@ def ways_out(state: Step) -> list[str]:
 
 
 def check_ways(steps: StepList, parts: Sequence[Part], warn: Callable[[Part, str], None]) -> None:
-    """Refuse a scope that cannot end; *parts* are the places of its states, *warn* takes remarks.
-
-    Raises: DefinitionError.
-    """
-    ways = {step.name: ways_out(step) for step in steps.steps}
-    reached = _reachable(ways, steps.steps[steps.start].name)
+    """Refuse a scope that cannot end; *parts* are the places of its states, *warn* takes remarks."""
+    ways = {step.name: _ways_out(step) for step in steps.steps}
+    reached = reachable(ways, steps.steps[steps.start].name)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name not in reached:
             warn(part, f"nothing leads to the state {step.name!r}")
@@ -238,21 +207,10 @@ def check_ways(steps: StepList, parts: Sequence[Part], warn: Callable[[Part, str
         if step.name in finishing or step.name not in reached:
             continue
         message = f"no way leads from the state {step.name!r} to an end: it runs in a loop for ever"
-        loop = _reachable(ways, step.name)
+        loop = reachable(ways, step.name)
         if not any(isinstance(steps.steps[steps.index[name]], Guarded) for name in loop):
             raise part.failure(message)
         warn(part, message)
-
-
-def _reachable(ways: dict[str, list[str]], start: str) -> set[str]:
-    reached: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting.extend(ways[name])
-    return reached
 
 
 def _finishing(steps: StepList, ways: dict[str, list[str]]) -> set[str]:

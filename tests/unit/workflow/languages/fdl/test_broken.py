@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program as parse_flow
 
 HEAD = "version: v1\ntype: flow\n"
 FUNCTION = "acs:fc:::services/s/functions/f"

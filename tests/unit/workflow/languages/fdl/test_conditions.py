@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.workflow.engine.language import EvaluationError
-from emulator.services.workflow.languages.fdl.conditions import (
+from emulator.services.workflow.languages.fdl.conditions import Condition
+from emulator.services.workflow.languages.fdl.paths import EVERY, Path
+from emulator.services.workflow.languages.terms import (
     And,
     Array,
     Comparison,
-    Condition,
-    Lookup,
+    Constant,
     Minus,
     Not,
     Or,
     Term,
 )
-from emulator.services.workflow.languages.fdl.paths import EVERY, Path
-from emulator.services.workflow.languages.values import Constant, ExpressionError
+from emulator.services.workflow.languages.values import ExpressionError
 
 DATA = {
     "status": "success",
@@ -286,7 +286,7 @@ CONSTANTS = st.one_of(
 )
 LEAVES = st.one_of(
     CONSTANTS.map(Constant),
-    PATHS.map(lambda segments: Lookup(Path(text="", root="$", segments=tuple(segments)))),
+    PATHS.map(lambda segments: Path(text="", root="$", segments=tuple(segments))),
 )
 
 

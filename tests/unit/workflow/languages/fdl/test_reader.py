@@ -18,7 +18,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program as parse_flow
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,

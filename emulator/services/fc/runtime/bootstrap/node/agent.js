@@ -91,7 +91,11 @@ class Agent {
     if (call.time) {
       turnClock(call.time);
     }
-    publishKeys(this.boot.keys_in_environment && call.keys);
+    if (call.about) {
+      this.about = call.about;
+      publishKeys(this.boot.keys_in_environment && this.about.keys);
+    }
+    Object.assign(call, this.about);
     if (this.boot.debug === 'wait' && !this.awaited) {
       this.awaited = true;
       inspector.waitForDebugger();

@@ -189,7 +189,7 @@ function perform(array $fields, string $event, callable $send): array
         return [is_string($result) ? $result : ($result === null ? '' : json_encode($result)), []];
     }
     $http = json_decode(base64_decode($fields[HTTP_FIELD]), true);
-    $answer = $handler(request_of($http, $event), $context);
+    $answer = $handler(request_of($http, $event, $context), $context);
     if (!is_object($answer) || !method_exists($answer, 'getStatusCode')) {
         throw new \UnexpectedValueException('an HTTP handler has to return a response');
     }

@@ -5,7 +5,8 @@
  * runtime brings. Code that brings that library itself, by its own autoloader, gets its own instead: these are declared
  * when nothing else has provided the names.
  *
- * Source: PSR-7; Function Compute, PHP runtime: HTTP handlers.
+ * Source: PSR-7; Function Compute, PHP runtime: HTTP handlers; the platform's own agent, HttpWrapper.php, for the
+ * address, the parameters of the server and how queries that repeat are told.
  */
 
 namespace localyun;
@@ -185,17 +186,86 @@ class Message
     }
 }
 
+/** An address without a scheme, which is why its host is a part of its path. */
+class Uri
+{
+    private string $path;
+    private string $query;
+
+    public function __construct(string $text)
+    {
+        [$this->path, $this->query] = explode('?', $text, 2) + [1 => ''];
+    }
+
+    public function getScheme(): string
+    {
+        return '';
+    }
+
+    public function getAuthority(): string
+    {
+        return '';
+    }
+
+    public function getUserInfo(): string
+    {
+        return '';
+    }
+
+    public function getHost(): string
+    {
+        return '';
+    }
+
+    public function getPort(): ?int
+    {
+        return null;
+    }
+
+    public function getPath(): string
+    {
+        return $this->path;
+    }
+
+    public function getQuery(): string
+    {
+        return $this->query;
+    }
+
+    public function getFragment(): string
+    {
+        return '';
+    }
+
+    public function __toString(): string
+    {
+        return $this->query === '' ? $this->path : "$this->path?$this->query";
+    }
+}
+
 /** An HTTP request; its attributes are `path`, `requestURI` and `clientIP`. */
 class ServerRequest extends Message
 {
     private string $method;
+    private Uri $uri;
+    private array $server;
     private array $attributes;
     private array $queries;
+    private $parsed = null;
 
-    public function __construct(string $method, array $headers, string $body, array $queries, array $attributes)
-    {
+    public function __construct(
+        string $method,
+        Uri $uri,
+        array $headers,
+        string $body,
+        array $server,
+        array $queries,
+        array $attributes
+    ) {
         parent::__construct($headers, $body);
         $this->method = $method;
+        $this->uri = $uri;
+        $this->server = $server;
         $this->queries = $queries;
         $this->attributes = $attributes;
     }
@@ -210,14 +280,55 @@ class ServerRequest extends Message
         return $this->attributes['requestURI'];
     }
 
-    public function getUri(): string
+    public function getUri(): Uri
     {
-        return $this->attributes['requestURI'];
+        return $this->uri;
+    }
+
+    public function getServerParams(): array
+    {
+        return $this->server;
+    }
+
+    public function getCookieParams(): array
+    {
+        $cookies = [];
+        foreach (explode(';', $this->getHeaderLine('Cookie')) as $pair) {
+            [$name, $value] = explode('=', trim($pair), 2) + [1 => null];
+            if ($value !== null) {
+                $cookies[urldecode($name)] = urldecode($value);
+            }
+        }
+        return $cookies;
     }
 
     public function getQueryParams(): array
     {
         return $this->queries;
+    }
+
+    public function withQueryParams(array $queries): self
+    {
+        $copy = clone $this;
+        $copy->queries = $queries;
+        return $copy;
+    }
+
+    public function getUploadedFiles(): array
+    {
+        return [];
+    }
+
+    public function getParsedBody()
+    {
+        return $this->parsed;
+    }
+
+    public function withParsedBody($data): self
+    {
+        $copy = clone $this;
+        $copy->parsed = $data;
+        return $copy;
     }
 
     public function getAttributes(): array
@@ -234,6 +345,13 @@ class ServerRequest extends Message
     {
         $copy = clone $this;
         $copy->attributes[$name] = $value;
+        return $copy;
+    }
+
+    public function withoutAttribute(string $name): self
+    {
+        $copy = clone $this;
+        unset($copy->attributes[$name]);
         return $copy;
     }
 }
@@ -262,12 +380,26 @@ class Response extends Message
     }
 }
 
-/** Return the request that the runtime interface describes. */
-function request_of(array $http, string $body): ServerRequest
+/** Return the request that the runtime interface describes; a query that has one value is a text, else a list. */
+function request_of(array $http, string $body, array $context): ServerRequest
 {
-    parse_str((string) parse_url('http://h' . $http['requestURI'], PHP_URL_QUERY), $queries);
+    $uri = new Uri($context['accountId'] . '.' . $context['region'] . '.fc.aliyuncs.com' . $http['requestURI']);
+    $server = [
+        'SERVER_PROTOCOL' => 'HTTP/1.1',
+        'SERVER_ADDR' => '127.0.0.1',
+        'SERVER_PORT' => '19001',
+        'REQUEST_METHOD' => $http['method'],
+        'REQUEST_TIME' => time(),
+        'REQUEST_TIME_FLOAT' => microtime(true),
+        'QUERY_STRING' => $uri->getQuery(),
+        'DOCUMENT_ROOT' => getcwd(),
+        'REQUEST_URI' => $http['requestURI'],
+        'REMOTE_ADDR' => $http['clientIP'],
+        'HTTP_HOST' => $http['host'],
+    ];
+    $queries = array_map(fn ($values) => count($values) === 1 ? $values[0] : $values, $http['queriesMap']);
     $attributes = ['path' => $http['path'], 'requestURI' => $http['requestURI'], 'clientIP' => $http['clientIP']];
-    return new ServerRequest($http['method'], $http['headersMap'], $body, $queries, $attributes);
+    return new ServerRequest($http['method'], $uri, $http['headersMap'], $body, $server, $queries, $attributes);
 }
 
 spl_autoload_register(function (string $name): void {

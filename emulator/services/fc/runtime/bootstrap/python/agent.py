@@ -21,7 +21,7 @@ from typing import Any
 from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext, missing_from_context  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
-from .handlers import Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
+from .handlers import Handler, Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
 
 _CHUNK = 16 * 1024
 _TERMINATED = 143
@@ -52,10 +52,10 @@ class Agent:
         self._log = log
         self._hook = hook
         self._forked = forked
-        self._keys: list[str] | None = None
+        self._about: dict[str, Any] = {}
         self._told_of_time = False
         self._request_ids = logs.RequestIds()
-        self._sink: logs.Sink = logs.PipeSink(log)
+        self._sink = logs.pipe_sink(log)
 
     def serve(self) -> None:
         """Serve calls until the server closes the channel; ends the process."""
@@ -82,6 +82,11 @@ class Agent:
         signal.signal(signal.SIGTERM, self._dump_stacks)
         while True:
             call, payload = self._read()
+            if "about" in call:
+                self._about = call["about"]
+                if self._boot["keys_in_environment"]:
+                    _publish_keys(self._about["keys"])
+            call.update(self._about)
             if self._concurrent and call["do"] == "invoke":
                 threading.Thread(target=self._answer_in_thread, args=(call, payload), daemon=True).start()
             else:
@@ -98,18 +103,14 @@ class Agent:
         self._request_ids.enter(call["rid"])
         if "time" in call:
             self._turn_clock(call["time"])
-        if self._boot["keys_in_environment"]:
-            self._publish_keys(call["keys"])
         if self._boot["debug"] == "wait":
             process.wait_for_debugger()
         began = _clock()
         http: dict[str, Any] | None = None
         if "break" in call:
             succeeded, body = self._break(call["break"])
-        elif "http" in call:
-            succeeded, body, http = self._perform_http(call, payload)
         else:
-            succeeded, body = self._perform(call, payload)
+            succeeded, body, http = self._perform(call, payload)
         duration_ms = (_clock() - began) * 1000
         if _getpid() != self._pid:
             logs.flush_streams()
@@ -137,25 +138,30 @@ class Agent:
             logs.flush_streams()
             _exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1)
 
-    def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes]:
+    def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
+        """Run handler, initializer or hook; return whether that went well, its body, and the head of an HTTP answer."""
         kind = call["do"]
-        if kind == "load":
-            self._load()
-            return True, b""
         try:
-            handler = self._handlers.get(self._boot["handler" if kind == "invoke" else kind])
+            handler = self._handlers.get(self._boot["handler" if kind in ("invoke", "load") else kind])
         except LoadFailure as failure:
+            if kind == "load":  # ahead of the first call, which reports what is wrong
+                return True, b"", None
             logging.getLogger().error(failure.error)  # noqa: TRY400 - the log shows the error object only
-            return False, to_body(failure.error)
+            return False, to_body(failure.error), None
+        if kind == "load":
+            return True, b"", None
         context = FCContext(self._boot, call, self._logger(call["rid"]))
+        if "http" in call:
+            return self._perform_http(handler, context, call, payload)
+        event = payload.decode("utf-8", "surrogateescape") if self._boot["text_event"] else payload
         try:
-            value = handler(self._event(payload), context) if kind == "invoke" else handler(context)
+            value = handler(event, context) if kind == "invoke" else handler(context)
         except Exception as error:
-            return self._failed(error, skip=1)
+            return (*self._failed(error, skip=1), None)
         try:
-            return True, to_body(value) if kind == "invoke" else b""
+            return True, to_body(value) if kind == "invoke" else b"", None
         except Exception as error:  # what the user returned decides what conversion raises
-            return self._failed(error, skip=0)
+            return (*self._failed(error, skip=0), None)
 
     def _turn_clock(self, frame: tuple[int, int | None, dict[str, str]]) -> None:
         """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
@@ -182,21 +188,9 @@ class Agent:
             return True, b"null"
         return self._failed(RuntimeError("a fault was asked for: exception"), skip=0)
 
-    def _load(self) -> None:
-        """Import the handler's code ahead of the first call, which reports what is wrong with it."""
-        try:
-            self._handlers.get(self._boot["handler"])
-        except LoadFailure:
-            return
-
-    def _perform_http(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
-        """Let the handler serve an HTTP request."""
-        try:
-            handler = self._handlers.get(self._boot["handler"])
-        except LoadFailure as failure:
-            logging.getLogger().error(failure.error)  # noqa: TRY400 - as in `_perform`
-            return False, to_body(failure.error), None
-        context = FCContext(self._boot, call, self._logger(call["rid"]))
+    def _perform_http(
+        self, handler: Handler, context: FCContext, call: dict[str, Any], payload: bytes
+    ) -> tuple[bool, bytes, dict[str, Any] | None]:
         environ = wsgi.environ_of(call["http"], payload, context, self._boot["handler"])
 
         def send(answer: dict[str, Any] | None, piece: bytes) -> None:
@@ -217,24 +211,13 @@ class Agent:
             logging.getLogger().warning(hint)
         return False, text.encode("ascii")
 
-    def _event(self, payload: bytes) -> Any:
-        return payload.decode("utf-8", "surrogateescape") if self._boot["text_event"] else payload
-
     def _logger(self, request_id: str) -> logging.Logger:
         if self._concurrent:
             return logs.request_logger(self._sink, self._request_ids, request_id)
         return logging.getLogger()
 
-    def _publish_keys(self, keys: list[str] | None) -> None:
-        """Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does."""
-        if keys is None or keys == self._keys:
-            return
-        self._keys = keys
-        for names in _KEY_VARIABLES:
-            os.environ.update(zip(names, keys))  # noqa: B905 - strict= is newer than the interpreters served
-
     def _send_logs_in_frames(self) -> None:
-        self._sink = sink = logs.FrameSink(self._send)
+        self._sink = sink = logs.frame_sink(self._send)
         sys.stdout = logs.RequestStream(sink, self._request_ids, 1)
         sys.stderr = logs.RequestStream(sink, self._request_ids, 2)
 
@@ -267,6 +250,12 @@ class Agent:
                 self._send_all(encode(header, payload))
             except OSError:  # the server has gone, and with it every caller
                 _exit(0)
+
+
+def _publish_keys(keys: list[str] | None) -> None:
+    """Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does."""
+    for names in _KEY_VARIABLES:
+        os.environ.update(zip(names, keys or ()))  # noqa: B905 - strict= is newer than the interpreters served
 
 
 def start(arguments: list[str]) -> Agent:

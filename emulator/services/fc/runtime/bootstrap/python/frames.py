@@ -3,12 +3,13 @@
 A frame on an instance's channel is two lengths, a small JSON header, raw payload bytes.
 
 To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "exec", ...}``: become another program), both with ``mounts``
-where the instance has namespaces, then ``{"do":
-"invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., ...}`` with the event as payload. From the instance:
-``{"done": seq, ...}`` with the body as payload, ``{"part": seq}`` with a piece of a body before that where the call has
-``stream`` (the first piece with ``http``), ``{"log": request id}`` with output that belongs to one of several
-calls at once, ``{"began": seq}`` when the boot frame wants it, ``{"fatal": text}`` when it cannot start. ``seq`` is
-unguessable and answered once, so a process forked by a handler cannot answer a second time.
+where the instance has namespaces, then ``{"do": "invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., "rid":
+request id, ...}`` with the event as payload. ``about`` (``qualifier``, ``retry``, ``keys``, ``tracing``) comes with it
+when it is another than that of the call before. From the instance: ``{"done": seq, ...}`` with the body as payload,
+``{"part": seq}`` with a piece of a body before that where the call has ``stream`` (the first piece with ``http``),
+``{"log": request id}`` with output that belongs to one of several calls at once, ``{"began": seq}`` when the boot frame
+wants it, ``{"fatal": text}`` when it cannot start. ``seq`` is unguessable and answered once, so a process forked by a
+handler cannot answer a second time.
 
 Server and zygote exchange records of fixed size on a control socket: a `COMMAND` in one direction, an `EVENT` in the
 other.
@@ -25,8 +26,8 @@ HEADER_LIMIT = 1024 * 1024
 
 Header = dict[str, Any]
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
-_loads = json.JSONDecoder().decode
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_loads = json.JSONDecoder().raw_decode
 
 COMMAND = struct.Struct("!IIII48s")
 """Command, number of the instance, memory in MB, most processes, id of the instance."""
@@ -89,10 +90,11 @@ class FrameBuffer:
             self._wanted = end
             return None
         try:
-            header = _loads(self._bytes[LENGTHS.size : head_end].decode("utf-8"))
+            text = self._bytes[LENGTHS.size : head_end].decode("utf-8")
+            header, read = _loads(text)
         except (ValueError, RecursionError) as error:
             raise BrokenFrame(str(error)) from error
-        if not isinstance(header, dict):
+        if not isinstance(header, dict) or read != len(text):
             raise BrokenFrame("the header is no object")
         payload = bytes(memoryview(self._bytes)[head_end:end])
         del self._bytes[:end]

@@ -39,36 +39,25 @@ class RequestIds:
         return request_id
 
 
-class Sink:
-    """Somewhere log lines go."""
-
-    def write(self, request_id: str, text: str) -> None:
-        """Write *text* of that request."""
+Sink = Callable[[str, str], None]
+"""Takes a request's id and text that the request writes to its log."""
 
 
-class PipeSink(Sink):
-    """Writes to the log pipe through a descriptor that user code does not close by accident."""
+def pipe_sink(descriptor: int) -> Sink:
+    """Return what writes to the log pipe through a descriptor that user code does not close by accident."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def write(self, request_id: str, text: str) -> None:
-        """Write *text* after what was printed before it."""
-        flush_streams()
+    def write(request_id: str, text: str) -> None:
+        flush_streams()  # what was printed before goes before
         view = memoryview(_cut(text))
         while view:
-            view = view[_write(self._descriptor, view) :]
+            view = view[_write(descriptor, view) :]
+
+    return write
 
 
-class FrameSink(Sink):
-    """Sends text in frames that carry the request id."""
-
-    def __init__(self, send: Callable[[dict[str, Any], bytes], None]) -> None:
-        self._send = send
-
-    def write(self, request_id: str, text: str) -> None:
-        """Send *text*."""
-        self._send({"log": request_id}, _cut(text))
+def frame_sink(send: Callable[[dict[str, Any], bytes], None]) -> Sink:
+    """Return what sends text in frames that carry the request id."""
+    return lambda request_id, text: send({"log": request_id}, _cut(text))
 
 
 class LogHandler(logging.Handler):
@@ -90,7 +79,7 @@ class LogHandler(logging.Handler):
         request_id = self._request_id or self._request_ids.current()
         record.fc_request_id = request_id
         try:
-            self._sink.write(request_id, self.format(record) + "\n")
+            self._sink(request_id, self.format(record) + "\n")
         except Exception:
             self.handleError(record)
 
@@ -98,7 +87,7 @@ class LogHandler(logging.Handler):
 class RequestStream(io.TextIOBase):
     """Stands in for ``sys.stdout`` and ``sys.stderr`` while several calls run at once."""
 
-    def __init__(self, sink: FrameSink, request_ids: RequestIds, descriptor: int) -> None:
+    def __init__(self, sink: Sink, request_ids: RequestIds, descriptor: int) -> None:
         super().__init__()
         self._sink = sink
         self._request_ids = request_ids
@@ -125,7 +114,7 @@ class RequestStream(io.TextIOBase):
         if rest:
             self._partial[request_id] = rest
         if newline:
-            self._sink.write(request_id, lines + newline)
+            self._sink(request_id, lines + newline)
         return len(text)
 
     def flush(self) -> None:
@@ -133,7 +122,7 @@ class RequestStream(io.TextIOBase):
         request_id = self._request_ids.current()
         rest = self._partial.pop(request_id, "")
         if rest:
-            self._sink.write(request_id, rest)
+            self._sink(request_id, rest)
 
 
 def configure_root(sink: Sink, request_ids: RequestIds, level: str) -> None:

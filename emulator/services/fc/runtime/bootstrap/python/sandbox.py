@@ -181,11 +181,7 @@ def join(pid: int) -> None:
     Raises: OSError.
     """
     _load()
-    names = ("user", "mnt", "pid") if os.getuid() else ("mnt", "pid")
-    descriptors = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in names]
-    for descriptor in descriptors:
-        _check(_libc.setns(descriptor, 0), "setns")
-        os.close(descriptor)
+    _set_namespaces(pid, *(("user", "mnt", "pid") if os.getuid() else ("mnt", "pid")))
 
 
 def join_mounts(pid: int) -> None:
@@ -193,9 +189,13 @@ def join_mounts(pid: int) -> None:
 
     Raises: OSError.
     """
-    descriptor = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
-    _check(_libc.setns(descriptor, 0), "setns")
-    os.close(descriptor)
+    _set_namespaces(pid, "mnt")
+
+
+def _set_namespaces(pid: int, *names: str) -> None:
+    for descriptor in [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in names]:
+        _check(_libc.setns(descriptor, 0), "setns")
+        os.close(descriptor)
 
 
 def start(arguments: list[str]) -> NoReturn:

@@ -318,7 +318,7 @@ def warm_up() -> None:
     handler = Handlers(os.path.dirname(__file__)).get(f"{_SAMPLE}.handler")  # noqa: PTH120 - no pathlib, for memory
     body = to_body(handler(event, context))
     sys.modules.pop(_SAMPLE)
-    sink = logs.FrameSink(lambda header, payload: None)
+    sink = logs.frame_sink(lambda header, payload: None)
     logs.LogHandler(sink, request_ids).emit(logging.LogRecord("", logging.INFO, "", 0, "%s", (body,), None))
     print(body, file=io.StringIO())
     os.environ.update(dict(os.environ))
