@@ -8,7 +8,6 @@ quarter of a millisecond each; it ends when its standard input does.
 
 import asyncio
 import logging
-import os
 import sys
 from base64 import b64encode
 from collections import deque
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.clock import Clock
+from emulator.kernel.system import environment_with_own_modules
 from emulator.kernel.tasks import TaskGroup, kill
 
 _log = logging.getLogger(__name__)
 
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 _START_S: Final = 30
 _SIGN_S: Final = 10
 _END_S: Final = 2
@@ -100,7 +99,6 @@ class PushSigner:
         return task
 
     async def _start(self) -> "_Child":
-        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
         try:
             # -P: a file of the user's working directory must not pass for a module
             process = await asyncio.create_subprocess_exec(
@@ -108,7 +106,7 @@ class PushSigner:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
+                env=environment_with_own_modules(),
             )
         except OSError as error:
             raise SigningFailed(f"the process that signs pushes cannot be started: {error}") from error

@@ -15,7 +15,6 @@ other has to be permitted; that renews the authority with the same key, and clie
 import asyncio
 import ipaddress
 import logging
-import os
 import re
 import ssl
 import sys
@@ -26,6 +25,7 @@ from typing import Final
 
 from emulator.kernel.clock import DAY, Clock, Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.system import environment_with_own_modules
 from emulator.kernel.tasks import TaskGroup, kill
 
 PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
@@ -64,7 +64,7 @@ LEAF_DAYS: Final = 90
 LEAF_RENEWAL_DAYS: Final = 15
 LEAVES_KEPT: Final = 1000
 
-_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n")
+_FACTS = r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
@@ -138,7 +138,7 @@ def is_permitted(name: str, domains: Iterable[str]) -> bool:
 def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
-            match = _FACTS.fullmatch(file.readline())
+            match = re.fullmatch(_FACTS, file.readline())
     except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
         return None
     if match is None:
@@ -150,7 +150,6 @@ _log = logging.getLogger(__name__)
 
 _CHILD_S: Final = 30
 _BATCH: Final = 64
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class NameRefused(Exception):
@@ -346,7 +345,6 @@ class CertificateAuthority:
     async def _run_child(self, names: list[str]) -> str | None:
         """Run the child for *names*; return None, or why it failed."""
         permits = [word for domain in self._domains for word in ("--permit", domain)]
-        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
         # -P: a file of the user's working directory must not pass for a module
         command = [sys.executable, "-P", "-m", "emulator.http.minting", *permits]
         try:
@@ -358,7 +356,7 @@ class CertificateAuthority:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
+                env=environment_with_own_modules(),
             )
         except OSError as error:
             return f"no process can be started: {error}"

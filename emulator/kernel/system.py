@@ -101,6 +101,12 @@ def own_command(*words: str) -> list[str]:
     return [sys.executable, "-P", "-c", program, *words]
 
 
+def environment_with_own_modules() -> dict[str, str]:
+    """Return this process's environment, in which a child also finds the modules of this installation."""
+    folders = (str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH"))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+
+
 def is_running(pid: int) -> bool:
     """Whether there is a process of this id; one that has ended, and whose parent has not noticed, still counts."""
     if sys.platform == "win32":  # there os.kill(pid, 0) is Ctrl-C for every process of the console

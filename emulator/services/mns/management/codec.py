@@ -21,7 +21,7 @@ Object = dict[str, Any]
 PAGE_NUMBER = (1, 100_000_000)
 PAGE_SIZE = (10, 50)
 
-_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
+_TAG = r"Tag\.(\d{1,4})\.(Key|Value)"
 _DONE = "operation success"
 
 
@@ -91,7 +91,7 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
     """
     by_number: dict[int, dict[str, str]] = {}
     for name, value in parameters.items():
-        if match := _TAG.fullmatch(name):
+        if match := re.fullmatch(_TAG, name):
             by_number.setdefault(int(match[1]), {})[match[2]] = value
     tags = tuple((by_number[number].get("Key", ""), by_number[number].get("Value", "")) for number in sorted(by_number))
     if not all(key for key, _ in tags):
