@@ -18,6 +18,7 @@ from emulator.cli.client import Client, connect, until
 from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, folded, padded, progress_beside, say, say_json
 from emulator.config import OPTIONS, Config, Settings
 from emulator.kernel import system
+from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 CONSOLE = "/_localyun/console/"
@@ -164,9 +165,14 @@ def launch(settings: Settings) -> Client:
 def _with_ports(settings: Settings) -> Settings:
     """Return *settings* with ports chosen here, as the server is given them as flags."""
     config = endpoint.with_ports(settings.config)
-    changed = [name for name in ("port", "https_port") if getattr(config, name) != getattr(settings.config, name)]
-    origins = {name: "--" + name.replace("_", "-") for name in changed}
-    return Settings(config=config, origins={**settings.origins, **origins})
+    ports = {name: getattr(config, name) for name in ("port", "https_port")}
+    return with_flags(settings, {name: port for name, port in ports.items() if port != getattr(settings.config, name)})
+
+
+def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
+    """Return *settings* with *values*, by name, as if flags had given them."""
+    origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in values}}
+    return Settings(config=replace(settings.config, **values), origins=origins)  # type: ignore[arg-type]  # by name
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":

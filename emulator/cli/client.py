@@ -5,7 +5,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -35,13 +35,13 @@ POLL_INTERVAL_S = 0.02
 
 
 class Client(Connection):
-    """A connection whose calls are signed with the keys it has."""
+    """A connection whose calls are signed with the keys it has.
+
+    Every call raises NoEmulator when none answers and, unless it says otherwise, CallRefused for an error.
+    """
 
     def use_working_keys(self) -> None:
-        """Go back to the emulator's own keys when it does not accept those that the configuration gives.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Go back to the emulator's own keys when it does not accept those that the configuration gives."""
         if self._given_over is None:
             return
         try:
@@ -53,85 +53,57 @@ class Client(Connection):
             self._given_over = None
             complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
-    def proxy(self, use: str) -> str | None:
-        """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
+    def told(self, page: str, member: str) -> str | None:
+        """Return an address that a page of the admin API has; None when this emulator does not tell it."""
         try:
-            return str(self.admin("GET", "proxy")[use])
+            return str(self.admin("GET", page)[member])
         except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
             return None
 
     def other_regions(self) -> list[str]:
-        """Return the regions that have resources, but for the one this client looks in.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Return the regions that have resources, but for the one this client looks in."""
         return [each for each in self.admin("GET", "status").get("regions", ()) if each != self.keys.region]
 
     def admin(self, method: str, page: str, content: Mapping[str, Any] | None = None, **query: str) -> dict[str, Any]:
-        """Call an admin page, with *content* as the JSON body of a POST, and return its JSON.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Call an admin page, with *content* as the JSON body of a POST, and return its JSON."""
         body = json.dumps(content or {}).encode() if method == "POST" else b""
-        return self._admin(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body)
+        return self._admin(method, page, query, body)
 
     def admin_bytes(self, page: str, **query: str) -> bytes:
-        """Return what an admin page answers, whole.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Return what an admin page answers, whole."""
         return b"".join(self.admin_text(page, **query))
 
     def admin_put(self, page: str, content: bytes, **query: str) -> dict[str, Any]:
-        """PUT *content* to an admin page and return its JSON.
+        """PUT *content* to an admin page and return its JSON."""
+        return self._admin("PUT", page, query, content, "application/octet-stream")
 
-        Raises: NoEmulator, CallRefused.
-        """
-        headers = {**self._admin_headers(), "Content-Type": "application/octet-stream"}
-        return self._admin("PUT", _target(f"/_localyun/{page}", query), headers, content)
-
-    def _admin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        return self.accepted(self.send(method, target, headers, body, CALL_TIMEOUT_S)).json()
+    def _admin(
+        self, method: str, page: str, query: Mapping[str, str], body: bytes, kind: str = "application/json"
+    ) -> dict[str, Any]:
+        headers = {"X-Localyun-Token": self.keys.admin_token, "Content-Type": kind}
+        return self.accepted(self.send(method, _page(page, query), headers, body, CALL_TIMEOUT_S)).json()
 
     def admin_text(self, page: str, **query: str) -> Iterator[bytes]:
-        """Yield the text of an admin page as it arrives, without a time limit.
-
-        Raises: NoEmulator, CallRefused.
-        """
-        yield from self._stream("GET", _target(f"/_localyun/{page}", query))
+        """Yield the text of an admin page as it arrives, without a time limit."""
+        yield from self._stream("GET", _page(page, query))
 
     def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
-        with self.exchange(method, target, self._admin_headers(), body, None) as exchange:
+        headers = {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
+        with self.exchange(method, target, headers, body, None) as exchange:
             if exchange.status != 200:
                 raise self.explained(Reply(exchange).refusal())
             yield from exchange.pieces()
 
     def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit.
-
-        Raises: NoEmulator, CallRefused.
-        """
-        body = json.dumps(content).encode()
-        pending = b""
-        for piece in self._stream("POST", f"/_localyun/{page}", body):
-            *lines, pending = (pending + piece).split(b"\n")
-            yield from map(json.loads, lines)
-
-    def _admin_headers(self) -> dict[str, str]:
-        return {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
+        """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit."""
+        yield from map(json.loads, lines_of(self._stream("POST", _page(page, {}), json.dumps(content).encode())))
 
     def workflow(self, action: str, timeout_s: float = CALL_TIMEOUT_S, /, **parameters: str) -> dict[str, Any]:
-        """Call an operation of Serverless Workflow and return its answer.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Call an operation of Serverless Workflow and return its answer."""
         return self.rpc(FNF_VERSION, action, parameters, timeout_s)
 
     def workflow_pages(self, action: str, member: str, /, **parameters: str) -> Iterator[dict[str, Any]]:
-        """Yield every item of a list operation of Serverless Workflow; *member* holds the items of a page.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Yield every item of a list operation of Serverless Workflow; *member* holds the items of a page."""
         more: dict[str, str] = {}
         while True:
             page = self.workflow(action, **parameters, **more)
@@ -143,10 +115,7 @@ class Client(Connection):
     def rpc(
         self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
     ) -> dict[str, Any]:
-        """Call an operation of the RPC service that has this API version and return its answer.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Call an operation of the RPC service that has this API version and return its answer."""
         from emulator.auth import rpc  # a command signs in one way only
 
         signed = rpc.signed_parameters(
@@ -164,10 +133,7 @@ class Client(Connection):
     def functions(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float | None = CALL_TIMEOUT_S
     ) -> Reply:
-        """Call an operation of Function Compute; *path* holds the version and is percent-encoded.
-
-        Raises: NoEmulator, CallRefused.
-        """
+        """Call an operation of Function Compute; *path* holds the version and is percent-encoded."""
         from emulator.auth import fc  # a scheme is loaded by the call that signs with it
 
         return self.accepted(self._signed(fc.authorization, method, path, body, headers, timeout_s))
@@ -176,18 +142,13 @@ class Client(Connection):
         """Call an operation of the Message Service and return its answer, errors too: `emulator.cli.mns` reads XML.
 
         *target* is path and query, percent-encoded.
-
-        Raises: NoEmulator.
         """
         from emulator.auth import mns  # a scheme is loaded by the call that signs with it
 
         return self._signed(mns.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
     def objects(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
-        """Call an operation of the object store and return its answer, errors too; *target* is ``/bucket/key?query``.
-
-        Raises: NoEmulator.
-        """
+        """Call an operation of the object store, at ``/bucket/key?query``, and return its answer, errors too."""
         from emulator.auth import oss  # for files with buckets only
 
         return self._signed(oss.authorization, method, target, body, headers, CALL_TIMEOUT_S)
@@ -208,8 +169,18 @@ class Client(Connection):
         return self.send(method, target, complete, body, timeout_s)
 
 
-def _target(path: str, query: Mapping[str, str]) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+def _page(page: str, query: Mapping[str, str]) -> str:
+    return f"/_localyun/{page}?{urlencode(query)}" if query else f"/_localyun/{page}"
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of what comes in *pieces*, also a last one that does not end."""
+    pending = b""
+    for piece in pieces:
+        *lines, pending = (pending + piece).split(b"\n")
+        yield from lines
+    if pending:
+        yield pending
 
 
 def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:
@@ -246,6 +217,16 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
         client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
+    return client
+
+
+def connected(settings: Settings) -> Client:
+    """Return such a client for an emulator that answers.
+
+    Raises: WrongUsage, CommandFailed, NoEmulator; OtherEmulator when it is not that of the keys.
+    """
+    client = connect(settings)
+    client.health()
     return client
 
 

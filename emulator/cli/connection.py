@@ -135,22 +135,21 @@ class Reply:
 
         Raises: CallRefused when it is none, so not an emulator's.
         """
-        try:
-            content = json.loads(self.body or b"{}")
-        except ValueError:
-            content = None
-        if not isinstance(content, dict):
+        content = self._object() if self.body else {}
+        if content is None:
             raise CallRefused(self.status, "", _("the answer is not one of an emulator's; is something else there?"))
         return content
 
-    def refusal(self) -> CallRefused:
-        """Return the error that the body holds in any of the JSON forms."""
+    def _object(self) -> dict[str, Any] | None:
         try:
             content = json.loads(self.body)
         except ValueError:
-            content = None
-        if not isinstance(content, dict):
-            content = {}
+            return None
+        return content if isinstance(content, dict) else None
+
+    def refusal(self) -> CallRefused:
+        """Return the error that the body holds in any of the JSON forms."""
+        content = self._object() or {}
         code = content.get("Code") or content.get("ErrorCode") or ""
         message = content.get("Message") or content.get("ErrorMessage") or self.body.decode("utf-8", "replace")[:200]
         return CallRefused(self.status, str(code), str(message), content)

@@ -18,44 +18,35 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class DeployClient:
-    """Calls services through *client* (`emulator.deploy.provider.ApiClient`) and keeps records."""
+    """Calls services through *client* (`emulator.deploy.provider.ApiClient`) and keeps records.
+
+    Every call raises NoEmulator when none answers; those of services raise Refused, those of records CallRefused.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
-        """Call an operation of Function Compute.
-
-        Raises: Refused, NoEmulator.
-        """
+        """Call an operation of Function Compute."""
         body = b"" if content is None else json.dumps(content).encode()
         with _refusals():
             reply = self._client.functions(method, path, body, _JSON if body else {}, None)
         return reply.json() if reply.body else {}
 
     def invoke(self, path: str, payload: bytes, *, asynchronous: bool) -> tuple[bytes, str]:
-        """Call a function.
-
-        Raises: Refused, NoEmulator.
-        """
+        """Call a function."""
         headers = {"x-fc-invocation-type": "Async" if asynchronous else "Sync"}
         with _refusals():
             reply = self._client.functions("POST", path, payload, headers, None)
         return reply.body, reply.headers.get("x-fc-error-type", "")
 
     def rpc(self, version: str, action: str, parameters: Mapping[str, str]) -> Reply:
-        """Call an operation of a service that speaks RPC.
-
-        Raises: Refused, NoEmulator.
-        """
+        """Call an operation of a service that speaks RPC."""
         with _refusals():
             return self._client.rpc(version, action, parameters)
 
     def objects(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
-        """Call an operation of the object store.
-
-        Raises: Refused, NoEmulator.
-        """
+        """Call an operation of the object store."""
         reply = self._client.objects(method, target, body, headers or {})
         if reply.status < 300:
             return reply.body
@@ -67,19 +58,13 @@ class DeployClient:
         raise Refused(reply.status, code, message)
 
     def download(self, url: str) -> bytes:
-        """Return what is at a URL of this emulator, under whatever name it knows itself.
-
-        Raises: Refused, NoEmulator.
-        """
+        """Return what is at a URL of this emulator, under whatever name it knows itself."""
         place = urlsplit(url)
         with _refusals():
             return self._client.functions("GET", urlunsplit(("", "", *place[2:4], "")), b"", {}).body
 
     def record(self, name: str) -> Record | None:
-        """Return what is known of a deployment, None when there is none.
-
-        Raises: CallRefused, NoEmulator.
-        """
+        """Return what is known of a deployment, None when there is none."""
         try:
             return from_object(self._client.functions("GET", _page(name), b"", {}).json())
         except CallRefused as error:
@@ -88,34 +73,22 @@ class DeployClient:
             return None
 
     def records(self) -> list[Record]:
-        """Return every deployment.
-
-        Raises: CallRefused, NoEmulator.
-        """
+        """Return every deployment."""
         return [from_object(row) for row in self._client.functions("GET", PATH, b"", {}).json()["deployments"]]
 
     def keep(self, record: Record) -> None:
-        """Remember a deployment.
-
-        Raises: CallRefused, NoEmulator.
-        """
+        """Remember a deployment."""
         self._client.functions("PUT", _page(record.name), json.dumps(to_object(record)).encode(), _JSON)
 
     def keep_or_forget(self, record: Record) -> None:
-        """Remember a deployment that has resources; forget one that has none.
-
-        Raises: CallRefused, NoEmulator.
-        """
+        """Remember a deployment that has resources; forget one that has none."""
         if record.entries:
             self.keep(record)
         else:
             self.forget(record.name)
 
     def forget(self, name: str) -> None:
-        """Forget a deployment.
-
-        Raises: CallRefused, NoEmulator.
-        """
+        """Forget a deployment, if there is one."""
         try:
             self._client.functions("DELETE", _page(name), b"", {})
         except CallRefused as error:
@@ -129,10 +102,7 @@ def _page(name: str) -> str:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise what the emulator refuses as the planner knows it.
-
-    Raises: Refused.
-    """
+    """Raises: Refused for what the emulator refuses, as the planner knows it."""
     try:
         yield
     except CallRefused as error:

@@ -133,10 +133,7 @@ def _value(child: Element) -> Any:
 
 
 def _root(reply: Reply) -> Element | None:
-    """Return the root of a body.
-
-    Raises: CallRefused when the body is no XML, so not an emulator's.
-    """
+    """Return the root of a body. Raises: CallRefused when the body is no XML, so not an emulator's."""
     if not reply.body:
         return None
     try:

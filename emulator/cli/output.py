@@ -323,13 +323,8 @@ def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) 
 
 def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
     """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
-    if wants_json(arguments):
-        say_json(list(entries))
-    else:
-        rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
-        say_table(list(columns), rows)
-        _note_none(rows)
-    return DONE
+    rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
+    return show_rows(arguments, list(columns), rows, list(entries))
 
 
 def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequence[object]], value: object) -> int:
@@ -338,13 +333,9 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
         say_json(value)
     else:
         say_table(headings, rows)
-        _note_none(rows)
+        if not rows:
+            note(_("There is none."))
     return DONE
-
-
-def _note_none(rows: Sequence[object]) -> None:
-    if not rows:
-        note(_("There is none."))
 
 
 def _cell(value: object) -> object:

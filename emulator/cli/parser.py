@@ -58,12 +58,10 @@ class PlainHelp(RawDescriptionHelpFormatter):
         return wrapped(text, width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        lines = [line for given in text.splitlines() for line in _within(given, width - len(indent))]
-        return "".join(f"{indent}{line}\n" for line in lines)
-
-
-def _within(line: str, width: int) -> list[str]:
-    return [line] if len(line) <= width and line.isascii() else wrapped(line, width)
+        room = width - len(indent)
+        given = text.splitlines()
+        lines = [[line] if len(line) <= room and line.isascii() else wrapped(line, room) for line in given]
+        return "".join(f"{indent}{each}\n" for folded in lines for each in folded)
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -253,13 +253,7 @@ def offset(millis: int) -> str:
 def event_row(event: Event, first: Event) -> tuple[str, str, str, str, str]:
     """Return *event* as cells under `HEADINGS`; its time is counted from *first*."""
     offset_s = (parse_iso(event["Time"]) - parse_iso(first["Time"])) / 1000
-    return (
-        str(event["EventId"]),
-        f"{offset_s:.2f}s",
-        event.get("StepName") or "-",
-        str(event["Type"]),
-        detail(event),
-    )
+    return (str(event["EventId"]), f"{offset_s:.2f}s", event.get("StepName") or "-", str(event["Type"]), detail(event))
 
 
 def event_line(event: Event, first: Event) -> str:
@@ -275,14 +269,10 @@ def detail(event: Event) -> str:
     except ValueError:
         return ""
     for keys in _TELLING:
-        parts = [f"{key}={_shown(content[key])}" for key in keys if content.get(key) not in (None, "")]
+        parts = [f"{key}={value_text(content[key])}" for key in keys if content.get(key) not in (None, "")]
         if parts:
             return short(" ".join(parts), _DETAIL_WIDTH)
     return ""
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 class Follower:

@@ -39,11 +39,7 @@ ERRORS = "localyun.errors"
 
 
 def run(
-    application: Callable[..., Any],
-    request: Request,
-    session: str,
-    prefix: str,
-    extra: Iterable[tuple[str, str]],
+    application: Callable[..., Any], request: Request, session: str, prefix: str, extra: Iterable[tuple[str, str]]
 ) -> Response:
     """Return the answer of the WSGI *application*, with *extra* headers; static files may be kept by the browser.
 
@@ -92,6 +88,7 @@ _log = logging.getLogger(__name__)
 
 THEME_COOKIE = "localyun_console_theme"
 REGION_COOKIE = "localyun_console_region"
+THEMES = frozenset({"light", "dark"})
 
 STATES = {
     each: each[0].upper() + each[1:]
@@ -105,20 +102,8 @@ STATES = {
 COMING = (
     *EVENTS,
     *("before", "after", "failure", "next", "continue", "change", "skip"),
-    *(
-        "flow",
-        "execution",
-        "queue",
-        "topic",
-        "function",
-        "bucket",
-        "trigger",
-        "request",
-        "message",
-        "push",
-        "call",
-        "step",
-    ),
+    *("flow", "execution", "queue", "topic", "function", "bucket", "trigger"),
+    *("request", "message", "push", "call", "step"),
 )
 """Kinds of what comes next, some with a name or number behind, and of what is found."""
 
@@ -145,16 +130,15 @@ def make_application(view: View, sessions: Sessions) -> Pages:
     app.register_error_handler(Exception, _failed)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    app.add_url_rule("/language/<language>", "language", _set_language, methods=["POST"])
-    app.add_url_rule("/theme/<theme>", "theme", _set_theme, methods=["POST"])
-    app.add_url_rule("/region/<region>", "region", _set_region, methods=["POST"])
+    for name in ("language", "theme", "region"):
+        app.add_url_rule(f"/{name}/<value>", name, partial(_choose, name), methods=["POST"])
     return partial(run, app)
 
 
 def _begin() -> None:
     g.language = chosen(request.headers.get("Cookie", ""), request.headers.get("Accept-Language", ""))
     theme = request.cookies.get(THEME_COOKIE, "")
-    g.theme = theme if theme in {"light", "dark"} else ""
+    g.theme = theme if theme in THEMES else ""
     g.session = request.environ.get(SESSION, "")
     region = request.cookies.get(REGION_COOKIE, "")
     g.region = region if g.session and region and region in view().regions() else ""
@@ -209,23 +193,19 @@ def _failed(error: Exception) -> tuple[str, int]:
     return render_template("error.html", title=type(error).__name__, text=""), 500
 
 
-def _set_language(language: str) -> Any:
-    return _kept(COOKIE, language if language in LANGUAGES else "en")
-
-
-def _set_theme(theme: str) -> Any:
-    return _kept(THEME_COOKIE, theme if theme in {"light", "dark"} else "")
-
-
-def _set_region(region: str) -> Any:
-    return _kept(REGION_COOKIE, region if region in view().regions() else "")
-
-
-def _kept(cookie: str, value: str) -> Any:
+def _choose(what: str, value: str) -> Any:
+    """Keep a choice of the reader's in a cookie, and go back to the page."""
+    match what:
+        case "language":
+            cookie, kept = COOKIE, value if value in LANGUAGES else "en"
+        case "theme":
+            cookie, kept = THEME_COOKIE, value if value in THEMES else ""
+        case _:
+            cookie, kept = REGION_COOKIE, value if value in view().regions() else ""
     back = request.form.get("back", "")
     prefix = request.script_root
     answer = redirect(back if back.startswith(f"{prefix}/") and "//" not in back else f"{prefix}/", 303)
-    answer.set_cookie(cookie, value, max_age=365 * 24 * 3600, path=prefix, samesite="Strict", httponly=True)
+    answer.set_cookie(cookie, kept, max_age=365 * 24 * 3600, path=prefix, samesite="Strict", httponly=True)
     return answer
 
 

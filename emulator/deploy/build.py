@@ -199,36 +199,33 @@ def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
     attributes: dict[str, Any] = dict(zip(names, identity, strict=False))
     attributes |= {name: token(resource.logical, name) for name in decided_later}
     attributes[""] = attributes["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
-    return attributes | _arns(kind, identity, target)
+    place = {"region": target.region, "account": target.account, "endpoint": target.endpoint}
+    return attributes | {name: form.format(*identity, **place) for name, form in _FORMED.get(kind, {}).items()}
 
 
-def _arns(kind: str, identity: tuple[str, ...], target: Target) -> dict[str, Any]:
-    place = f"{target.region}:{target.account}"
-    match kind:
-        case "fc.service":
-            return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
-        case "fc.function":
-            arn = f"acs:fc:{place}:services/{identity[0]}/functions/{identity[1]}"
-            return {"ARN": arn, "Arn": arn}
-        case "fc3.function":
-            arn = f"acs:fc:{place}:functions/{identity[0]}"
-            return {"ARN": arn, "Arn": arn}
-        case "mns.queue" | "mns.topic":
-            plural = "queues" if kind == "mns.queue" else "topics"
-            return {
-                "ARN.WithSlash": f"acs:mns:{place}:/{plural}/{identity[0]}",
-                "ARN.WithoutSlash": f"acs:mns:{place}:{plural}/{identity[0]}",
-                f"{plural[:-1].title()}Url": f"{target.endpoint}/{plural}/{identity[0]}",
-            }
-        case "mns.subscription":
-            return {"SubscriptionUrl": f"{target.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
-        case "ram.role":
-            return {"Arn": f"acs:ram::{target.account}:role/{identity[0]}"}
-        case "oss.bucket":
-            host = f"{identity[0]}.oss-{target.region}"
-            return {"DomainName": f"{host}.aliyuncs.com", "InternalDomainName": f"{host}-internal.aliyuncs.com"}
-        case _:
-            return {}
+def _of_messages(plural: str) -> dict[str, str]:
+    arn = "acs:mns:{region}:{account}:"
+    return {
+        "ARN.WithSlash": f"{arn}/{plural}/{{0}}",
+        "ARN.WithoutSlash": f"{arn}{plural}/{{0}}",
+        f"{plural[:-1].title()}Url": f"{{endpoint}}/{plural}/{{0}}",
+    }
+
+
+_FORMED: Mapping[str, Mapping[str, str]] = {
+    "fc.service": {"ARN": "acs:fc:{region}:{account}:services/{0}"},
+    "fc.function": dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:services/{0}/functions/{1}"),
+    "fc3.function": dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:functions/{0}"),
+    "mns.queue": _of_messages("queues"),
+    "mns.topic": _of_messages("topics"),
+    "mns.subscription": {"SubscriptionUrl": "{endpoint}/topics/{0}/subscriptions/{1}"},
+    "ram.role": {"Arn": "acs:ram::{account}:role/{0}"},
+    "oss.bucket": {
+        "DomainName": "{0}.oss-{region}.aliyuncs.com",
+        "InternalDomainName": "{0}.oss-{region}-internal.aliyuncs.com",
+    },
+}
+"""By kind: the attributes that follow from the identity, and where the resource is."""
 
 
 _LONGEST_ROLE = 64

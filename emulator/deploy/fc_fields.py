@@ -10,12 +10,12 @@ from typing import Any, cast
 from emulator.deploy.shapes import (
     Field,
     Like,
+    ListOf,
     MapOf,
     Part,
     Reader,
     anything,
     json_text,
-    list_of,
     lowered,
     map_of,
     members,
@@ -110,7 +110,7 @@ def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
             return _folded(fold, texts)
         case Items():
             item = text if isinstance(kind.kind, (Text, OneOf)) else _reader(name, kind.kind, own)
-            return texts if item is text else list_of(item)
+            return texts if item is text else ListOf(item)
         case Ruled():
             return _reader(name, kind.kind, own)
         case OneOf(fold=fold) if fold is not None:
@@ -176,7 +176,7 @@ def _tracing(part: Part, capital: bool) -> Any:
 
 def _without_effect(name: str, why: str) -> Reader:
     """Make the reader of a configuration that is kept and has no effect."""
-    own = {"mountPoints": list_of(Like(_mount_point, _MOUNT_POINT))} if name == "nasConfig" else {}
+    own = {"mountPoints": ListOf(Like(_mount_point, _MOUNT_POINT))} if name == "nasConfig" else {}
     return or_auto(with_note(_reader(name, _kinds(catalog.SERVICE)[name], own), f"{why}; kept, without effect"), why)
 
 
@@ -229,7 +229,7 @@ SCALING = fields_of(capacity.SCALING.fields, {})
 CONCURRENCY = fields_of(capacity.CONCURRENCY.fields, {})
 
 ROUTE = fields_of(catalog.ROUTE.fields, {})
-ROUTES = map_of(Field("routes", list_of(map_of(*ROUTE)), required=True))
+ROUTES = map_of(Field("routes", ListOf(map_of(*ROUTE)), required=True))
 CERTIFICATE = _reader("certConfig", catalog.DOMAIN.fields["certConfig"], {})
 DOMAIN = (
     Field("domainName", text, required=True),

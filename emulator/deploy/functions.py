@@ -96,9 +96,10 @@ class Scope:
             return None
         if (argument := self.value(part)) is NOTHING:
             return NOTHING
-        if name == "Fn::GetJsonValue" and has_token(argument) and (later := _json_value_later(argument)):
-            return later
         if name not in AROUND_TOKENS and has_token(argument):
+            match name, argument:
+                case "Fn::GetJsonValue", [str(key), str(text)] if later := member_of(text, key):
+                    return later
             part.problem(f"{name} needs values that are known before anything is made")
             return None
         try:
@@ -115,7 +116,9 @@ class Scope:
             return self._pseudo(part, name)
         if name in self.attributes:
             return self.attribute(part, name, self._preferred if self._preferred in self.attributes[name] else "")
-        part.problem(f"there is no parameter or resource {name}{suggestion(name, self._names())}")
+        part.problem(
+            f"there is no parameter or resource {name}{suggestion(name, [*self.parameters, *self.attributes])}"
+        )
         return None
 
     def attribute(self, part: Part, name: str, attribute: str) -> Any:
@@ -129,9 +132,6 @@ class Scope:
             part.problem(f"{name} has no attribute {attribute}; there are: {listed or 'none'}")
             return None
         return known[attribute]
-
-    def _names(self) -> list[str]:
-        return [*self.parameters, *self.attributes]
 
     def _pseudo(self, part: Part, name: str) -> Any:
         target = self.target
@@ -147,14 +147,6 @@ class Scope:
             part.problem(f"the pseudo parameter {name} is not known{suggestion(name, list(known))}")
             return None
         return known[name]
-
-
-def _json_value_later(argument: Any) -> str | None:
-    match argument:
-        case [str(key), str(text)]:
-            return member_of(text, key)
-        case _:
-            return None
 
 
 def _ref(scope: Scope, part: Part) -> Any:

@@ -3,14 +3,15 @@
 Resources come in an order in which they can be made again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 from emulator.deploy.fc_providers import path_of
 from emulator.deploy.model import Refused, Resource, type_of
 from emulator.deploy.planner import PROVIDERS
-from emulator.deploy.provider import ApiClient, Attributes, Identity, Reply
+from emulator.deploy.provider import ApiClient, Identity, Reply
 from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen, replace
 from emulator.wire.xml import parse
@@ -33,8 +34,9 @@ class Place:
 
     kind: str
     identity: Identity
-    attributes: Attributes
-    shown: Mapping[str, Any]
+    attributes: Mapping[str, str] = {}
+    description: str | None = None
+    """Of a version."""
 
 
 Wanted = Callable[[str, Identity], bool]
@@ -68,11 +70,9 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _named(place: Place) -> Resource:
-    properties = {"description": place.shown.get("description")} if place.kind in VERSIONS else {}
-    logical = "/".join(place.identity)
-    return Resource(
-        logical=logical, type=type_of(place.kind), kind=place.kind, identity=place.identity, properties=properties
-    )
+    properties = {"description": place.description} if place.kind in VERSIONS else {}
+    logical, type_name = "/".join(place.identity), type_of(place.kind)
+    return Resource(logical=logical, type=type_name, kind=place.kind, identity=place.identity, properties=properties)
 
 
 VERSIONS = frozenset({"fc.version", "fc3.version"})
@@ -82,50 +82,50 @@ def _places(api: ApiClient) -> Iterator[Place]:
     yield from _access(api)
     yield from _buckets(api)
     yield from _messages(api)
-    yield from _layers(api)
+    for row in _rest(api, f"{_V3}/layers", "layers"):
+        yield Place("fc3.layer", (row["layerName"],), {"Version": str(row["version"])})
     yield from _services(api)
     yield from _functions(api)
-    yield from _domains(api)
+    for row in _rest(api, f"{_V3}/custom-domains", "customDomains"):
+        routes = (row.get("routeConfig") or {}).get("routes") or []
+        yield Place(
+            f"{'fc' if any(each.get('serviceName') for each in routes) else 'fc3'}.domain", (row["domainName"],)
+        )
     yield from _flows(api)
-
-
-def _layers(api: ApiClient) -> Iterator[Place]:
-    for row in _rest(api, f"{_V3}/layers", "layers"):
-        yield Place("fc3.layer", (str(row["layerName"]),), {"Version": str(row["version"])}, row)
 
 
 def _services(api: ApiClient) -> Iterator[Place]:
     for row in _rest(api, f"{_V2}/services", "services"):
-        service = str(row["serviceName"])
-        yield Place("fc.service", (service,), {}, row)
+        service = row["serviceName"]
+        yield Place("fc.service", (service,))
         path = path_of(_V2 + "/services/{0}", (service,))
-        functions = [str(each["functionName"]) for each in _rest(api, f"{path}/functions", "functions")]
+        functions = [each["functionName"] for each in _rest(api, f"{path}/functions", "functions")]
         for name in functions:
-            yield Place("fc.function", (service, name), {}, {})
+            yield Place("fc.function", (service, name))
         yield from _newest_version(api, path, "fc.version", service)
         for each in _rest(api, f"{path}/aliases", "aliases"):
-            yield Place("fc.alias", (service, str(each["aliasName"])), {}, each)
+            yield Place("fc.alias", (service, each["aliasName"]))
         for name in functions:
             own = path_of(_V2 + "/services/{0}/functions/{1}", (service, name))
             for each in _rest(api, f"{own}/triggers", "triggers"):
-                yield Place("fc.trigger", (service, name, str(each["triggerName"])), {}, each)
+                yield Place("fc.trigger", (service, name, each["triggerName"]))
             for each in _rest(api, f"{own}/async-invoke-configs", "configs"):
-                yield Place("fc.async", (service, name, str(each.get("qualifier") or _LATEST)), {}, each)
+                yield Place("fc.async", (service, name, each.get("qualifier") or _LATEST))
         for each in _rest(api, f"{_V2}/provision-configs?serviceName={quote(service, safe='')}", "provisionConfigs"):
             _, qualifier, name = _resource_parts(str(each["resource"]))
-            yield Place("fc.provision", (service, qualifier, name), {}, each)
+            yield Place("fc.provision", (service, qualifier, name))
 
 
 def _functions(api: ApiClient) -> Iterator[Place]:
     for row in _rest(api, f"{_V3}/functions", "functions"):
-        name = str(row["functionName"])
+        name = row["functionName"]
         path = path_of(_V3 + "/functions/{0}", (name,))
-        yield Place("fc3.function", (name,), {}, row)
+        yield Place("fc3.function", (name,))
         yield from _newest_version(api, path, "fc3.version", name)
-        for each in _rest(api, f"{path}/aliases", "aliases"):
-            yield Place("fc3.alias", (name, str(each["aliasName"])), {}, each)
-        for each in _rest(api, f"{path}/triggers", "triggers"):
-            yield Place("fc3.trigger", (name, str(each["triggerName"])), {}, each)
+        for what in ("alias", "trigger"):
+            plural = "aliases" if what == "alias" else "triggers"
+            for each in _rest(api, f"{path}/{plural}", plural):
+                yield Place(f"fc3.{what}", (name, each[f"{what}Name"]))
         yield from _settings(api, name)
 
 
@@ -140,12 +140,9 @@ _SETTINGS = (
 def _settings(api: ApiClient, name: str) -> Iterator[Place]:
     for kind, path, member in _SETTINGS:
         for each in _rest(api, f"{_V3}/{path}?functionName={quote(name, safe='')}", member):
-            if kind == "fc3.concurrency":
-                yield Place(kind, (name,), {}, each)
-            else:
-                arn = str(each.get("functionArn") or each.get("resource") or "")
-                _, separator, qualifier = arn.partition(f"functions/{name}/")
-                yield Place(kind, (name, str(each.get("qualifier") or (separator and qualifier) or _LATEST)), {}, each)
+            arn = str(each.get("functionArn") or each.get("resource") or "")
+            qualifier = each.get("qualifier") or arn.partition(f"functions/{name}/")[2] or _LATEST
+            yield Place(kind, (name,) if kind == "fc3.concurrency" else (name, qualifier))
 
 
 def _resource_parts(resource: str) -> tuple[str, str, str]:
@@ -163,14 +160,8 @@ def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterato
     rows = list(_rest(api, f"{path}/versions", "versions"))
     if rows:
         newest = max(rows, key=lambda row: int(row["versionId"]))
-        yield Place(kind, (owner, "version"), {"VersionId": str(newest["versionId"])}, newest)
-
-
-def _domains(api: ApiClient) -> Iterator[Place]:
-    for row in _rest(api, f"{_V3}/custom-domains", "customDomains"):
-        routes = (row.get("routeConfig") or {}).get("routes") or []
-        kind = "fc.domain" if any(route.get("serviceName") for route in routes) else "fc3.domain"
-        yield Place(kind, (str(row["domainName"]),), {}, row)
+        number, description = str(newest["versionId"]), newest.get("description")
+        yield Place(kind, (owner, "version"), {"VersionId": number}, description)
 
 
 def _rest(api: ApiClient, path: str, member: str) -> Iterator[Mapping[str, Any]]:
@@ -196,60 +187,51 @@ def _pages(ask: Callable[[str], Reply], marker: str) -> Iterator[Reply]:
 
 
 def _flows(api: ApiClient) -> Iterator[Place]:
-    for flow in _by_token(api, "ListFlows", "Flows", {}):
-        name = str(flow["Name"])
-        yield Place("fnf.flow", (name,), {}, flow)
-        for schedule in _by_token(api, "ListSchedules", "Schedules", {"FlowName": name}):
-            yield Place("fnf.schedule", (name, str(schedule["ScheduleName"])), {}, schedule)
-
-
-def _by_token(api: ApiClient, action: str, member: str, parameters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    def ask(token: str) -> Reply:
-        more = {"NextToken": token} if token else {}
-        return api.rpc(FNF, action, {**parameters, "Limit": str(_PAGE), **more})
-
-    for page in _pages(ask, "NextToken"):
-        yield from page.get(member) or []
+    limit = {"Limit": str(_PAGE)}
+    for flow in _by_marker(api, FNF, "ListFlows", "NextToken", ("Flows",), limit):
+        name = flow["Name"]
+        yield Place("fnf.flow", (name,))
+        own = {**limit, "FlowName": name}
+        for schedule in _by_marker(api, FNF, "ListSchedules", "NextToken", ("Schedules",), own):
+            yield Place("fnf.schedule", (name, schedule["ScheduleName"]))
 
 
 def _messages(api: ApiClient) -> Iterator[Place]:
     for queue in _by_page(api, "ListQueue", {}):
-        yield Place("mns.queue", (str(queue["QueueName"]),), {}, queue)
+        yield Place("mns.queue", (queue["QueueName"],))
     for topic in _by_page(api, "ListTopic", {}):
-        name = str(topic["TopicName"])
-        yield Place("mns.topic", (name,), {}, topic)
+        name = topic["TopicName"]
+        yield Place("mns.topic", (name,))
         for each in _by_page(api, "ListSubscriptionByTopic", {"TopicName": name}):
-            yield Place("mns.subscription", (name, str(each["SubscriptionName"])), {}, each)
+            yield Place("mns.subscription", (name, each["SubscriptionName"]))
 
 
 def _by_page(api: ApiClient, action: str, parameters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    number = 1
-    while True:
+    for number in count(1):
         reply = api.rpc(MNS, action, {**parameters, "PageNum": str(number), "PageSize": str(_PAGE)})
         data = reply.get("Data") or {}
         yield from data.get("PageData") or []
         if number >= int(data.get("Pages") or 0):
             return
-        number += 1
 
 
 def _access(api: ApiClient) -> Iterator[Place]:
-    for policy in _by_marker(api, "ListPolicies", ("Policies", "Policy"), {"PolicyType": "Custom"}):
-        yield Place("ram.policy", (str(policy["PolicyName"]),), {}, policy)
-    for role in _by_marker(api, "ListRoles", ("Roles", "Role"), {}):
-        name = str(role["RoleName"])
+    policies = ("Policies", "Policy")
+    for policy in _by_marker(api, RAM, "ListPolicies", "Marker", policies, {"PolicyType": "Custom"}):
+        yield Place("ram.policy", (policy["PolicyName"],))
+    for role in _by_marker(api, RAM, "ListRoles", "Marker", ("Roles", "Role"), {}):
+        name = role["RoleName"]
         if name.startswith(OF_THE_CLOUD):
             continue
-        yield Place("ram.role", (name,), {}, role)
-        for each in _by_marker(api, "ListPoliciesForRole", ("Policies", "Policy"), {"RoleName": name}):
-            identity = (str(each["PolicyType"]), str(each["PolicyName"]), name)
-            yield Place("ram.attachment", identity, {}, each)
+        yield Place("ram.role", (name,))
+        for each in _by_marker(api, RAM, "ListPoliciesForRole", "Marker", policies, {"RoleName": name}):
+            yield Place("ram.attachment", (each["PolicyType"], each["PolicyName"], name))
 
 
 def _buckets(api: ApiClient) -> Iterator[Place]:
     """Yield the buckets, not those the emulator lends for packages; none where there is no object storage."""
-    marker = ""
-    while True:
+    marker, more = "", True
+    while more:
         try:
             listing = parse(api.objects("GET", f"/?marker={quote(marker, safe='')}"))
         except Refused as error:
@@ -259,18 +241,21 @@ def _buckets(api: ApiClient) -> Iterator[Place]:
         for bucket in (listing.find("Buckets") or listing).all("Bucket"):
             name = bucket.text_of("Name") or ""
             if not name.startswith(OF_THE_EMULATOR):
-                yield Place("oss.bucket", (name,), {}, {})
-        marker = (listing.text_of("NextMarker") or "") if listing.text_of("IsTruncated") == "true" else ""
-        if not marker:
-            return
+                yield Place("oss.bucket", (name,))
+        marker = listing.text_of("NextMarker") or ""
+        more = bool(marker) and listing.text_of("IsTruncated") == "true"
 
 
 def _by_marker(
-    api: ApiClient, action: str, members: tuple[str, str], parameters: Mapping[str, str]
-) -> Iterable[Mapping[str, Any]]:
-    def ask(marker: str) -> Reply:
-        page = api.rpc(RAM, action, {**parameters, **({"Marker": marker} if marker else {})})
-        return page if page.get("IsTruncated") else {**page, "Marker": ""}
+    api: ApiClient, version: str, action: str, marker: str, members: tuple[str, ...], parameters: Mapping[str, str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of every page of a list; *members* lead to the rows of an answer."""
 
-    for page in _pages(ask, "Marker"):
-        yield from (page.get(members[0]) or {}).get(members[1]) or []
+    def ask(begin: str) -> Reply:
+        return api.rpc(version, action, {**parameters, **({marker: begin} if begin else {})})
+
+    for page in _pages(ask, marker):
+        rows: Any = page
+        for member in members:
+            rows = rows.get(member) or {}
+        yield from rows or []

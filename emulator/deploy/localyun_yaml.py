@@ -36,27 +36,12 @@ _SHORT = "queue:"
 
 
 @frozen
-class DeclaredQueue:
-    """A queue and the attributes the file names."""
+class Declared:
+    """A queue, topic or subscription, the settings the file names, and a topic's subscriptions."""
 
     part: Part
     change: Change
-
-
-@frozen
-class DeclaredSubscription:
-    """A subscription: its settings, and which of them the file names."""
-
-    part: Part
-    settings: SubscriptionSettings
-    named: frozenset[str]
-
-
-@frozen
-class DeclaredTopic(DeclaredQueue):
-    """A topic, the attributes the file names, and its subscriptions."""
-
-    subscriptions: tuple[DeclaredSubscription, ...]
+    subscriptions: "tuple[Declared, ...]" = ()
 
 
 class Declarations:
@@ -71,8 +56,8 @@ class Declarations:
         root = Part(config.resources, (), config.resource_marks, findings)
         queues = _entries(root.member("queues"), "a mapping of queue names")
         topics = _entries(root.member("topics"), "a mapping of topic names")
-        self._queues = [_read_queue(part) for part in queues]
-        self._topics = [_read_topic(part, tenant) for part in topics]
+        self._queues = [_declared(part, QUEUE, tenant) for part in queues]
+        self._topics = [_declared(part, TOPIC, tenant) for part in topics]
         check(findings)
 
     def apply(self, service: MessageService) -> None:
@@ -90,7 +75,7 @@ class Declarations:
                     self._apply_subscription(subscription, topic.part.name, service)
 
     def _apply(
-        self, declared: DeclaredQueue, kind: str, catalog: Queues | Topics, settings: Callable[[str], object]
+        self, declared: Declared, kind: str, catalog: Queues | Topics, settings: Callable[[str], object]
     ) -> None:
         """Create or change a queue or topic; *settings* returns those of the one that is there."""
         name = declared.part.name
@@ -103,15 +88,15 @@ class Declarations:
             if change := _allowed(declared.part, kind, declared.change, before):
                 catalog.change(self._tenant, name, change)
 
-    def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: MessageService) -> None:
+    def _apply_subscription(self, declared: Declared, topic: str, service: MessageService) -> None:
         """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
-        name, wanted = declared.part.name, declared.settings
+        name, wanted = declared.part.name, SubscriptionSettings(**declared.change)
         try:
             before = service.subscriptions.get(self._tenant, topic, name).settings
         except SubscriptionNotExist:
             service.subscriptions.create(self._tenant, topic, name, wanted)
             return
-        change = _differing({field: getattr(wanted, field) for field in declared.named}, before)
+        change = _differing(declared.change, before)
         if "endpoint" in change or "content_format" in change:
             service.subscriptions.delete(self._tenant, topic, name)
             service.subscriptions.create(self._tenant, topic, name, wanted)
@@ -167,60 +152,36 @@ def _noted(part: Part) -> Iterator[None]:
         part.problem(error.message)
 
 
-def _read_queue(part: Part) -> DeclaredQueue:
+def _declared(part: Part, table: Resource[Any], tenant: Tenant) -> Declared:
     _check_name(part)
     change: Change = {}
-    for attribute, member in _attributes(part, "a mapping of attributes", QUEUE):
-        with _noted(member):
-            own = _read(attribute, member)
-            check_settings(own, part.name)
-            change |= own
-    return DeclaredQueue(part=part, change=change)
-
-
-def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
-    _check_name(part)
-    change: Change = {}
-    subscriptions: list[DeclaredSubscription] = []
-    for attribute, member in _attributes(part, "a mapping of attributes and subscriptions", TOPIC, _SUBSCRIPTIONS):
-        if attribute is None:
-            inner = _entries(member, "a mapping of subscription names")
-            subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
+    subscriptions: list[Part] = []
+    what, others = "a mapping of attributes", () if table is not TOPIC else (_SUBSCRIPTIONS,)
+    known = {each.name: each for each in table.of_form("file")}
+    for name, member in _members(part, " and ".join((what, *others)), [*known, *others]).items():
+        if name in others:
+            subscriptions = [
+                each for each in _entries(member, "a mapping of subscription names") if _has_endpoint(each)
+            ]
             continue
         with _noted(member):
-            own = _read(attribute, member)
-            check_ranges(TOPIC, own)
+            own = _read(known[name], member)
+            if table is QUEUE:
+                check_settings(own, part.name)
+            elif table is TOPIC:
+                check_ranges(TOPIC, own)
+            elif "endpoint" in own:
+                own["endpoint"] = _endpoint(own["endpoint"], tenant)
             change |= own
-    return DeclaredTopic(part=part, change=change, subscriptions=tuple(subscriptions))
+    inner = tuple(_declared(each, SUBSCRIPTION, tenant) for each in subscriptions)
+    return Declared(part=part, change=change, subscriptions=inner)
 
 
-def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
-    _check_name(part)
-    chosen: Change = {"endpoint": ""}
-    for attribute, member in _attributes(part, "a mapping of attributes", SUBSCRIPTION):
-        with _noted(member):
-            chosen |= _read(attribute, member)
-            if attribute is not None and attribute.field == "endpoint":
-                chosen["endpoint"] = _endpoint(chosen["endpoint"], tenant)
-    return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
-
-
-def _attributes(
-    part: Part, what: str, resource: Resource[Any], *others: str
-) -> Iterator[tuple[Attribute | None, Part]]:
-    """Yield the attributes of *resource* that the file names; None with the part of one of *others*."""
-    table = {each.name: each for each in resource.of_form("file")}
-    for name, member in _members(part, what, [*table, *others]).items():
-        yield table.get(name), member
-
-
-def _read(attribute: Attribute | None, part: Part) -> Change:
+def _read(attribute: Attribute, part: Part) -> Change:
     """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
 
     Raises: MnsError, InvalidParameter.
     """
-    if attribute is None:
-        return {}
     value: object = None
     if not attribute.members:
         value = _text(part)

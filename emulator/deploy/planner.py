@@ -27,14 +27,17 @@ from emulator.deploy.model import (
     entry_of,
     filled,
     has_token,
+    key_of,
+    type_of,
 )
-from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
+from emulator.deploy.provider import ActualState, ApiClient, Identity, ResourceProvider
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
 from emulator.deploy.service_providers import SERVICE_PROVIDERS
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
+from emulator.services.fc.model import parse_function_arn, parse_message_arn
 
 PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS}
 """How each kind of resource is found, made, changed and removed."""
@@ -211,6 +214,69 @@ def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) 
     except Misuse as error:
         raise Refused(0, "", str(error)) from error
     return replace(resource, identity=identity, properties=properties)
+
+
+@frozen
+class Missing:
+    """A receiver or topic that a file names and nobody has: the *resource* that names it, its type and name.
+
+    The services take the name of such a receiver and deliver to nobody; a trigger they refuse without its topic.
+    """
+
+    resource: Resource
+    type: str
+    name: str
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the resource cannot be made without it."""
+        return _is_trigger(self.resource)
+
+
+def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan) -> Iterator[Missing]:
+    """Yield the queues, topics and functions that *plan* gives to others and that will not be there after it.
+
+    Raises: Refused.
+    """
+    after = {step.subject.key: step.action is not Action.DELETE for step in plan.steps}
+    for resource in (step.resource for step in plan.steps if step.resource is not None):
+        for arn in _named_by(resource):
+            receiver = _receiver(arn)
+            if receiver is None:
+                continue
+            kind, identity = receiver
+            is_there = after.get(key_of(kind, identity))
+            if is_there is None:
+                is_there = providers[kind].find(api, identity, {}) is not None
+            if not is_there:
+                yield Missing(resource=resource, type=type_of(kind), name="/".join(identity))
+
+
+def _is_trigger(resource: Resource) -> bool:
+    return resource.properties.get("triggerType") == "mns_topic"
+
+
+def _named_by(resource: Resource) -> list[str]:
+    if _is_trigger(resource):
+        source = resource.properties.get("sourceArn")
+        return [source] if isinstance(source, str) and not has_token(source) else []
+    match resource.kind.rpartition(".")[2]:
+        case "async":
+            sides = resource.properties.get("destinationConfig") or {}
+            arns = [(sides.get(name) or {}).get("destination") for name in ("onSuccess", "onFailure")]
+        case "subscription":
+            arns = [resource.properties.get("Endpoint")]
+        case _:
+            arns = []
+    return [arn for arn in dict.fromkeys(arns) if isinstance(arn, str) and not has_token(arn)]
+
+
+def _receiver(arn: str) -> tuple[str, Identity] | None:
+    if (function := parse_function_arn(arn)) is not None:
+        return ("fc.function", function[:2]) if function.service else ("fc3.function", (function.function,))
+    if (target := parse_message_arn(arn)) is not None:
+        return f"mns.{target.kind}", (target.name,)
+    return None
 
 
 ProgressCallback = Callable[[Step], None]

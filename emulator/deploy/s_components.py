@@ -14,10 +14,10 @@ from emulator.deploy.model import Resource
 from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.shapes import (
     Field,
+    ListOf,
     Part,
     anything,
     json_text,
-    list_of,
     map_of,
     members,
     noted,
@@ -36,7 +36,7 @@ _REGION = Field("region", text)
 DOMAIN_2 = (
     Field("domainName", text, required=True),
     Field("protocol", text),
-    Field("routeConfigs", list_of(map_of(*fields.ROUTE))),
+    Field("routeConfigs", ListOf(map_of(*fields.ROUTE))),
     Field("certConfig", fields.CERTIFICATE),
 )
 _FC_EXTRA = (

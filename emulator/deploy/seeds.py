@@ -8,8 +8,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from emulator.config import Config, ConfigError, placed
@@ -82,14 +81,6 @@ class Seed:
     values: Mapping[str, Any]
 
 
-@frozen(kw_only=False)
-class Command:
-    """A command and where the file names it."""
-
-    part: Part
-    text: str
-
-
 class Seeds:
     """What a configuration declares beside queues and topics.
 
@@ -107,8 +98,11 @@ class Seeds:
         }
         for seed in self._seeds["flows"]:
             self._read_definition(seed)
-        self.deployments = [Command(part, _existing(part, self._folder)) for part in root.member("deploy").items()]
-        self.hooks = _hooks(root.member("hooks"))
+        self._deployments = root.member("deploy").items()
+        for part in self._deployments:
+            if (text := part.text()) and not (self._folder / text).exists():
+                part.problem(f"there is no file {self._folder / text}")
+        self._hooks = _hooks(root.member("hooks"))
         self.faults = root.member("faults").items()
         check(findings)
 
@@ -117,20 +111,18 @@ class Seeds:
 
         Raises: ConfigError for what a service refuses.
         """
-        for role in self._seeds["roles"]:
-            with raised(role.part):
-                self._apply_role(role, access)
-        for bucket in self._seeds["buckets"]:
-            with raised(bucket.part):
-                await self._apply_bucket(bucket, objects)
-        for flow in self._seeds["flows"]:
-            with raised(flow.part):
-                await self._apply_flow(flow, workflow)
-        for schedule in self._seeds["schedules"]:
-            with raised(schedule.part):
-                await self._apply_schedule(schedule, workflow)
+        makers: Mapping[str, Callable[[Seed], Awaitable[None]]] = {
+            "roles": lambda seed: self._apply_role(seed, access),
+            "buckets": lambda seed: self._apply_bucket(seed, objects),
+            "flows": lambda seed: self._apply_flow(seed, workflow),
+            "schedules": lambda seed: self._apply_schedule(seed, workflow),
+        }
+        for kind, make in makers.items():
+            for seed in self._seeds[kind]:
+                with raised(seed.part):
+                    await make(seed)
 
-    def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
+    async def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
         account, name = self._tenant.account, codec.entity_name({"RoleName": seed.part.name}, "RoleName")
         values, now = seed.values, self._clock.now()
         before = access.store.find(Role, account, name)
@@ -218,36 +210,36 @@ class Seeds:
 
         Raises: ConfigError with the words of the command.
         """
-        for each in self.deployments:
-            words = own_command("deploy", "--yes", each.text)
-            code, said = await self._run(lambda **how: asyncio.create_subprocess_exec(*words, **how), environment)  # noqa: B023 - awaited here
+        for each in self._deployments:
+            code, said = await self._run(own_command("deploy", "--yes", each.text()), environment)
             if code != 0:
-                raise ConfigError(placed(each.part.mark, f"{'.'.join(each.part.path)}: {said}"))
+                raise ConfigError(placed(each.mark, f"{'.'.join(each.path)}: {said}"))
 
     async def ready(self, environment: Mapping[str, str]) -> None:
         """Run the commands for a ready emulator, one after the other; one that fails is logged and ends the row."""
-        for each in self.hooks:
-            _log.info("%s runs: %s", ".".join(each.part.path), each.text)
-            code, said = await self._run(
-                lambda **how: asyncio.create_subprocess_shell(each.text, **how),  # noqa: B023 - awaited here
-                environment,
-            )
+        for each in self._hooks:
+            name = ".".join(each.path)
+            _log.info("%s runs: %s", name, each.text())
+            code, said = await self._run(each.text(), environment)
             if said:
-                _log.info("%s: %s", ".".join(each.part.path), said)
+                _log.info("%s: %s", name, said)
             if code != 0:
-                _log.error(placed(each.part.mark, f"{'.'.join(each.part.path)} has failed with exit code {code}"))
+                _log.error(placed(each.mark, f"{name} has failed with exit code {code}"))
                 return
 
-    async def _run(
-        self, start: Callable[..., Awaitable[asyncio.subprocess.Process]], environment: Mapping[str, str]
-    ) -> tuple[int, str]:
-        process = await start(
-            cwd=self._folder,
-            env={**os.environ, **environment},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
+    async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+        """Run a line of the shell, or a program with its arguments; return its exit code and what it has written."""
+        how: dict[str, Any] = {
+            "cwd": self._folder,
+            "env": {**os.environ, **environment},
+            "stdin": asyncio.subprocess.DEVNULL,
+            "stdout": asyncio.subprocess.PIPE,
+            "stderr": asyncio.subprocess.STDOUT,
+        }
+        if isinstance(command, str):
+            process = await asyncio.create_subprocess_shell(command, **how)
+        else:
+            process = await asyncio.create_subprocess_exec(*command, **how)
         try:
             output, _ = await process.communicate()
         except asyncio.CancelledError:
@@ -304,21 +296,16 @@ def _chosen(seed: Seed, **fields: str) -> dict[str, Any]:
     return {field: seed.values[name] for name, field in fields.items() if name in seed.values}
 
 
-def _hooks(part: Part) -> list[Command]:
+def _hooks(part: Part) -> list[Part]:
     commands = []
     for occasion in part.entries():
         if occasion.name != "ready":
             occasion.problem("there is no such occasion; commands run when the emulator is ready")
             continue
-        commands += [Command(each, each.text()) for each in occasion.items()]
+        for command in occasion.items():
+            command.text()  # what is none is a problem
+            commands.append(command)
     return commands
-
-
-def _existing(part: Part, folder: Path) -> str:
-    text = part.text()
-    if text and not (folder / text).exists():
-        part.problem(f"there is no file {folder / text}")
-    return text
 
 
 def _json(value: Any) -> str:

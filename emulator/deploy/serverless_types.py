@@ -16,10 +16,10 @@ from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.shapes import (
     Field,
     Findings,
+    ListOf,
     Part,
     anything,
     json_text,
-    list_of,
     map_of,
     members,
     text,
@@ -238,7 +238,7 @@ _ROUTE = map_of(*(field for field in fields.ROUTE if field.name != "path"))
 def _routes(part: Part, capital: bool) -> list[dict[str, Any]]:
     """Read routes: a map from path to target in Funcraft, a list elsewhere."""
     if isinstance(part.value, list):
-        return list(list_of(map_of(*fields.ROUTE))(part, capital))
+        return list(ListOf(map_of(*fields.ROUTE))(part, capital))
     return [{"path": entry.name, **_ROUTE(entry, capital)} for entry in part.entries()]
 
 

@@ -20,11 +20,11 @@ from emulator.deploy.build import (
 from emulator.deploy.model import Resource, has_token
 from emulator.deploy.shapes import (
     Field,
+    ListOf,
     Part,
     Reader,
     anything,
     json_text,
-    list_of,
     map_of,
     members,
     noted,
@@ -174,7 +174,7 @@ ROLE = (
     Field("assumeRolePolicyDocument", anything, required=True),
     Field("description", text),
     Field("maxSessionDuration", number),
-    Field("policies", list_of(map_of(*_POLICY_DOCUMENT))),
+    Field("policies", ListOf(map_of(*_POLICY_DOCUMENT))),
     Field("policyAttachments", map_of(Field("system", texts), Field("custom", texts))),
     *_KEPT_ANYWAY,
     Field("tags", noted("tags are set through the API")),

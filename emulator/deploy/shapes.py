@@ -297,11 +297,6 @@ class Like:
         return self.read(part, capital)
 
 
-def list_of(read: Reader) -> Reader:
-    """Make a reader of lists."""
-    return ListOf(read)
-
-
 def map_of(*table: Field) -> Reader:
     """Make a reader of maps with known members."""
     return MapOf(table)

@@ -264,25 +264,9 @@ def _average(argument: Any) -> float:
     return float(round(sum(numbers) / len(numbers), _between(digits, 0, 20)))
 
 
-def _greatest(argument: Any) -> int | float:
-    return max(map(_numeric, argument))
-
-
-def _least(argument: Any) -> int | float:
-    return min(map(_numeric, argument))
-
-
 def _divided(first: int | float, second: int | float) -> int | float:
     """Divide; of two whole numbers the quotient is whole. Source: ROS "Fn::Calculate"."""
-    if not second:
-        raise Misuse("division by zero")
     return first // second if isinstance(first, int) and isinstance(second, int) else first / second
-
-
-def _remainder(first: int | float, second: int | float) -> int | float:
-    if not second:
-        raise Misuse("division by zero")
-    return first % second
 
 
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
@@ -290,7 +274,7 @@ _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: _divided,
-    ast.Mod: _remainder,
+    ast.Mod: operator.mod,
 }
 
 
@@ -302,6 +286,8 @@ def _calculate(argument: Any) -> int | float:
         raise Misuse("the expression is too long")
     try:
         value = _evaluated(ast.parse(text.strip(), mode="eval").body)
+    except ZeroDivisionError:
+        raise Misuse("division by zero") from None
     except (SyntaxError, RecursionError, MemoryError, OverflowError):
         raise Misuse("takes an expression of numbers, brackets, + - * / and %") from None
     return round(value, _between(digits, 0, 20)) if isinstance(value, float) else value
@@ -357,8 +343,8 @@ VALUE_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "Fn::GetJsonValue": _get_json_value,
     "Fn::Jq": _jq,
     "Fn::Avg": _average,
-    "Fn::Max": _greatest,
-    "Fn::Min": _least,
+    "Fn::Max": lambda argument: max(map(_numeric, argument)),
+    "Fn::Min": lambda argument: min(map(_numeric, argument)),
     "Fn::Calculate": _calculate,
     "Fn::Cidr": _cidr,
 }

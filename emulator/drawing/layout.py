@@ -182,15 +182,8 @@ class _Layout:
         width = max(_LEAST_WIDTH, max(lines) + 2 * side, 2 * badge + 32.0 if badge else 0.0)
         small = len(about) + (1 if note else 0) + 1
         head = 2 * _PADDING + (len(title) * TITLE + small * SMALL) * LINE_HEIGHT
-        box = Box(
-            node=node,
-            rect=Rect(x=0, y=0, width=width, height=head),
-            path=path,
-            head=head,
-            title=title,
-            about=about,
-            note=note,
-        )
+        rect = Rect(x=0, y=0, width=width, height=head)
+        box = Box(node=node, rect=rect, path=path, head=head, title=title, about=about, note=note)
         if not node.scopes:
             return _Measured(box=box, inside=Drawing())
         return self._options(box) if node.kind == "choice" else self._branches(box)

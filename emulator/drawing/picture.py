@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 from emulator.drawing import mermaid
 from emulator.drawing.execution_tree import Execution
 from emulator.drawing.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag, draw
-from emulator.drawing.model import Scope, build, steps_of, with_badges
+from emulator.drawing.model import build, steps_of, with_badges
 from emulator.drawing.routing import Point
 from emulator.drawing.states import COLOURS, Passage, State, StepState, badges, states, taken
 from emulator.drawing.text_width import LINE_HEIGHT, text_width
@@ -60,8 +60,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: Form
     if form == "mermaid":
         say = str
     model = spoken(build(read_program(definition)), say)
-    run = None
-    notes = {}
+    run, notes = None, {}
     if execution is not None:
         state_of = states(execution, [node.name for node in steps_of(model)])
         run = Run(states=state_of, taken=taken(execution))
@@ -236,15 +235,11 @@ def _towards(corner: Point, other: Point) -> Point:
 def _first_steps(drawing: Drawing) -> dict[tuple[str, int], str]:
     """Return the first step of each option, by choice and index; empty for options without steps."""
     return {
-        (box.node.name, index): _first(scope)
+        (box.node.name, index): next((node.name for node in steps_of(scope)), "")
         for box in drawing.boxes
         if box.node.kind == "choice"
         for index, scope in enumerate(box.node.scopes)
     }
-
-
-def _first(scope: Scope) -> str:
-    return next((node.name for node in scope.nodes if node.kind not in {"start", "end"}), "")
 
 
 def _is_taken(route: Route, firsts: Mapping[tuple[str, int], str], run: Run | None) -> bool | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from emulator.drawing.execution_tree import Execution, Outcome, Visit, duration
+from emulator.drawing.execution_tree import Execution, Visit, duration
 from emulator.drawing.model import END, START, Node
 from emulator.kernel.frozen import frozen
 
@@ -21,13 +21,6 @@ COLOURS: dict[State, tuple[str, str]] = {
 }
 """Fill and outline by state, in the order of the legend."""
 
-_SHOWN: dict[Outcome, State] = {
-    "running": "running",
-    "succeeded": "succeeded",
-    "caught": "caught or retried",
-    "failed": "failed",
-    "abandoned": "abandoned",
-}
 _LOUDNESS: tuple[State, ...] = ("succeeded", "caught or retried", "abandoned", "failed", "running")
 """Of several visits of a step the one that comes last here gives the colour."""
 
@@ -116,5 +109,7 @@ def _state(visits: Sequence[Visit]) -> StepState:
 
 
 def _visit_state(visit: Visit) -> State:
-    state = _SHOWN[visit.outcome]
-    return "caught or retried" if state == "succeeded" and visit.retries else state
+    outcome = visit.outcome
+    if outcome == "caught" or (outcome == "succeeded" and visit.retries):
+        return "caught or retried"
+    return outcome

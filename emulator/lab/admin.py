@@ -101,10 +101,7 @@ def _conflict(code: str, message: str, active: list[dict[str, Any]], call: Opera
 
 
 def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Callable[[], bool] | None:
-    """Return the function that looks whether *until* holds, None for quiet.
-
-    Raises: LabError.
-    """
+    """Return the function that looks whether *until* holds, None for quiet. Raises: LabError."""
     text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
     number = until.get("visible", until.get("count", 1))
     if type(number) is not int or number < 1 or not all(isinstance(value, str) for value in text.values()):
@@ -326,10 +323,7 @@ async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @contextmanager
 def _troubles() -> Iterator[None]:
-    """Answer that there is no room, say, as an error of the lab.
-
-    Raises: LabError.
-    """
+    """Answer that there is no room, say, as an error of the lab. Raises: LabError."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

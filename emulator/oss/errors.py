@@ -97,65 +97,48 @@ ERRORS: Mapping[str, ErrorRow] = {
 }
 
 UNSPECIFIC_EC = "0000-00000001"
-EC: Mapping[str, str] = {
-    "AccessDenied": "0003-00000001",
-    "BucketAlreadyExists": "0015-00000104",
-    "BucketNotEmpty": "0015-00000301",
-    "EntityTooSmall": "0042-00000005",
-    "FileAlreadyExists": "0026-00000023",
-    "InvalidAccessKeyId": "0002-00000902",
-    "InvalidArgument": "0002-00000225",
-    "InvalidAuthorization": "0002-00000224",
-    "InvalidBucketName": "0015-00000001",
-    "InvalidDigest": "0016-00000601",
-    "InvalidObjectName": "0016-00000001",
-    "InvalidPart": "0042-00000003",
-    "InvalidPartOrder": "0042-00000004",
-    "InvalidPolicyDocument": "0007-00000001",
-    "InvalidRange": "0026-00000016",
-    "MalformedXML": "0012-00000209",
-    "NoSuchBucket": "0015-00000101",
-    "NoSuchKey": "0026-00000001",
-    "NoSuchUpload": "0042-00000002",
-    "ObjectNotAppendable": "0026-00000052",
-    "PositionNotEqualToLength": "0026-00000051",
-    "PreconditionFailed": "0026-00000021",
-    "RequestTimeTooSkewed": "0002-00000504",
-    "SecurityTokenExpired": "0002-00000069",
-    "SignatureDoesNotMatch": "0002-00000040",
-    "TooManyBuckets": "0015-00000103",
-    "WrongEndpoint": "0003-00001403",
+DETAILS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "AccessDenied": ("0003-00000001", {}),
+    "BucketAlreadyExists": ("0015-00000104", {"BucketName": "bucket"}),
+    "BucketNotEmpty": ("0015-00000301", {"BucketName": "bucket"}),
+    "EntityTooSmall": ("0042-00000005", {"ProposedSize": "size", "MinSizeAllowed": "least", "PartNumber": "part"}),
+    "FileAlreadyExists": ("0026-00000023", {"Key": "key"}),
+    "InvalidAccessKeyId": ("0002-00000902", {}),
+    "InvalidArgument": ("0002-00000225", {"ArgumentName": "name", "ArgumentValue": "value"}),
+    "InvalidAuthorization": ("0002-00000224", {}),
+    "InvalidBucketName": ("0015-00000001", {"BucketName": "bucket"}),
+    "InvalidDigest": ("0016-00000601", {}),
+    "InvalidObjectName": ("0016-00000001", {}),
+    "InvalidPart": ("0042-00000003", {"PartNumber": "part", "ETag": "etag"}),
+    "InvalidPartOrder": ("0042-00000004", {}),
+    "InvalidPolicyDocument": ("0007-00000001", {}),
+    "InvalidRange": ("0026-00000016", {"ActualObjectSize": "size"}),
+    "MalformedXML": ("0012-00000209", {}),
+    "NoSuchBucket": ("0015-00000101", {"BucketName": "bucket"}),
+    "NoSuchKey": ("0026-00000001", {"Key": "key"}),
+    "NoSuchUpload": ("0042-00000002", {"UploadId": "upload"}),
+    "ObjectNotAppendable": ("0026-00000052", {}),
+    "PositionNotEqualToLength": ("0026-00000051", {}),
+    "PreconditionFailed": ("0026-00000021", {"Condition": "condition"}),
+    "RequestTimeTooSkewed": ("0002-00000504", {}),
+    "SecurityTokenExpired": ("0002-00000069", {}),
+    "SignatureDoesNotMatch": ("0002-00000040", {}),
+    "TooManyBuckets": ("0015-00000103", {}),
+    "WrongEndpoint": ("0003-00001403", {"Endpoint": "endpoint"}),
 }
-"""The finer code of each error, for the element EC and a header; all others have the unspecific one."""
-
-SHOWN: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "BucketAlreadyExists": (("BucketName", "bucket"),),
-    "BucketNotEmpty": (("BucketName", "bucket"),),
-    "EntityTooSmall": (("ProposedSize", "size"), ("MinSizeAllowed", "least"), ("PartNumber", "part")),
-    "FileAlreadyExists": (("Key", "key"),),
-    "InvalidArgument": (("ArgumentName", "name"), ("ArgumentValue", "value")),
-    "InvalidBucketName": (("BucketName", "bucket"),),
-    "InvalidPart": (("PartNumber", "part"), ("ETag", "etag")),
-    "InvalidRange": (("ActualObjectSize", "size"),),
-    "NoSuchBucket": (("BucketName", "bucket"),),
-    "NoSuchKey": (("Key", "key"),),
-    "NoSuchUpload": (("UploadId", "upload"),),
-    "PreconditionFailed": (("Condition", "condition"),),
-    "WrongEndpoint": (("Endpoint", "endpoint"),),
-}
-"""The fields that the answer repeats, each as an element."""
+"""The finer code of each error, for the element EC and a header, all others having the unspecific one; and the fields
+that the answer repeats, by the element for each."""
 
 
 class OssError(ServiceError):
     """An error answered as the XML document of the object store; ``name`` is its row."""
 
     table = ERRORS
-    ec = UNSPECIFIC_EC
 
     def __init__(self, name: str, message: str | None = None, /, **fields: Any) -> None:
         super().__init__(name, message, **fields)
         self.name = name
-        self.ec = EC.get(name, UNSPECIFIC_EC)
+        self.ec, self.repeated = DETAILS.get(name, (UNSPECIFIC_EC, {}))
 
 
 _BY_REASON: Mapping[Reason, str] = {

@@ -16,7 +16,7 @@ from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Subject
 from emulator.oss import limits
-from emulator.oss.errors import DIALECT, ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error, subject
+from emulator.oss.errors import DIALECT, ERRORS, UNSPECIFIC_EC, OssError, oss_auth_error, subject
 from emulator.oss.service import LazyStorage
 from emulator.wire.dates import http_date
 from emulator.wire.multipart import MalformedForm, form_of
@@ -149,9 +149,8 @@ def _details(name: str, error: ServiceError) -> list[Element]:
         if error.fields["canonical_request"]:
             elements.append(Element("CanonicalRequest", str(error.fields["canonical_request"])))
         return elements
-    return [
-        Element(element, str(error.fields[field])) for element, field in SHOWN.get(name, ()) if field in error.fields
-    ]
+    repeated = error.repeated.items() if isinstance(error, OssError) else ()
+    return [Element(element, str(error.fields[field])) for element, field in repeated if field in error.fields]
 
 
 def _as_signed(request: Request) -> tuple[str, str]:

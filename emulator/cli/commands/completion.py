@@ -107,27 +107,12 @@ def _names(settings: Settings, kind: str) -> list[str]:
         return []
 
 
-def _queues(client: Client) -> list[str]:
-    return [row["QueueName"] for row in Mns(client).listed("/queues", "Queue")]
-
-
-def _topics(client: Client) -> list[str]:
-    return [row["TopicName"] for row in Mns(client).listed("/topics", "Topic")]
-
-
-def _flows(client: Client) -> list[str]:
-    return [row["Name"] for row in client.workflow_pages("ListFlows", "Flows")]
-
-
-def _functions(client: Client) -> list[str]:
-    return list(client.admin("GET", "status")["functions"])
-
-
 _FROM_EMULATOR: dict[str, Callable[[Client], list[str]]] = {
-    "QUEUE": _queues,
-    "TOPIC": _topics,
-    "FLOW": _flows,
-    "SERVICE/FUNCTION": _functions,
-    "[SERVICE/]FUNCTION": _functions,
-    "[SERVICE[.QUALIFIER]/]FUNCTION": _functions,
+    "QUEUE": lambda client: [row["QueueName"] for row in Mns(client).listed("/queues", "Queue")],
+    "TOPIC": lambda client: [row["TopicName"] for row in Mns(client).listed("/topics", "Topic")],
+    "FLOW": lambda client: [row["Name"] for row in client.workflow_pages("ListFlows", "Flows")],
+    **dict.fromkeys(
+        ("SERVICE/FUNCTION", "[SERVICE/]FUNCTION", "[SERVICE[.QUALIFIER]/]FUNCTION"),
+        lambda client: list(client.admin("GET", "status")["functions"]),
+    ),
 }

@@ -62,7 +62,7 @@ def _check(arguments: Namespace) -> int:
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.programs import read_program
 
-    text, tags = _without_tags(read_definition(arguments.file), _ANY_RESOURCE)
+    text, tags = _without_tags(read_definition(arguments.file))
     notes = [_("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag) for tag, line in tags]
     try:
         # Digits in the place of the account's id, as many as it takes to leave every column where it is.
@@ -91,8 +91,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.fields import NAME
     from emulator.services.workflow.languages.programs import read_program
 
-    source = read_definition(arguments.file)
-    text, tags = _without_tags(source, _ANY_RESOURCE)
+    text, tags = _without_tags(read_definition(arguments.file))
     if tags:
         tag, line = tags[0]
         raise CommandFailed(_("line {line}: {tag} has no value here; convert what it stands for", line=line, tag=tag))
@@ -116,19 +115,20 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     return tell(arguments, _("wrote {file}", file=arguments.output), {"file": arguments.output})
 
 
-def _without_tags(text: str, stand_in: str) -> tuple[str, list[tuple[str, int]]]:
-    """Return *text* with *stand_in*, quoted, for each value with a tag of its own, and those tags with their lines.
+def _without_tags(text: str) -> tuple[str, list[tuple[str, int]]]:
+    """Return *text* with a resource for each value with a tag of its own, and those tags with their lines.
 
     What stands outside of such values keeps its line, and its column as well unless it follows one on its line. A text
     that is no YAML is returned as it is.
     """
     import yaml  # slow to import
 
+    events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     tags: list[tuple[str, int]] = []
     spans: list[tuple[Any, Any]] = []
     opened: list[bool] = []
     try:
-        for event in _events(text):
+        for event in events:
             kind = type(event).__name__
             if kind.endswith("EndEvent") and opened and kind[:1] in "SM" and kind != "StreamEndEvent":
                 if opened.pop() and True not in opened:
@@ -148,15 +148,9 @@ def _without_tags(text: str, stand_in: str) -> tuple[str, list[tuple[str, int]]]
         last = lines[end.line] if end.line < len(lines) else ""
         rest = last[end.column :]
         inner = [""] * (end.line - start.line - 1) + [" " * end.column + rest] if end.line > start.line else []
-        first = lines[start.line][: start.column] + f'"{stand_in}"'
+        first = lines[start.line][: start.column] + f'"{_ANY_RESOURCE}"'
         lines[start.line : end.line + 1] = [first, *inner] if inner else [first + rest]
     return "\n".join(lines), tags
-
-
-def _events(text: str) -> Any:
-    import yaml  # it is loaded already
-
-    return yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_definition(name: str) -> str:

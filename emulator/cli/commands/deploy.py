@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
     DONE,
@@ -43,17 +43,18 @@ from emulator.deploy.model import (
 from emulator.deploy.planner import (
     PROVIDERS,
     Action,
+    Missing,
     Plan,
     Step,
     actions,
     apply,
     entry_under_way,
+    missing_receivers,
     plan,
     project_name,
     read,
     removal,
 )
-from emulator.deploy.receivers import Missing, missing_receivers
 from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse
@@ -85,8 +86,7 @@ COUNTS = {
 def run(arguments: Namespace, settings: Settings) -> int:
     """Deploy a file, or with ``--remove`` take away what a deployment made."""
     path = file_of(arguments.file)
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     api = DeployClient(client)
     return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
 
@@ -144,10 +144,7 @@ def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str
 
 
 def _build(commands: Sequence[ActionCommand], path: Path) -> None:
-    """Show the commands that build the code, then run them.
-
-    Raises: CommandFailed when one fails.
-    """
+    """Show the commands that build the code, then run them. Raises: CommandFailed when one fails."""
     for action in commands:
         note(_("to run: {command}", command=action))
     for action in commands:
@@ -175,14 +172,17 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
         return apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         if error.left:
-            raise CommandFailed(
-                "\n".join([str(error), _("what was done before could not be undone:"), *map(_indented, error.left)])
-            ) from error
+            raise CommandFailed(_with_left(error, _("what was done before could not be undone:"))) from error
         api.keep_or_forget(record)
         raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
+
+
+def _with_left(error: StepFailed, text: str) -> str:
+    """Return the message of a step that failed and what it has left, below *text*."""
+    return "\n".join([str(error), *([text, *(f"  {each}" for each in error.left)] if error.left else ())])
 
 
 def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -227,10 +227,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        left = (
-            [_("what was taken away before could not be put back:"), *map(_indented, error.left)] if error.left else []
-        )
-        raise CommandFailed("\n".join([str(error), *left])) from error
+        raise CommandFailed(_with_left(error, _("what was taken away before could not be put back:"))) from error
     api.forget(name)
     if not wants_json(arguments):
         say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
@@ -247,8 +244,7 @@ def _project_name(path: Path) -> str:
 
 def list_all(arguments: Namespace, settings: Settings) -> int:
     """List the deployments of an emulator."""
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     records = DeployClient(client).records()
     value = [{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records]
     rows = [(each.name, len(each.entries), each.file) for each in records]
@@ -412,10 +408,6 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return every problem on its own line."""
     return "\n".join(f"{path.name}:{problem.line}: {problem_text(problem)}" for problem in problems)
-
-
-def _indented(text: str) -> str:
-    return f"  {text}"
 
 
 def _amount(number: int) -> str:

@@ -15,7 +15,7 @@ from threading import Thread
 from urllib.parse import urlsplit
 
 from emulator.cli import endpoint
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.endpoint import Endpoint, Running
 from emulator.cli.findings import Finding, Findings, clocks, ok, python, remark, sdks, state_folder, tool_chains, wrong
 from emulator.cli.output import (
@@ -90,7 +90,7 @@ def examine(settings: Settings) -> list[Finding]:
         *ports(config, served, endpoint.running()),
         *names(account, region),
         *certificates(config.state, SystemClock().now() / 1000),
-        *proxies(os.environ, client.proxy("forwarding") if client else None),
+        *proxies(os.environ, client.told("proxy", "forwarding") if client else None),
         *_clocks(config, client),
         *state_folder(config),
         *_functions(client),
@@ -115,8 +115,7 @@ def _clocks(config: Config, client: Client | None) -> Findings:
 def answering(settings: Settings) -> Client | None:
     """Return a client for the emulator of this folder, None when none answers or it cannot be called."""
     try:
-        client = connect(settings)
-        client.health()
+        client = connected(settings)
         client.admin("GET", "clock")
     except (CommandFailed, OSError):
         return None

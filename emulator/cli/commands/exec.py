@@ -20,17 +20,10 @@ from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note
 from emulator.config import Settings
 from emulator.kernel import system
-from emulator.kernel.frozen import replace
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
-from emulator.redirect.environment import (
-    identity,
-    with_hooks,
-    without_proxies,
-    without_real_keys,
-    write_bundle,
-)
+from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys, write_bundle
 
 NOT_EXECUTABLE = 126
 
@@ -65,10 +58,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _prepared(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
-    """Return the command's environment, with the library or the network that was asked for.
-
-    Raises: CommandFailed.
-    """
+    """Return the command's environment, with the library or the network that was asked for. Raises: CommandFailed."""
     environ = _environment(client, state, arguments.keep_proxy)
     if arguments.preload:
         try:
@@ -100,12 +90,11 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
 def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
     """Run an emulator on free ports that keeps nothing; it ends with the block."""
     with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
-        flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": Path(folder) / "state"}
-        origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in flags}}
-        config = replace(settings.config, **flags)  # type: ignore[arg-type]  # by name
-        client = background.launch(Settings(config=config, origins=origins))
+        state = Path(folder) / "state"
+        flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": state}
+        client = background.launch(background.with_flags(settings, flags))
         try:
-            yield client, config.state
+            yield client, state
         finally:
             with suppress(NoEmulator):  # the command may have stopped it
                 end(client)
@@ -141,21 +130,13 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     if http.hostname not in _REACHABLE:
         text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
         raise CommandFailed(text.format(address=client.endpoint.http))
-    https = client.endpoint.https or _https_of(client)
+    https = client.endpoint.https or client.told("status", "https")  # where LOCALYUN_ENDPOINT names only the first
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
         text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
         complain(text.format(state=state))
     port = urlsplit(https).port if https is not None else None
-    return hook_environment(http.port or 80, port, bundle, client.proxy("forwarding"))
-
-
-def _https_of(client: Client) -> str | None:
-    """Return the emulator's other address when ``LOCALYUN_ENDPOINT`` names only the first."""
-    try:
-        return str(client.admin("GET", "status")["https"])
-    except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
-        return None
+    return hook_environment(http.port or 80, port, bundle, client.told("proxy", "forwarding"))
 
 
 def _bundle(folder: Path) -> Path | None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, target_of, text_of
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
@@ -49,8 +49,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     """Write what runs into a folder."""
     groups = _groups(arguments.only)
     folder = Path(arguments.output).absolute()
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     file = "main.tf" if arguments.format == "terraform" else arguments.format
     _make_room(folder, file, overwrite=arguments.overwrite)
     try:
@@ -156,8 +155,7 @@ def _how_to_give(file: str, name: str) -> str:
 def diff(arguments: Namespace, settings: Settings) -> int:
     """Show what differs between a file and what runs; the exit code is 4 when anything does."""
     path = file_of(arguments.file)
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     api = DeployClient(client)
     keys = client.keys
     try:

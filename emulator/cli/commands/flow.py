@@ -35,7 +35,7 @@ FOLLOW_INTERVAL_S = 0.2
 
 def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
-    _check_json(arguments.input)
+    check_input(arguments.input)
     if arguments.events and not arguments.follow:
         raise WrongUsage(_("--events goes with --follow"))
     client = connect(settings)
@@ -86,7 +86,8 @@ def read_history(client: Client, flow: str, execution: str) -> Iterator[Event]:
     return client.workflow_pages("GetExecutionHistory", "Events", Limit="500", **names)
 
 
-def _check_json(text: str) -> None:
+def check_input(text: str) -> None:
+    """Raises: WrongUsage for an input of an execution that is no JSON."""
     try:
         json.loads(text)
     except ValueError as error:

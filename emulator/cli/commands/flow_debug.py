@@ -10,17 +10,7 @@ from urllib.parse import quote
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.commands.definition import read_definition
 from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
-from emulator.cli.output import (
-    CallRefused,
-    WrongUsage,
-    _,
-    say,
-    say_json,
-    say_json_line,
-    short,
-    tell,
-    wants_json,
-)
+from emulator.cli.output import CallRefused, WrongUsage, _, say, say_json, say_json_line, short, tell, wants_json
 from emulator.config import Settings
 
 _ACTIONS = ("next", "continue", "change", "retry", "skip", "detach")
@@ -181,12 +171,9 @@ def _show(stop: dict[str, Any]) -> None:
         "after": _("after {step}", step=stop["step"]),
         "failure": _("{step} has failed", step=stop["step"]),
     }
-    what = f"{stop['error']} {stop['cause']}".strip() if stop["when"] == "failure" else _compact(stop["data"])
+    failure = f"{stop['error']} {stop['cause']}".strip()
+    what = failure if stop["when"] == "failure" else json.dumps(stop["data"], ensure_ascii=False)
     say(f"{words[stop['when']]}{branch}: {short(what, 200)}")
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:

@@ -199,12 +199,10 @@ _LONGEST_SETTING = 60
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
     answer = connect(settings).admin("GET", "triggers")
-    triggers = answer["triggers"]
-    rows = [
-        (row["function"], row["trigger"], row["type"], row["qualifier"], _state(row), _about(row)) for row in triggers
-    ]
+    names = ("function", "trigger", "type", "qualifier")
+    rows = [(*(row[name] for name in names), _state(row), _about(row)) for row in answer["triggers"]]
     headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
-    show_rows(arguments, headings, rows, triggers)
+    show_rows(arguments, headings, rows, answer["triggers"])
     for problem in answer.get("problems", []):
         complain(problem)
     return DONE

@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -59,10 +60,7 @@ def _event(what: str) -> str:
 
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
-    """Return the body that asks for a change, None for a look.
-
-    Raises: WrongUsage.
-    """
+    """Return the body that asks for a change, None for a look. Raises: WrongUsage."""
     if (action in {"advance", "to"}) != (value is not None) and action != "next":
         raise WrongUsage(_("clock advance needs a duration, and clock to a time; nothing else takes a value"))
     match action:
@@ -122,10 +120,7 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
-    """Print what is in the way, which the answer names, and fail.
-
-    Raises: CallRefused when it does not.
-    """
+    """Print what is in the way, which the answer names, and fail. Raises: CallRefused when it does not."""
     if "active" not in refusal.content:
         raise refusal
     if wants_json(arguments):
@@ -153,6 +148,7 @@ _CALLS = {
     "error": "error",
     "request": "request_id",
 }
+_CHECKPOINTS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}
 _REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "signature_valid", "body": "body"}
 
 
@@ -168,16 +164,6 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
 
-def list_faults(arguments: Namespace, settings: Settings) -> int:
-    """List the faults."""
-    return show_table(arguments, _FAULTS, connect(settings).admin("GET", "faults")["faults"])
-
-
-def remove_fault(arguments: Namespace, settings: Settings) -> int:
-    """Remove a fault, or all."""
-    return _remove(arguments, settings, "faults")
-
-
 def add_mock(arguments: Namespace, settings: Settings) -> int:
     """Answer calls of a function in its place."""
     answers = _answers(arguments)
@@ -187,10 +173,7 @@ def add_mock(arguments: Namespace, settings: Settings) -> int:
 
 
 def _answers(arguments: Namespace) -> list[Any]:
-    """Return the answers of a mock.
-
-    Raises: WrongUsage.
-    """
+    """Return the answers of a mock. Raises: WrongUsage."""
     if arguments.answers:
         try:
             answers = json.loads(Path(arguments.answers).read_text(encoding="utf-8"))
@@ -215,21 +198,11 @@ def _value(text: str) -> Any:
         return text
 
 
-def list_mocks(arguments: Namespace, settings: Settings) -> int:
-    """List the mocks."""
-    return show_table(arguments, _MOCKS, connect(settings).admin("GET", "mocks")["mocks"])
-
-
 def calls(arguments: Namespace, settings: Settings) -> int:
     """Print the calls that a mock, or a function, has had."""
     name = arguments.mock
     page = f"mocks/{quote(name)}/calls" if name.startswith("mock-") else f"calls/{quote(name)}"
     return show_table(arguments, _CALLS, connect(settings).admin("GET", page)["calls"])
-
-
-def remove_mock(arguments: Namespace, settings: Settings) -> int:
-    """Remove a mock, or all."""
-    return _remove(arguments, settings, "mocks")
 
 
 def add_sink(arguments: Namespace, settings: Settings) -> int:
@@ -258,15 +231,29 @@ def show_sink(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-def remove_sink(arguments: Namespace, settings: Settings) -> int:
-    """Remove a sink, or all."""
-    return _remove(arguments, settings, "sinks")
+def list_faults(arguments: Namespace, settings: Settings) -> int:
+    """List the faults."""
+    return show_table(arguments, _FAULTS, connect(settings).admin("GET", "faults")["faults"])
 
 
-def _remove(arguments: Namespace, settings: Settings, page: str) -> int:
+def list_mocks(arguments: Namespace, settings: Settings) -> int:
+    """List the mocks."""
+    return show_table(arguments, _MOCKS, connect(settings).admin("GET", "mocks")["mocks"])
+
+
+def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
+    """List the checkpoints."""
+    return show_table(arguments, _CHECKPOINTS, connect(settings).admin("GET", "checkpoints")["checkpoints"])
+
+
+def _remove(page: str, arguments: Namespace, settings: Settings) -> int:
+    """Remove one of what a page lists, or all."""
     one = f"{page}/{quote(arguments.name, safe='')}" if arguments.name else page
     done = connect(settings).admin("DELETE", one)
     return tell(arguments, _("removed {number}", number=done["removed"]), done)
+
+
+remove_fault, remove_mock, remove_sink = (partial(_remove, page) for page in ("faults", "mocks", "sinks"))
 
 
 def _given(arguments: Namespace, *names: str) -> dict[str, Any]:
@@ -277,8 +264,6 @@ def _given(arguments: Namespace, *names: str) -> dict[str, Any]:
 def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
-
-_CHECKPOINTS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}
 
 _PIECE_BYTES = 16 * 1024 * 1024
 
@@ -296,11 +281,6 @@ def restore_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Put a state back."""
     done = connect(settings).admin("POST", _checkpoint(arguments.name) + "/restore")
     return tell(arguments, _("restored {name}", name=arguments.name), done)
-
-
-def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
-    """List the checkpoints."""
-    return show_table(arguments, _CHECKPOINTS, connect(settings).admin("GET", "checkpoints")["checkpoints"])
 
 
 def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:

@@ -6,11 +6,10 @@ With ``--otlp`` a trace is sent as spans too (extra ``localyun[otel]``).
 import hashlib
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from emulator.cli.client import connect
+from emulator.cli.client import connect, lines_of
 from emulator.cli.output import (
     DONE,
     CommandFailed,
@@ -39,22 +38,13 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.function:
         query["function"] = arguments.function
     if wants_json(arguments):
-        for line in _lines(client.admin_text("logs", **query)):
-            say_json_line(_as_object(line, arguments.function))
+        for line in lines_of(client.admin_text("logs", **query)):
+            say_json_line(_as_object(line.decode("utf-8", "replace"), arguments.function))
         return DONE
     for piece in client.admin_text("logs", **query):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
     return DONE
-
-
-def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    pending = b""
-    for piece in pieces:
-        *lines, pending = (pending + piece).split(b"\n")
-        yield from (line.decode("utf-8", "replace") for line in lines)
-    if pending:
-        yield pending.decode("utf-8", "replace")
 
 
 def _as_object(line: str, function: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 from emulator.cli.client import Client, connect
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
@@ -19,17 +20,23 @@ _COLUMNS = {
 NOTHING_THERE = "MessageNotExist"
 
 
-def create_queue(arguments: Namespace, settings: Settings) -> int:
-    """Create a queue; nothing changes when it exists with the same attributes."""
-    service = Mns(connect(settings))
-    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen("Queue", arguments)))
-    return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
+def _create(kind: str, arguments: Namespace, settings: Settings) -> int:
+    """Create a queue or topic; nothing changes when it exists with the same attributes."""
+    name = getattr(arguments, kind.lower())
+    content = element(kind, chosen(kind, arguments))
+    Mns(connect(settings)).call("PUT", path_of(f"{kind.lower()}s", name), content)
+    return tell(arguments, _("created {name}", name=name), {f"{kind}Name": name})
 
 
-def delete_queue(arguments: Namespace, settings: Settings) -> int:
-    """Delete a queue and its messages."""
-    Mns(connect(settings)).call("DELETE", path_of("queues", arguments.queue))
-    return tell(arguments, _("deleted {name}", name=arguments.queue), {"QueueName": arguments.queue})
+def _delete(kind: str, arguments: Namespace, settings: Settings) -> int:
+    """Delete a queue and its messages, or a topic, its subscriptions and what is on its way."""
+    name = getattr(arguments, kind.lower())
+    Mns(connect(settings)).call("DELETE", path_of(f"{kind.lower()}s", name))
+    return tell(arguments, _("deleted {name}", name=name), {f"{kind}Name": name})
+
+
+create_queue, create_topic = partial(_create, "Queue"), partial(_create, "Topic")
+delete_queue, delete_topic = partial(_delete, "Queue"), partial(_delete, "Topic")
 
 
 def list_queues(arguments: Namespace, settings: Settings) -> int:
@@ -134,26 +141,7 @@ _DELIVERIES = {
     "URL": "Endpoint",
     "body": "MessageBody",
 }
-_OUTBOX = {
-    "recorded": "RecordTime",
-    "kind": "Kind",
-    "address": "Address",
-    "topic": "TopicName",
-    "body": "MessageBody",
-}
-
-
-def create_topic(arguments: Namespace, settings: Settings) -> int:
-    """Create a topic; nothing changes when it exists with the same attributes."""
-    content = element("Topic", chosen("Topic", arguments))
-    Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), content)
-    return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
-
-
-def delete_topic(arguments: Namespace, settings: Settings) -> int:
-    """Delete a topic, its subscriptions and what is on its way."""
-    Mns(connect(settings)).call("DELETE", path_of("topics", arguments.topic))
-    return tell(arguments, _("deleted {name}", name=arguments.topic), {"TopicName": arguments.topic})
+_OUTBOX = {"recorded": "RecordTime", "kind": "Kind", "address": "Address", "topic": "TopicName", "body": "MessageBody"}
 
 
 def list_topics(arguments: Namespace, settings: Settings) -> int:
@@ -208,11 +196,7 @@ def subscriptions(arguments: Namespace, settings: Settings) -> int:
 def deliveries(arguments: Namespace, settings: Settings) -> int:
     """Print the deliveries of a subscription: those still pending, then those that have ended."""
     answer = connect(settings).admin(
-        "GET",
-        "deliveries",
-        topic=arguments.topic,
-        subscription=arguments.subscription,
-        limit=str(arguments.number),
+        "GET", "deliveries", topic=arguments.topic, subscription=arguments.subscription, limit=str(arguments.number)
     )
     rows = answer["deliveries"]
     return show(arguments, rows) if arguments.full else show_table(arguments, _DELIVERIES, rows)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator import __version__
-from emulator.cli.client import Client, connect, until
+from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
     CommandFailed,
@@ -50,8 +50,7 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 
 def stop(arguments: Namespace, settings: Settings) -> int:
     """End the emulator and wait until it has ended."""
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     end(client)
     return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
 
@@ -104,8 +103,7 @@ def _answers(entry: Running) -> bool:
 
 def status(arguments: Namespace, settings: Settings) -> int:
     """Print what is running and what it serves."""
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     answer = client.admin("GET", "status")
     if wants_json(arguments):
         say_json(answer)
@@ -132,8 +130,7 @@ def _readable(value: Any) -> str:
 
 def reset(arguments: Namespace, settings: Settings) -> int:
     """Delete every resource the services keep, or what the one option names."""
-    client = connect(settings)
-    client.health()
+    client = connected(settings)
     scope = {name: value for name in _SCOPES if (value := getattr(arguments, name))}
     if not arguments.yes and not scope and sys.stdin.isatty():
         question = _("Delete everything in {address} (functions of the folder stay)? [y/N]")
@@ -166,11 +163,7 @@ def remove_account(arguments: Namespace, settings: Settings) -> int:
 
 def version(arguments: Namespace, settings: Settings) -> int:
     """Print the version."""
-    if wants_json(arguments):
-        say_json({"version": __version__})
-    else:
-        say(_("localyun {version}", version=__version__))
-    return 0
+    return tell(arguments, _("localyun {version}", version=__version__), {"version": __version__})
 
 
 def config(arguments: Namespace, settings: Settings) -> int:
@@ -242,7 +235,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
         pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
         pairs["LOCALYUN_TOKEN"] = keys.admin_token
-    if health and (proxy := client.proxy("served")) is not None:
+    if health and (proxy := client.told("proxy", "served")) is not None:
         pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):
         say_json(pairs)

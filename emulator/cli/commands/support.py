@@ -120,13 +120,10 @@ def _mask(match: re.Match[str]) -> str:
 
 def collect(config: Config, environ: Mapping[str, str] = os.environ) -> Secrets:
     """Find the secrets of the state folder of *config* and of this shell."""
-    values = [*_of_files(config.state), *_of_database(config.state / "state.db"), *_of_environment(environ)]
-    values += [
-        str(getattr(config, option.name)) for option in OPTIONS if option.secret and getattr(config, option.name)
-    ]
-    if config.access_key_id:
-        values.append(config.access_key_id)
-    return Secrets(values)
+    shell = (value for name, value in environ.items() if _TELLING.search(name))
+    values = [*_of_files(config.state), *_of_database(config.state / "state.db"), *shell]
+    given = [config.access_key_id, *(getattr(config, option.name) for option in OPTIONS if option.secret)]
+    return Secrets([*values, *(str(value) for value in given if value)])
 
 
 def _of_files(state: Path) -> Iterator[str]:
@@ -143,13 +140,17 @@ def _of_files(state: Path) -> Iterator[str]:
 def _of_database(path: Path) -> Iterator[str]:
     if not path.is_file():
         return
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+    with suppress(sqlite3.Error), _opened(path) as database:
         for table, columns in {**COLUMNS, **DOCUMENTS}.items():
             for column in columns:
                 with suppress(sqlite3.Error):  # a file of an earlier version has no such table
                     rows = database.execute(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608 - names from above
                     for (value,) in rows:
                         yield from _of_cell(value, is_document=table in DOCUMENTS)
+
+
+def _opened(path: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))
 
 
 def _of_cell(value: Any, *, is_document: bool) -> Iterator[str]:
@@ -187,10 +188,6 @@ def _texts(content: Any) -> Iterator[tuple[str, str]]:
                 yield str(key), value
             else:
                 yield from _texts(value)
-
-
-def _of_environment(environ: Mapping[str, str]) -> Iterator[str]:
-    yield from (value for name, value in environ.items() if _TELLING.search(name))
 
 
 LOG_BYTES = 2 * 1024 * 1024
@@ -267,7 +264,7 @@ def _tables(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return tables
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with _opened(path) as database:
             names: Sequence[tuple[str]] = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()

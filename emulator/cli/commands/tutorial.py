@@ -14,8 +14,9 @@ from typing import Any, TextIO
 
 from emulator.cli import background
 from emulator.cli.background import command
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connected
 from emulator.cli.commands import graph as recorded
+from emulator.cli.commands.flow import check_input
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
@@ -39,7 +40,6 @@ from emulator.cli.output import (
 from emulator.cli.tree_view import Follower, Style
 from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
-from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -72,7 +72,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     tutorial = named(arguments.name)
     kept = arguments.keep or arguments.open
     chosen = arguments.input if arguments.input is not None else tutorial.default_input
-    _check_input(chosen)
+    check_input(chosen)
     picture = _place_of_picture(arguments.graph, settings, tutorial)
     _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
     tell = note if wants_json(arguments) else say
@@ -151,9 +151,8 @@ def _bring_functions(tutorial: Tutorial, client: Client, tell: Callable[[str], N
 
 def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None) -> list[str]:
     """Return the command that runs the tutorial's program."""
-    program = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
-    program += ["--endpoint", client.endpoint.http]
-    return program if record is None else [*program, "--record", str(record)]
+    place = ["--endpoint", client.endpoint.http, *(() if record is None else ("--record", str(record)))]
+    return [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options, *place]
 
 
 def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> bool:
@@ -182,13 +181,6 @@ def _show_steps(program: Sequence[str], client: Client, complaints: TextIO | Non
     return process.returncode == 0
 
 
-def _check_input(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
-
-
 def _check_sdk(packages: tuple[str, ...]) -> None:
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
@@ -199,8 +191,7 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     """Return a client for the emulator that answers, or for one started now."""
     try:
-        client = connect(settings)
-        client.health()
+        client = connected(settings)
     except (NoEmulator, OtherEmulator):
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
@@ -219,8 +210,7 @@ def _on_free_ports(settings: Settings) -> Settings:
         port = getattr(settings.config, name)
         if settings.origins[name] == "default" and port != AUTO_PORT and is_taken(port):
             changes[name] = AUTO_PORT
-    origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
-    return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
+    return background.with_flags(settings, changes)
 
 
 def _environment(client: Client) -> Mapping[str, str]:
@@ -257,9 +247,6 @@ def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: 
     if keeps:
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
     else:
-        rows[_("keep")] = _(
-            "{command} leaves the flow and its page",
-            command=f"{again} --keep",
-        )
+        rows[_("keep")] = _("{command} leaves the flow and its page", command=f"{again} --keep")
     rows |= {_("again"): f"{again} --sdk tea", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})

@@ -27,12 +27,7 @@ _EVENTS = 1_000
 _COMING = 1_000
 _OTHERS = 20
 
-_WAKEUPS = {
-    "wait": "end of a wait",
-    "retry": "retry",
-    "timeout": "time-out of a step",
-    "flow": "time-out of the flow",
-}
+_WAKEUPS = {"wait": "end of a wait", "retry": "retry", "timeout": "time-out of a step", "flow": "time-out of the flow"}
 
 
 @blueprint.get("")
@@ -151,10 +146,7 @@ def _path(flow: str, execution: str) -> str:
 
 
 def _object(name: str) -> Row | None:
-    """Return the JSON object of a field, None when it is left empty.
-
-    Raises: GatewayError.
-    """
+    """Return the JSON object of a field, None when it is left empty. Raises: GatewayError."""
     text = field(name)
     try:
         value = large_json.loads(text.encode("utf-8", "replace")) if text else None

@@ -1,28 +1,26 @@
 """What tests put between the parts of an application: faults, mocks, checkpoints, accounts. All by the admin API."""
 
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.view import done, field, nonempty, paged, view, whole
-from emulator.lab.faults import SERVICES
+from emulator.lab.faults import FUNCTION_FAULTS, ORIGINS, SERVICES
+from emulator.lab.mocks import Then
 from emulator.wire import large_json
 
 blueprint = Blueprint("lab", __name__)
 
 EFFECTS = ("error", "delay", "throttle", "drop", "function")
-ORIGINS = ("client", "flow", "trigger", "push", "async")
-FAILURES = ("timeout", "crash", "oom", "exception")
-AFTERWARDS = ("repeat", "real", "fail")
 
 
 @blueprint.get("/faults")
 def faults() -> str:
     """List the faults."""
     rows, following = paged(view().admin("GET", "/faults")["faults"])
-    choices = {"services": SERVICES, "effects": EFFECTS, "origins": ORIGINS, "failures": FAILURES}
+    choices = {"services": SERVICES, "effects": EFFECTS, "origins": ORIGINS, "failures": FUNCTION_FAULTS}
     return render_template("faults.html", faults=rows, following=following, **choices)
 
 
@@ -55,7 +53,7 @@ def mocks() -> str:
     rows, following = paged(view().admin("GET", "/mocks")["mocks"])
     for row in rows:
         row["latest"] = view().admin("GET", f"/mocks/{row['id']}/calls")["calls"][-5:]
-    return render_template("mocks.html", mocks=rows, following=following, afterwards=AFTERWARDS)
+    return render_template("mocks.html", mocks=rows, following=following, afterwards=get_args(Then))
 
 
 @blueprint.post("/mocks")

@@ -7,6 +7,7 @@ private characters; each format writes it in its own words.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,9 @@ def has_place(value: Any) -> bool:
 
 def parts(text: str) -> list[tuple[str, str] | str]:
     """Return a text cut at its places: literal texts, and kind and name of each place."""
-    parts: list[tuple[str, str] | str] = []
-    end = 0
-    for match in _PLACE.finditer(text):
-        if match.start() > end:
-            parts.append(text[end : match.start()])
-        parts.append((match[1], match[2]))
-        end = match.end()
-    if end < len(text) or not parts:
-        parts.append(text[end:])
-    return parts
+    pieces = _PLACE.split(text)  # text, kind, name, text, kind, name ... text
+    cut = zip_longest(pieces[::3], zip(pieces[1::3], pieces[2::3], strict=True))
+    return [each for pair in cut for each in pair if each] or [text]
 
 
 def changed(value: Any, change: Callable[[str], Any]) -> Any:
@@ -344,23 +338,19 @@ class Names:
 
     def __init__(self, shaped: Callable[[str], str]) -> None:
         self._shaped = shaped
-        self._taken: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
 
     def of(self, resource: Resource) -> str:
         """Return the name of a resource, the same each time."""
-        known = next((name for name, key in self._taken.items() if key == resource.key), None)
-        if known is not None:
-            return known
-        base = self._shaped("-".join(resource.identity)) or "resource"
-        candidates = [base, self._shaped(f"{'-'.join(resource.identity)}-{resource.kind.rpartition('.')[2]}")]
-        number = 2
-        while candidates[0] in self._taken:
-            candidates.pop(0)
-            if not candidates:
-                candidates = [f"{base}{number}"]
-                number += 1
-        self._taken[candidates[0]] = resource.key
-        return candidates[0]
+        if resource.key not in self._names:
+            own, what = "-".join(resource.identity), resource.kind.rpartition(".")[2]
+            base = self._shaped(own) or "resource"
+            candidates = chain((base, self._shaped(f"{own}-{what}")), (f"{base}{number}" for number in count(2)))
+            name = next(each for each in candidates if each not in self._taken)
+            self._names[resource.key] = name
+            self._taken.add(name)
+        return self._names[resource.key]
 
 
 class Writer:

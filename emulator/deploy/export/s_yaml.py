@@ -48,7 +48,7 @@ class _Project(Writer):
         super().__init__(job, lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
         self._resources = job.content.resources
         self._modules: dict[str, Any] = {}
-        self._done: list[Resource] = []
+        self._done: dict[str, Resource] = {}
 
     def written(self) -> Written:
         """Return the project's file."""
@@ -74,7 +74,7 @@ class _Project(Writer):
         file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
         file["vars"] = {"region": self._job.region}
         text = yaml_text({**file, "resources": changed(plain(self._modules), self._expressed)})
-        return Written(file=FILE, text=text, resources=tuple(self._done), notes=tuple(self._notes))
+        return Written(file=FILE, text=text, resources=tuple(self._done.values()), notes=tuple(self._notes))
 
     @property
     def _region(self) -> str:
@@ -82,7 +82,7 @@ class _Project(Writer):
 
     def _module(self, each: Resource, component: str, props: dict[str, Any]) -> None:
         self._modules[self._names.of(each)] = {"component": component, "props": props}
-        self._done.append(each)
+        self._note_done(each)
 
     def _simple(self, each: Resource) -> None:
         """Add the module of what has one by itself."""
@@ -103,19 +103,19 @@ class _Project(Writer):
                 self._module(each, "mns-topic", self._topic(each))
 
     def _note_others(self) -> None:
-        done = {each.key for each in self._done}
         for each in self._resources:
-            if each.key not in done:
+            if each.key not in self._done:
                 why = _NO_PLACE.get(each.kind) or f"{each.kind.partition('.')[2]}s without what they belong to"
                 name = "/".join(part for part in each.identity if part != "version")
                 self._notes.append(f"{name}: an s.yaml has no place for {why}; left out")
 
+    def _note_done(self, each: Resource) -> Resource:
+        return self._done.setdefault(each.key, each)
+
     def _taken(self, kind: str, identity: tuple[str, ...]) -> Resource | None:
         """Return the resource inside another, as one that is written with it."""
         resource = self._there.get(key_of(kind, identity))
-        if resource is not None and resource not in self._done:
-            self._done.append(resource)
-        return resource
+        return None if resource is None else self._note_done(resource)
 
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
@@ -129,8 +129,7 @@ class _Project(Writer):
     def _service(self, each: Resource | None) -> dict[str, Any]:
         if each is None:
             return {}
-        if each not in self._done:
-            self._done.append(each)
+        self._note_done(each)
         return {"name": each.identity[0], **written_members(fields.SERVICE, each.properties, capital=False)}
 
     def _function_2(self, each: Resource) -> dict[str, Any]:
@@ -151,7 +150,7 @@ class _Project(Writer):
         triggers = []
         name, type_name, role, config = names
         for trigger in owned(kind, self._resources, each.identity):
-            self._done.append(trigger)
+            self._note_done(trigger)
             own = trigger.properties
             triggers.append(
                 {
@@ -171,7 +170,7 @@ class _Project(Writer):
         for each in self._resources:
             routes = (each.properties.get("routeConfig") or {}).get("routes") or [] if each.kind == "fc.domain" else []
             if routes and (routes[0].get("serviceName"), routes[0].get("functionName")) == function.identity:
-                self._done.append(each)
+                self._note_done(each)
                 values = {"domainName": each.identity[0], **each.properties, "routeConfigs": routes}
                 domains.append(written_members(s_components.DOMAIN_2, values, capital=False))
                 for name in ("tlsConfig", "authConfig"):
@@ -203,7 +202,7 @@ class _Project(Writer):
         props = written_members(s_components.FLOW, {"name": each.identity[0], **own}, capital=False)
         schedules = []
         for schedule in owned("fnf.schedule", self._resources, each.identity):
-            self._done.append(schedule)
+            self._note_done(schedule)
             members = {uncapitalised(name): value for name, value in schedule.properties.items()}
             schedules.append(
                 written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **members}, capital=False)
@@ -216,7 +215,7 @@ class _Project(Writer):
         props = {"topicName": each.identity[0], **service_fields.file_values(TOPIC, each.properties, capital=False)}
         subscriptions = []
         for own in owned("mns.subscription", self._resources, each.identity):
-            self._done.append(own)
+            self._note_done(own)
             values = service_fields.file_values(SUBSCRIPTION, own.properties, capital=False)
             subscriptions.append({"subscriptionName": own.identity[1], **values})
         if subscriptions:
@@ -229,7 +228,7 @@ class _Project(Writer):
         attached: dict[str, list[str]] = {}
         for own in self._resources:
             if own.kind == "ram.attachment" and own.identity[2] == each.identity[0]:
-                self._done.append(own)
+                self._note_done(own)
                 attached.setdefault(own.identity[0].lower(), []).append(own.identity[1])
         return props | ({"policyAttachments": attached} if attached else {})
 

@@ -88,8 +88,7 @@ def check_name(name: str) -> str:
     """
     if not re.fullmatch(_NAME, name):
         raise invalid(
-            "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the "
-            "first two",
+            "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two"
         )
     return name
 

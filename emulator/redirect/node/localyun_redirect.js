@@ -9,8 +9,8 @@
  * way they always went, and kept for the programs it starts. Without the variables nothing changes.
  *
  * This file stands alone: it is loaded into users' programs by `node --require`, under any Node.js from 10 on.
- * Variables read: `LOCALYUN_HTTP_PORT`, `LOCALYUN_HTTPS_PORT`, `LOCALYUN_PROXY_URL`. The emulator's certificate authority has to be named in
- * `NODE_EXTRA_CA_CERTS` before the program starts; Node.js reads it itself.
+ * Variables read: `LOCALYUN_HTTP_PORT`, `LOCALYUN_HTTPS_PORT`, `LOCALYUN_PROXY_URL`. The emulator's certificate
+ * authority has to be named in `NODE_EXTRA_CA_CERTS` before the program starts; Node.js reads it itself.
  */
 
 const net = require('net');
@@ -33,7 +33,7 @@ function portsOf(environment) {
   return ports;
 }
 
-/** Tell whether *host* is one of the cloud's. */
+/** Whether *host* is one of the cloud's. */
 function isCloud(host) {
   const name = typeof host === 'string' ? host.toLowerCase().replace(/\.+$/, '') : '';
   return SUFFIXES.some((suffix) => name.endsWith(suffix));

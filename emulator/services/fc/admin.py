@@ -24,6 +24,7 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.triggers.model import Trigger
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 
@@ -131,9 +132,11 @@ class FunctionAdmin:
 
         Raises: TriggerNotFound.
         """
+        return self._functions.sources.firing.event(self._tenant, self._trigger(function, trigger), payload)
+
+    def _trigger(self, function: str, trigger: str) -> Trigger:
         service, _, name = function.rpartition("/")
-        row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
-        return self._functions.sources.firing.event(self._tenant, row, payload)
+        return self._functions.sources.triggers.get(self._tenant, service, name, trigger)
 
     async def fire_trigger(
         self, function: str, trigger: str, payload: str | None, event: bytes | None
@@ -145,16 +148,9 @@ class FunctionAdmin:
 
         Raises: TriggerNotFound and what a call raises.
         """
-        service, _, name = function.rpartition("/")
-        row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
+        row = self._trigger(function, trigger)
         fired = await self._functions.sources.firing.fire(self._tenant, row, payload=payload, event=event)
-        return {
-            "requestId": fired.request_id,
-            "status": fired.status,
-            "error": fired.error_type or None,
-            "body": b64encode(fired.body).decode("ascii"),
-            "log": fired.log.decode("utf-8", "replace"),
-        }
+        return {"status": fired.status, **_result(fired.request_id, fired.error_type or None, fired.body, fired.log)}
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
         """Call ``[service[.qualifier]/]function`` under a debugger and yield the steps; closing it ends the call.
@@ -202,12 +198,7 @@ class FunctionAdmin:
             except OSError as error:
                 yield _problem(InvalidArgument(f"nobody can listen on port {port}: {error.strerror or error}"))
             else:
-                yield {
-                    "requestId": call.request_id,
-                    "error": result.error_type,
-                    "body": b64encode(result.body).decode("ascii"),
-                    "log": result.log.decode("utf-8", "replace"),
-                }
+                yield _result(call.request_id, result.error_type, result.body, result.log)
 
 
 def _where(target: Target, port: int) -> dict[str, Any]:
@@ -218,6 +209,15 @@ def _where(target: Target, port: int) -> dict[str, Any]:
         "runtime": target.image.runtime,
         "codeFolder": str(target.image.code_dir),
         "inPlace": bool(code and code.folder),
+    }
+
+
+def _result(request_id: str, error: str | None, body: bytes, log: bytes) -> dict[str, Any]:
+    return {
+        "requestId": request_id,
+        "error": error,
+        "body": b64encode(body).decode("ascii"),
+        "log": log.decode("utf-8", "replace"),
     }
 
 

@@ -311,26 +311,23 @@ def version_or_latest(value: Any, field: str) -> str:
     return "LATEST" if value == "LATEST" else check_version_id(value, field)
 
 
-def _memory_step(size: int, field: str) -> int:
-    if size % limits.MEMORY_STEP_MB:
-        raise InvalidArgument(f"{field} {size} is invalid: it must be a multiple of {limits.MEMORY_STEP_MB} MB")
-    return size
+def _multiple_of(step: int) -> Check:
+    def check(size: int, field: str) -> int:
+        if size <= 0 or size % step:
+            raise InvalidArgument(f"{field} {size} is invalid: it must be a multiple of {step} MB")
+        return size
 
-
-def _gpu_memory_step(size: int, field: str) -> int:
-    if size <= 0 or size % limits.GPU_MEMORY_STEP_MB:
-        raise InvalidArgument(f"{field} {size} is invalid: it must be a multiple of {limits.GPU_MEMORY_STEP_MB} MB")
-    return size
+    return check
 
 
 def _disk_size(size: int, field: str) -> int:
     if size not in limits.GPU_DISK_MB:
-        raise InvalidArgument(f"{field} {size} is invalid: it must be one of 512, 10240")
+        raise InvalidArgument(f"{field} {size} is invalid: it must be one of {', '.join(map(str, limits.GPU_DISK_MB))}")
     return size
 
 
-MEMORY = Ruled(Whole(limits.MEMORY_MB), _memory_step)
-GPU_MEMORY = Ruled(WHOLE, _gpu_memory_step)
+MEMORY = Ruled(Whole(limits.MEMORY_MB), _multiple_of(limits.MEMORY_STEP_MB))
+GPU_MEMORY = Ruled(WHOLE, _multiple_of(limits.GPU_MEMORY_STEP_MB))
 DISK = Ruled(WHOLE, _disk_size)
 
 

@@ -6,11 +6,12 @@ that exist in several versions are written once; `api_of` and the names in the p
 
 import json
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from emulator.http.message import Request, Response
-from emulator.kernel.paging import Range
+from emulator.kernel.paging import Range, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
@@ -18,6 +19,8 @@ from emulator.services.fc.model import LATEST, Dated, FunctionRef, Scope, Slice
 from emulator.wire import large_json
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest
+
+T = TypeVar("T")
 
 V2016, V2021, V2023 = "2016-08-15", "2021-04-06", "2023-03-30"
 WITH_SERVICES = (V2016, V2021)
@@ -167,6 +170,22 @@ def page_answer(name: str, rows: list[Any] | None, marker: str | None, **more: A
     return json_answer(body)
 
 
+def list_answer(
+    name: str,
+    found: Sequence[T],
+    limit: int,
+    render: Callable[[T], Any],
+    key: Callable[[T], str] = attrgetter("name"),
+    **more: Any,
+) -> Response:
+    """Return up to *limit* of what was *found*, one more where there is another part, under *name*.
+
+    *key* is what a list goes on from; see `page_answer`.
+    """
+    page = cut(found, limit, key)
+    return page_answer(name, [render(item) for item in page.items], page.next_marker, **more)
+
+
 def truth(value: object) -> bool:
     """Read a boolean of a query or body, in any spelling clients use; anything else is false."""
     return value is True or (isinstance(value, str) and value.lower() == "true")
@@ -273,7 +292,7 @@ def value_at(request: Request, place: str, name: str) -> str | None:
     """
     match place:
         case "header":
-            return request.headers.get(name.lower()) if name.lower() in request.headers else None
+            return next(iter(request.headers.all(name.lower())), None)
         case "query":
             return dict(request.query_pairs).get(name)
         case "form":

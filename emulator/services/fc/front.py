@@ -27,7 +27,7 @@ from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, 
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
-from emulator.services.fc.model import LATEST, invocation_of
+from emulator.services.fc.model import LATEST, arn_of, function_path, invocation_of
 from emulator.services.fc.ports import FC
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers import operations as triggers
@@ -261,8 +261,8 @@ def demands_of(operation: Operation, call: OperationRequest) -> Iterator[Demand]
     if qualifier and "{" in template and path.rpartition("/")[0].endswith("functions"):
         path = _qualified(path, qualifier)
     tenant = call.tenant
-    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if own_name and name.startswith("Create") else ()
-    yield Demand(f"fc:{_ACTIONS.get(name, name)}", _arn(tenant, path), general)
+    general = (arn_of(tenant, path.rpartition("/")[0] + "/*"),) if own_name and name.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(name, name)}", arn_of(tenant, path), general)
     role = body.get(_GIVING_ROLES.get(name, ""))
     if isinstance(role, str) and role:
         yield pass_role(tenant.account, role, FC)
@@ -270,9 +270,8 @@ def demands_of(operation: Operation, call: OperationRequest) -> Iterator[Demand]
 
 def invocation_demand(tenant: Tenant, service: str | None, function: str, qualifier: str | None) -> Demand:
     """Return the right to call a function."""
-    qualifier = "" if qualifier in {None, LATEST} else str(qualifier)
-    path = f"services/{service}/functions/{function}" if service else f"functions/{function}"
-    return Demand("fc:InvokeFunction", _arn(tenant, _qualified(path, qualifier)))
+    path = function_path(service or "", function, "" if qualifier in {None, LATEST} else str(qualifier))
+    return Demand("fc:InvokeFunction", arn_of(tenant, path))
 
 
 def _path(template: str, segments: Mapping[str, str], name: str) -> str:
@@ -299,10 +298,6 @@ def _qualified(path: str, qualifier: str) -> str:
     if kind == "functions":
         return f"{path}/{qualifier}"
     return path if "." in service else "/".join([kind, f"{service}.{qualifier}", *rest])
-
-
-def _arn(tenant: Tenant, path: str) -> str:
-    return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
 def _body(call: OperationRequest) -> dict[str, Any]:

@@ -284,18 +284,22 @@ def listen_port(config: FunctionConfig) -> int:
     return config.ca_port or 9000
 
 
-def service_arn(tenant: Tenant, service: str) -> str:
-    """Return the resource name of a service."""
-    return f"acs:fc:{tenant.region}:{tenant.account}:services/{service}"
+def arn_of(tenant: Tenant, path: str) -> str:
+    """Return the resource name of what has *path*, such as ``services/x``."""
+    return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
+
+
+def function_path(service: str, function: str, qualifier: str = "") -> str:
+    """Return ``services/{service}.{qualifier}/functions/{function}``; of 3.0 ``functions/{function}/{qualifier}``."""
+    if service:
+        place = f"services/{service}.{qualifier}" if qualifier else f"services/{service}"
+        return f"{place}/functions/{function}"
+    return f"functions/{function}/{qualifier}" if qualifier else f"functions/{function}"
 
 
 def function_arn(tenant: Tenant, service: str, function: str, qualifier: str = "") -> str:
     """Return the resource name of a function, in a service or outside any."""
-    if service:
-        place = f"services/{service}.{qualifier}" if qualifier else f"services/{service}"
-        return f"acs:fc:{tenant.region}:{tenant.account}:{place}/functions/{function}"
-    tail = f"/{qualifier}" if qualifier else ""
-    return f"acs:fc:{tenant.region}:{tenant.account}:functions/{function}{tail}"
+    return arn_of(tenant, function_path(service, function, qualifier))
 
 
 def family(tenant: Tenant, service: str, function: str, version: int) -> str:

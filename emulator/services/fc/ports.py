@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import AccountId, Tenant
+from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Interference, NoInterference, Origin
+from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
@@ -18,6 +20,7 @@ from emulator.services.fc.runtime.model import (
     InvocationResult,
     ShellCommand,
 )
+from emulator.storage.database import Database
 
 
 class Shell(Protocol):
@@ -25,19 +28,15 @@ class Shell(Protocol):
 
     def write(self, data: bytes) -> None:
         """Give it *data* to read."""
-        ...
 
     def resize(self, columns: int, rows: int) -> None:
         """Tell its terminal a new size."""
-        ...
 
     def pace(self, go: bool) -> None:
         """Read no output for a while (False), or go on."""
-        ...
 
     def end(self) -> None:
         """End it."""
-        ...
 
 
 StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
@@ -52,29 +51,24 @@ class Instances(Protocol):
 
         Raises: RuntimeFailure.
         """
-        ...
 
     async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
         """Run one call in an instance of its own with a debugger in it.
 
         Raises: RuntimeFailure.
         """
-        ...
 
     def retire_family(self, family: str) -> None:
         """Let the instances of an older state end after the calls they are in."""
-        ...
 
     def end_all(self) -> None:
         """End every instance now, those that work too."""
-        ...
 
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
 
         Raises: RuntimeFailure.
         """
-        ...
 
     def shell(
         self,
@@ -87,11 +81,9 @@ class Instances(Protocol):
 
         Raises: RuntimeFailure, OSError.
         """
-        ...
 
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of a function's version, oldest first."""
-        ...
 
 
 class Called(NamedTuple):
@@ -126,19 +118,15 @@ class FunctionDoubles(Protocol):
 
     def mocks(self, service: str, function: str, qualifier: str) -> bool:
         """Whether there is a mock for calls of a function, which need not exist then."""
-        ...
 
     async def answer(self, call: Called) -> InvocationResult | None:
         """Return what a mock answers, None when the function itself is to answer."""
-        ...
 
     def record(self) -> None:
         """Keep a record of the calls in ``ended``."""
-        ...
 
     def refused(self, call: Called, error: FcError) -> None:
         """Keep a record of a call that the platform could not make."""
-        ...
 
 
 FC = "fc.aliyuncs.com"
@@ -150,7 +138,6 @@ class RoleGuard(Protocol):
 
     def refusal(self, tenant: Tenant, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
         """Return why the cloud *service* may not call or send to *target* in the name of a role; None when it may."""
-        ...
 
 
 class DestinationRefused(Exception):
@@ -165,7 +152,6 @@ class MessageDestinations(Protocol):
 
         Raises: DestinationRefused.
         """
-        ...
 
 
 class CredentialIssuer(Protocol):
@@ -173,7 +159,6 @@ class CredentialIssuer(Protocol):
 
     def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
         """Return keys of *role_arn* for *session*; an empty role stands for the emulator's default one."""
-        ...
 
 
 class ObjectTooLarge(Exception):
@@ -202,14 +187,12 @@ class PackageObjects(Protocol):
 
         Raises: ObjectTooLarge, ObjectUnavailable.
         """
-        ...
 
     async def upload_place(self, tenant: Tenant) -> UploadPlace:
         """Return the account's bucket for large packages, made when it is not there, with keys that may write to it.
 
         Raises: ObjectUnavailable.
         """
-        ...
 
 
 class HostNames(Protocol):
@@ -217,11 +200,9 @@ class HostNames(Protocol):
 
     def allow(self, host: str, *, https: bool) -> None:
         """Answer *host* from now on, with *https* over TLS as well."""
-        ...
 
     def forget(self, host: str) -> None:
         """Answer *host* no longer."""
-        ...
 
 
 class TopicMissing(Exception):
@@ -248,15 +229,12 @@ class TopicSubscriptions(Protocol):
 
         Raises: TopicMissing.
         """
-        ...
 
     def unsubscribe(self, tenant: Tenant, topic: str, name: str) -> None:
         """Remove the subscription; does nothing when topic or subscription are gone."""
-        ...
 
     def exists(self, tenant: Tenant, topic: str) -> bool:
         """Whether there is such a topic."""
-        ...
 
 
 class QueueMissing(Exception):
@@ -278,25 +256,21 @@ class SourceQueues(Protocol):
 
     def exists(self, tenant: Tenant, queue: str) -> bool:
         """Whether there is such a queue."""
-        ...
 
     def has_messages(self, tenant: Tenant, queue: str) -> bool:
         """Whether `receive` would return messages at once; there need be no such queue."""
-        ...
 
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
         """Return up to *count* messages, hidden from others, after at most *wait_s*; none when there were none.
 
         Raises: QueueMissing; ServiceError.
         """
-        ...
 
     def delete(self, tenant: Tenant, queue: str, message: QueuedMessage) -> None:
         """Delete a message that was received, in the transaction of this moment.
 
         Raises: ServiceError.
         """
-        ...
 
 
 @frozen
@@ -319,3 +293,14 @@ class Ports:
     guard: RoleGuard | None = None
     interference: Interference = field(default_factory=NoInterference)
     doubles: FunctionDoubles | None = None
+
+
+@frozen
+class Platform:
+    """What every part of the service works with."""
+
+    database: Database
+    clock: Clock
+    ids: Ids
+    timers: Timers
+    ports: Ports

@@ -30,7 +30,7 @@ from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import FunctionName, Scope, family
-from emulator.services.fc.ports import Instances, Ports
+from emulator.services.fc.ports import Instances, Platform, Ports
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 CODE_PATH = "/_localyun/code/"
 """Where the gateway serves `FunctionAdmin.code_download`."""
-
 
 _NO_PORTS = Ports()
 
@@ -69,6 +68,7 @@ class FunctionCompute:
         endpoint: Callable[[], str],
         ports: Ports = _NO_PORTS,
     ) -> None:
+        platform = Platform(database=database, clock=clock, ids=ids, timers=timers, ports=ports)
         self._clock = clock
         self._database = database
         self.ids = ids
@@ -80,53 +80,23 @@ class FunctionCompute:
         self.codes = codes = CodeStore(code_folder)
         self.packages = packages = Packages(codes, clock, ids, ports.objects)
         self.store = store = CatalogStore(database)
-        self.unused_packages = UnusedPackages(database, clock, timers, store, codes, packages)
+        self.unused_packages = UnusedPackages(platform, store, codes, packages)
         self.layer_store = layer_store = LayerStore(database)
         self.layers = layers = Layers(layer_store, codes)
         self.resolver = resolver = Resolver(store, codes, layers)
 
         self.capacity = capacity = CapacityStore(database)
         self._keys = keys = FunctionKeys(ports.credentials)
-        self.provisioner = Provisioner(
-            settings=capacity,
-            store=store,
-            database=database,
-            resolver=resolver,
-            instances=instances,
-            keys=keys,
-            clock=clock,
-            timers=timers,
-        )
+        self.provisioner = Provisioner(platform, capacity, store, resolver, instances, keys)
         self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
         self._interference = ports.interference
         self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
 
+        self.async_store = AsyncStore(database)
+        self.async_queue = AsyncQueue(platform, self.async_store, invoker, resolver, admission.room)
         trigger_store = TriggerStore(database)
-        self.async_store = async_store = AsyncStore(database)
-        self.async_queue = AsyncQueue(
-            store=async_store,
-            database=database,
-            clock=clock,
-            ids=ids,
-            timers=timers,
-            invoker=invoker,
-            concurrency=admission.room,
-            resolver=resolver,
-            ports=ports,
-        )
-        self.sources = EventSources(
-            store=trigger_store,
-            database=database,
-            clock=clock,
-            ids=ids,
-            timers=timers,
-            resolver=resolver,
-            invoker=invoker,
-            enqueue=self._enqueue_for_trigger,
-            endpoint=endpoint,
-            ports=ports,
-        )
+        self.sources = EventSources(platform, trigger_store, resolver, invoker, self._enqueue_for_trigger, endpoint)
 
         self._loader = Loader(store, ids, self.retire, self.tenant)
         self._watcher: Watcher | None = None
@@ -143,6 +113,9 @@ class FunctionCompute:
             self._watcher.start()
         else:
             self._take(Snapshot())
+        self._go_on()
+
+    def _go_on(self) -> None:
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         self.async_queue.start()
@@ -198,10 +171,7 @@ class FunctionCompute:
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
         self._take(self._loader.snapshot)
-        self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
-        self.provisioner.start()
-        self.async_queue.start()
-        self.sources.start()
+        self._go_on()
 
     def reset_function(self, service: str, function: str) -> int:
         """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.

@@ -61,6 +61,13 @@ def a_job(folder, resources=None):
     return Job(portable(resources or a_world(), WORLD.account, WORLD.region), folder, "app", WORLD.region)
 
 
+def test_a_service_without_functions_is_counted_once(tmp_path):
+    """The command says how many resources a file describes."""
+    done = s_yaml.write(a_job(tmp_path, [a_resource("fc.service", "shop", description="")]))
+
+    assert [each.key for each in done.resources] == ['["fc.service", "shop"]']
+
+
 @pytest.mark.parametrize(
     ("name", "value", "secret"),
     [

@@ -310,10 +310,9 @@ Source: fc-java-sdk FunctionComputeClientTest, whose configuration without an ag
 """
 
 
+_SHOWN_3 = {"max_age_s": limits.ASYNC_AGE_S.default, "max_retries": limits.ASYNC_RETRIES.default}
 CONFIG_3 = (
-    Field("destinationConfig", "destinations", _DESTINATIONS),
-    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=limits.ASYNC_AGE_S.default),
-    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=limits.ASYNC_RETRIES.default),
+    *(field._replace(unset=_SHOWN_3.get(field.attribute, field.unset)) for field in CONFIG_2[:3]),
     Field("asyncTask", "task_mode", FLAG, unset=False),
 )
 """The same of a function without a service.

@@ -32,6 +32,7 @@ from emulator.services.fc.codec import (
     function_of,
     json_answer,
     json_body,
+    list_answer,
     no_content,
     page_answer,
     page_marker,
@@ -59,21 +60,13 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
     """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
-    lane, times = stored.lane, times_of(stored)
-    settings = write(_CONFIG_FIELDS[generation], stored.config)
-    if generation == "3.0":
-        return {
-            "functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier),
-            **times,
-            **settings,
-        }
-    return {
-        "service": lane.service,
-        "function": lane.function,
-        "qualifier": lane.qualifier,
-        **times,
-        **settings,
-    }
+    tenant, service, function, qualifier = stored.lane
+    names = (
+        {"functionArn": function_arn(tenant, "", function, qualifier)}
+        if generation == "3.0"
+        else {"service": service, "function": function, "qualifier": qualifier}
+    )
+    return {**names, **times_of(stored), **write(_CONFIG_FIELDS[generation], stored.config)}
 
 
 @operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -89,9 +82,8 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
     ref = ref_of(call)
     fc.resolver.function(*ref)
-    old = fc.async_store.config(ref) or StoredConfig(
-        lane=ref, config=AsyncConfig(), created_at=call.now, modified_at=call.now
-    )
+    new = StoredConfig(lane=ref, config=AsyncConfig(), created_at=call.now, modified_at=call.now)
+    old = fc.async_store.config(ref) or new
     stored = replace(old, config=replace(old.config, **values), modified_at=call.now)
     fc.async_store.put_config(stored)
     return json_answer(render_config(stored, _generation(call)))
@@ -254,10 +246,14 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     service, function = function_of(call)
     fc.resolver.function(call.tenant, service, function)
     tasks = fc.async_store.tasks(call.tenant, service, function, wanted)
-    page = cut(tasks, wanted.limit, lambda task: str(task.seq))
     payload = truth(query(call, "includePayload"))
-    rows = [render_task(task, fc.async_store.events(task), payload=payload) for task in page.items]
-    return page_answer(names["list"], rows, page.next_marker)
+    return list_answer(
+        names["list"],
+        tasks,
+        wanted.limit,
+        lambda task: render_task(task, fc.async_store.events(task), payload=payload),
+        lambda task: str(task.seq),
+    )
 
 
 @operation("GetStatefulAsyncInvocation", f"GET {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
@@ -303,12 +299,8 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
     """
     marker, limit = page_marker(call), page_size(call)
     lanes = [row for row in fc.async_store.task_lanes(call.tenant) if "/".join(row) >= marker]
-    page = cut(lanes[: limit + 1], limit, "/".join)
-    rows = [
-        {"serviceName": service, "functionName": function, "qualifier": qualifier}
-        for service, function, qualifier in page.items
-    ]
-    return page_answer("data", rows, page.next_marker)
+    names = ("serviceName", "functionName", "qualifier")
+    return list_answer("data", lanes[: limit + 1], limit, lambda lane: dict(zip(names, lane, strict=True)), "/".join)
 
 
 def _generation(call: OperationRequest) -> Generation:

@@ -10,12 +10,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
+from emulator.kernel.clock import HOUR, SECOND, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import Timers, look_again_at
+from emulator.kernel.timers import look_again_at
 from emulator.kernel.tracing import because, begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
@@ -40,8 +39,8 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
-from emulator.services.fc.ports import Ports
-from emulator.storage.database import CommitFailed, Database
+from emulator.services.fc.ports import Platform
+from emulator.storage.database import CommitFailed
 
 _log = logging.getLogger(__name__)
 
@@ -56,34 +55,29 @@ class AsyncQueue:
 
     def __init__(
         self,
-        *,
+        platform: Platform,
         store: AsyncStore,
-        database: Database,
-        clock: Clock,
-        ids: Ids,
-        timers: Timers,
         invoker: Invoker,
-        concurrency: Callable[[FunctionRef], int | None],
         resolver: Resolver,
-        ports: Ports,
+        concurrency: Callable[[FunctionRef], int | None],
     ) -> None:
         self._store = store
-        self._database = database
-        self._clock = clock
-        self._ids = ids
-        self._timers = timers
+        self._database = platform.database
+        self._clock = platform.clock
+        self._ids = platform.ids
+        self._timers = platform.timers
         self._invoker = invoker
         self._concurrency = concurrency
-        self._interference = ports.interference
-        self._destinations = Destinations(ports, resolver, self._hand_over)
+        self._interference = platform.ports.interference
+        self._destinations = Destinations(platform.ports, resolver, self._hand_over)
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
         self._woken: set[FunctionRef] = set()
-        self.completions = Completions(store, database)
+        self.completions = Completions(store, platform.database)
         self._open = False
-        database.on_rollback(self._woken.clear)
-        timers.on_step_back(self._clock_set_back)
+        platform.database.on_rollback(self._woken.clear)
+        platform.timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
         """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""

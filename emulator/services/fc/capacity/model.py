@@ -17,7 +17,7 @@ from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import FunctionRef, Resource
+from emulator.services.fc.model import FunctionRef, Resource, function_path
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -175,13 +175,6 @@ class Setting(Resource):
     config: Mapping[str, Any]
 
 
-def resource_of(place: FunctionRef) -> str:
-    """Return ``services/{service}.{qualifier}/functions/{function}``, or ``functions/{function}`` in 3.0."""
-    if not place.service:
-        return f"functions/{place.function}" + (f"/{place.qualifier}" if place.qualifier else "")
-    return f"services/{place.service}.{place.qualifier}/functions/{place.function}"
-
-
 def default_target(setting: Setting) -> int:
     """Return how many instances a provision or scaling configuration keeps when no schedule says otherwise."""
     name = "target" if setting.kind is Kind.PROVISION else "minInstances"
@@ -208,9 +201,9 @@ def check_deletable(settings: Iterable[Setting]) -> None:
     """
     for setting in settings:
         if setting.kind is Kind.PROVISION and not keeps_nothing(setting):
-            raise FcError("ProvisionConfigExist", resource=resource_of(setting.place))
+            raise FcError("ProvisionConfigExist", resource=function_path(*setting.place[1:]))
         if setting.kind is Kind.SCALING:
-            raise FcError("ResidentScalingConfigExists", resource=resource_of(setting.place))
+            raise FcError("ResidentScalingConfigExists", resource=function_path(*setting.place[1:]))
 
 
 _TARGET = Whole(limits.INSTANCE_TARGET)

@@ -20,7 +20,6 @@ from emulator.services.fc.capacity.model import (
     metric_of,
     place_of,
     read_config,
-    resource_of,
 )
 from emulator.services.fc.catalog.resolving import is_version
 from emulator.services.fc.codec import (
@@ -38,7 +37,7 @@ from emulator.services.fc.codec import (
     ref_of,
 )
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import FunctionRef, check_if_match, function_arn
+from emulator.services.fc.model import FunctionRef, check_if_match, function_arn, function_path
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -52,7 +51,7 @@ def _render(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
     tenant, service, function, qualifier = place = setting.place
     kind, config = setting.kind, setting.config
     if kind is Kind.ON_DEMAND:
-        return {"resource": resource_of(place), **config}
+        return {"resource": function_path(*place[1:]), **config}
     if kind is Kind.CONCURRENCY:
         return {"functionArn": function_arn(tenant, "", function), **config}
     target, current = ("targetInstances", "currentInstances") if kind is Kind.SCALING else ("target", "current")
@@ -117,9 +116,9 @@ def _check_provision(fc: FunctionCompute, kind: Kind, place: FunctionRef, config
         raise FcError("InstanceMetricsRequired", metric=metric)
     provision = fc.capacity.get(Kind.PROVISION, place)
     if kind is Kind.SCALING and provision is not None and not keeps_nothing(provision):
-        raise FcError("ProvisionConfigExist", resource=resource_of(place))
+        raise FcError("ProvisionConfigExist", resource=function_path(*place[1:]))
     if kind is Kind.PROVISION and fc.capacity.get(Kind.SCALING, place) is not None:
-        raise FcError("ResidentScalingConfigExists", resource=resource_of(place))
+        raise FcError("ResidentScalingConfigExists", resource=function_path(*place[1:]))
 
 
 def _put(
@@ -188,7 +187,7 @@ def _setting(fc: FunctionCompute, call: OperationRequest) -> Setting:
     place = _place(fc, call, kind)
     setting = fc.capacity.get(kind, place)
     if setting is None:
-        raise FcError(_MISSING[kind], resource=resource_of(place))
+        raise FcError(_MISSING[kind], resource=function_path(*place[1:]))
     return setting
 
 
@@ -217,8 +216,8 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
         call,
         Kind.ON_DEMAND,
         "configs",
-        lambda setting: resource_of(setting.place).startswith(prefix),
-        key=lambda setting: resource_of(setting.place),
+        lambda setting: function_path(*setting.place[1:]).startswith(prefix),
+        key=lambda setting: function_path(*setting.place[1:]),
         start=query(call, "startKey"),
         null_when_empty=True,
     )

@@ -8,10 +8,9 @@ import logging
 from functools import partial
 from typing import NamedTuple
 
-from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.model import (
     Kind,
@@ -19,7 +18,6 @@ from emulator.services.fc.capacity.model import (
     actions_of,
     default_target,
     next_change,
-    resource_of,
     target_at,
 )
 from emulator.services.fc.capacity.store import CapacityStore
@@ -27,10 +25,10 @@ from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import FunctionKeys
-from emulator.services.fc.model import LATEST, FunctionRef, family, scope_of
-from emulator.services.fc.ports import Instances
+from emulator.services.fc.model import LATEST, FunctionRef, family, function_path, scope_of
+from emulator.services.fc.ports import Instances, Platform
 from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
-from emulator.storage.database import CommitFailed, Database
+from emulator.storage.database import CommitFailed
 
 _log = logging.getLogger(__name__)
 
@@ -58,24 +56,21 @@ class Provisioner:
 
     def __init__(
         self,
-        *,
+        platform: Platform,
         settings: CapacityStore,
         store: CatalogStore,
-        database: Database,
         resolver: Resolver,
         instances: Instances,
         keys: FunctionKeys,
-        clock: Clock,
-        timers: Timers,
     ) -> None:
+        self._database = platform.database
+        self._clock = platform.clock
+        self._timers = platform.timers
         self._settings = settings
         self._store = store
-        self._database = database
         self._resolver = resolver
         self._instances = instances
         self._keys = keys
-        self._clock = clock
-        self._timers = timers
         self._tasks = TaskGroup("fc-provision")
         self._wanted: dict[str, Share] = {}
         self._applied: dict[str, int] = {}
@@ -162,7 +157,7 @@ class Provisioner:
             try:
                 shares = self._shares(setting, self.target(setting))
             except FcError as error:
-                _log.info("no instances are kept ready for %s: %s", resource_of(setting.place), error)
+                _log.info("no instances are kept ready for %s: %s", function_path(*setting.place[1:]), error)
                 continue
             for target, asked in shares:
                 key = target.image.key

@@ -19,6 +19,7 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
+    list_answer,
     next_token,
     page_answer,
     page_marker,
@@ -31,7 +32,7 @@ from emulator.services.fc.codec import (
     writable_service,
 )
 from emulator.services.fc.errors import InvalidArgument, function_not_found
-from emulator.services.fc.model import EVERY, function_arn, service_arn
+from emulator.services.fc.model import EVERY, arn_of, function_arn
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -161,7 +162,7 @@ def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
     return json_answer(
         {
             "requestId": call.request_id,
-            "resourceArn": service_arn(call.tenant, resource.partition("/")[2]),
+            "resourceArn": arn_of(call.tenant, resource),
             "tags": fc.store.tags(call.tenant, resource),
         }
     )
@@ -174,12 +175,13 @@ def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
     part = slice_of(call)
-    page = cut(fc.store.tagged(call.tenant, "services/", part), part.limit, _name)
-    rows = [
-        {"resourceArn": service_arn(call.tenant, _name(resource)), "tags": fc.store.tags(call.tenant, resource)}
-        for resource in page.items
-    ]
-    return page_answer("resources", rows, page.next_marker)
+    return list_answer(
+        "resources",
+        fc.store.tagged(call.tenant, "services/", part),
+        part.limit,
+        lambda resource: {"resourceArn": arn_of(call.tenant, resource), "tags": fc.store.tags(call.tenant, resource)},
+        _name,
+    )
 
 
 @operation("TagResources", "POST /tags-v2", api=V2023)

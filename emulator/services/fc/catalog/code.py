@@ -21,15 +21,13 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.codec import LARGE_BODY, json_body
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
-from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, UploadPlace
-from emulator.storage.database import Database
+from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, Platform, UploadPlace
 from emulator.wire.request import OperationRequest
 
 T = TypeVar("T")
@@ -152,28 +150,24 @@ class CodeStore:
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
             raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")
-        from emulator.services.fc.catalog.archive import (
-            unpack,  # zipfile and shutil are slow to import and not always needed
-        )
-
         digest = sha256(package).hexdigest()
-        final = self._folder / digest
-        if not final.is_dir():
-            draft = self._draft()
-            unpack(package, draft)
-            draft.rename(final)
+        if not (self._folder / digest).is_dir():
+            self._unpack(digest, package)
         self._write_package(digest, package)
         return Code(digest=digest, checksum=computed, size=len(package))
 
     def _unpack_stored(self, digests: Iterable[str]) -> None:
-        from emulator.services.fc.catalog.archive import unpack  # as in `_store`
-
         for digest in digests:
             package = self.package(digest)
             if package is not None:
-                draft = self._draft()
-                unpack(package, draft)
-                draft.rename(self._folder / digest)
+                self._unpack(digest, package)
+
+    def _unpack(self, digest: str, package: bytes) -> None:
+        from emulator.services.fc.catalog.archive import unpack  # its imports are slow and not always needed
+
+        draft = self._draft()
+        unpack(package, draft)
+        draft.rename(self._folder / digest)
 
     def _write_package(self, digest: str, package: bytes) -> None:
         final = self._folder / f"{digest}.zip"
@@ -351,18 +345,10 @@ _REMOVAL = ("fc", "unused code")
 class UnusedPackages:
     """Removes the packages that no function or layer names and that are not offered for download."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        timers: Timers,
-        store: CatalogStore,
-        codes: CodeStore,
-        packages: Packages,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._timers = timers
+    def __init__(self, platform: Platform, store: CatalogStore, codes: CodeStore, packages: Packages) -> None:
+        self._database = platform.database
+        self._clock = platform.clock
+        self._timers = platform.timers
         self._store = store
         self._codes = codes
         self._packages = packages

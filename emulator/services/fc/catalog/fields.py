@@ -10,7 +10,7 @@ client.py.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
@@ -52,14 +52,10 @@ from emulator.services.fc.model import (
     Function,
     FunctionConfig,
     Service,
-    ServiceConfig,
     Version,
     function_arn,
 )
 from emulator.wire.dates import iso_seconds
-
-C = TypeVar("C", ServiceConfig, FunctionConfig)
-
 
 _LOG = Shape(
     project=TEXT, logstore=TEXT, enableRequestMetrics=FLAG, enableInstanceMetrics=FLAG, enableLlmMetrics=FLAG,
@@ -98,8 +94,6 @@ _CONTAINER_SHOWN = {"accelerationInfo": {"status": "Ready"}}
 
 Source: fc-java-sdk CreateUpdateFunctionTest; the word is assumed.
 """
-
-
 _INJECTION = OneOf({"None", "Env", "Request", "All"})
 _AFFINITY = OneOf({"NONE", "MCP_SSE", "GENERATED_COOKIE", "HEADER_FIELD"})
 
@@ -312,7 +306,7 @@ DOMAIN = Shape(
 
 
 LAYER = (
-    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+    DESCRIPTION,
     Field("license", "license", Text(limits.LICENSE_LENGTH)),
     Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
 )
@@ -382,17 +376,9 @@ def render_function_3(
 
 def render_version(version: Version) -> dict[str, Any]:
     """Write a version; 2023-03-30 has the same form."""
-    return {
-        "versionId": str(version.number),
-        "description": version.description,
-        **times_of(version),
-    }
+    return {"versionId": str(version.number), "description": version.description, **times_of(version)}
 
 
-def render_alias(alias: Alias, table: tuple[Field, ...] = ALIAS) -> dict[str, Any]:
+def render_alias(alias: Alias, table: tuple[Field, ...]) -> dict[str, Any]:
     """Write an alias with the fields of *table*."""
-    return {
-        "aliasName": alias.name,
-        **write(table, alias),
-        **times_of(alias),
-    }
+    return {"aliasName": alias.name, **write(table, alias), **times_of(alias)}

@@ -13,7 +13,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import SLICED, Code, Slice
+from emulator.services.fc.model import SLICED, Code, Slice, arn_of
 from emulator.services.fc.tables import LIST, Form, Rows, RowStore
 
 OFFICIAL = "official"
@@ -47,7 +47,7 @@ class LayerName(NamedTuple):
 
 def layer_arn(tenant: Tenant, name: str, number: int) -> str:
     """Return the resource name of a layer's version."""
-    return f"acs:fc:{tenant.region}:{tenant.account}:layers/{name}/versions/{number}"
+    return arn_of(tenant, f"layers/{name}/versions/{number}")
 
 
 def parse_layer_arn(arn: str) -> LayerName | None:

@@ -27,6 +27,7 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
+    list_answer,
     no_content,
     page_answer,
     qualifier_of,
@@ -139,9 +140,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     part = slice_of(call, tags)
-    page = cut(fc.store.services(call.tenant, part), part.limit, lambda service: service.name)
-    rows = [fields.render_service(service) for service in page.items]
-    return page_answer("services", rows, page.next_marker)
+    return list_answer("services", fc.store.services(call.tenant, part), part.limit, fields.render_service)
 
 
 @operation("CreateFunction", "POST /services/{service}/functions", api=WITH_SERVICES)
@@ -316,9 +315,8 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     number = fc.resolver.number(call.tenant, scope, qualifier_of(call))
     if number:
         fc.resolver.version(call.tenant, scope, number)
-    page = cut(fc.store.functions(call.tenant, service, number, part), part.limit, lambda function: function.name)
-    rows = [fields.render_function_2(function) for function in page.items]
-    return page_answer("functions", rows, page.next_marker)
+    functions = fc.store.functions(call.tenant, service, number, part)
+    return list_answer("functions", functions, part.limit, fields.render_function_2)
 
 
 @operation("ListFunctions", "GET /functions", api=V2023)

@@ -27,6 +27,7 @@ from emulator.services.fc.codec import (
     api_of,
     json_answer,
     json_body,
+    list_answer,
     no_content,
     page_answer,
     page_size,
@@ -166,9 +167,8 @@ def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
         return page_answer("layers", [], None)
     public = truth(query(call, "public"))
     part = slice_of(call)
-    page = cut(fc.layer_store.newest(call.tenant, part, public=public), part.limit, lambda row: row[1].name)
-    rows = [_render(fc, call, owner, version) for owner, version in page.items]
-    return page_answer("layers", rows, page.next_marker)
+    newest = fc.layer_store.newest(call.tenant, part, public=public)
+    return list_answer("layers", newest, part.limit, lambda row: _render(fc, call, *row), lambda row: row[1].name)
 
 
 @operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)

@@ -9,7 +9,6 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.paging import cut
 from emulator.services.fc.attributes import Field, check_alias_name, check_version_id, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
@@ -21,9 +20,9 @@ from emulator.services.fc.codec import (
     if_match,
     json_answer,
     json_body,
+    list_answer,
     no_content,
     owner_of,
-    page_answer,
     page_marker,
     page_size,
     query,
@@ -137,9 +136,9 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
     versions = fc.store.versions(
         call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
     )
-    page = cut(versions, limit, lambda version: str(version.number))
-    rows = [fields.render_version(version) for version in page.items]
-    return page_answer("versions", rows, page.next_marker, direction=direction)
+    return list_answer(
+        "versions", versions, limit, fields.render_version, lambda version: str(version.number), direction=direction
+    )
 
 
 @operation("DeleteServiceVersion", "DELETE /services/{service}/versions/{version}", api=WITH_SERVICES)
@@ -275,9 +274,8 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     scope, part = owner_of(call), slice_of(call)
     _owner(fc, call.tenant, scope)
-    page = cut(fc.store.aliases(call.tenant, scope, part), part.limit, lambda alias: alias.name)
-    rows = [_render(call, alias) for alias in page.items]
-    return page_answer("aliases", rows, page.next_marker)
+    aliases = fc.store.aliases(call.tenant, scope, part)
+    return list_answer("aliases", aliases, part.limit, lambda alias: _render(call, alias))
 
 
 _FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}

@@ -18,7 +18,7 @@ from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
 from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
-from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
+from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class AgentProcess(InstanceProcess):
             "code_dir": str(image.code_dir),
             "layers": [str(layer) for layer in image.layers],
             "environment": instance_environment(image, instance_id, self._settings, isolated=isolated),
-            "log_level": log_level(image),
+            "log_level": image.environment.get(LOG_LEVEL) or "INFO",
             "concurrency": image.instance_concurrency,
             "keys_in_environment": image.keys_in_environment,
             "keys_in_calls": image.keys_in_calls,

@@ -132,15 +132,15 @@ class ZygoteLauncher(Launcher):
         *instance_id* it has no folders to mount.
         """
         zygote = await self._ready(image.runtime, executable)
-        frame = first(zygote.isolated)
-        if zygote.isolated and instance_id and image.container is None:
-            frame |= mounts_of(image, self._settings, instance_id, frame)
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         source = PipeLog(loop, reading, process.output)
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
+            frame = first(zygote.isolated)  # made while the zygote works
+            if zygote.isolated and instance_id and image.container is None:
+                frame |= mounts_of(image, self._settings, instance_id, frame)
             unsent = _send(ours, encode(frame))
             await control.started
             await loop.create_connection(lambda: process.channel, sock=ours)

@@ -35,13 +35,7 @@ from emulator.services.fc.runtime.process import (
     Pending,
     Program,
 )
-from emulator.services.fc.runtime.settings import (
-    FunctionTime,
-    RuntimeSettings,
-    faketime_library,
-    instance_environment,
-    key_variables,
-)
+from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, faketime_library, shell_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _CODE = re.compile(r"""(?<![^\s=:,;'"(])/code(?=$|[/\s:,;'")&|])""")
@@ -65,10 +59,7 @@ def program_of(
     """
     folder = image.code_dir
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
-    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
-    environment |= variables
-    environment |= key_variables(image, credentials)
-    environment |= settings.time.variables()
+    environment = {**shell_environment(image, instance_id, settings, credentials, isolated=isolated), **variables}
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
 

@@ -113,20 +113,23 @@ def instance_environment(
 
     The function's own variables may replace ``PATH``, ``HOME`` and the like, but no reserved name.
     """
-    scratch = _scratch(instance_id, settings, isolated=isolated)
+    if isolated:
+        scratch = "/tmp"  # noqa: S108 - the instance's own
+    else:
+        scratch = str(settings.scratch / instance_id) if settings.scratch is not None else tempfile.gettempdir()
     system = _system_variables(scratch, str(image.code_dir), [str(layer) for layer in image.layers])
     return system | function_environment(image, instance_id) | dict(settings.extra_environment)
 
 
 def waiting_environment(settings: RuntimeSettings) -> dict[str, str]:
     """Return the variables of a process that waits in namespaces of its own until it is known whose instance it is."""
-    return _system_variables("/tmp", "/code", []) | dict(settings.extra_environment)  # noqa: S108 - as in `_scratch`
+    return _system_variables("/tmp", "/code", []) | dict(settings.extra_environment)  # noqa: S108 - its own
 
 
 def shell_environment(
     image: FunctionImage, instance_id: str, settings: RuntimeSettings, keys: Credentials | None, *, isolated: bool
 ) -> dict[str, str]:
-    """Return the variables of a command that runs beside an instance."""
+    """Return the variables of a program that is an instance of *image*, or of a command that runs beside one."""
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     return environment | settings.time.variables() | key_variables(image, keys)
 
@@ -138,30 +141,7 @@ def function_environment(image: FunctionImage, instance_id: str) -> dict[str, st
         for name, value in image.environment.items()
         if not name.startswith(("FC_", "_FC_")) and name not in _RESERVED
     }
-    return own | _platform_variables(image, instance_id)
-
-
-def key_variables(image: FunctionImage, keys: Credentials | None) -> dict[str, str]:
-    """Return the variables that hold the temporary keys of the function's role, under the names of both generations."""
-    if keys is None or not image.keys_in_environment:
-        return {}
-    return {name: value for names, value in zip(_KEY_VARIABLES, keys, strict=True) for name in names}
-
-
-def log_level(image: FunctionImage) -> str:
-    """Return the level of the root logger."""
-    return image.environment.get(LOG_LEVEL) or "INFO"
-
-
-def _scratch(instance_id: str, settings: RuntimeSettings, *, isolated: bool) -> str:
-    """Return the folder that an instance may write to, under the name it has there."""
-    if isolated:
-        return "/tmp"  # noqa: S108 - the instance's own
-    return str(settings.scratch / instance_id) if settings.scratch is not None else tempfile.gettempdir()
-
-
-def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str]:
-    variables = {
+    platform = {
         "FC_FUNC_CODE_PATH": str(image.code_dir),
         "FC_FUNCTION_NAME": image.function,
         "FC_FUNCTION_HANDLER": image.handler,
@@ -175,8 +155,15 @@ def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str
         "FC_RUNTIME_VERSION": RUNTIME_VERSION,
     }
     if image.service is not None:
-        variables["FC_SERVICE_NAME"] = image.service
-    return variables
+        platform["FC_SERVICE_NAME"] = image.service
+    return own | platform
+
+
+def key_variables(image: FunctionImage, keys: Credentials | None) -> dict[str, str]:
+    """Return the variables that hold the temporary keys of the function's role, under the names of both generations."""
+    if keys is None or not image.keys_in_environment:
+        return {}
+    return {name: value for names, value in zip(_KEY_VARIABLES, keys, strict=True) for name in names}
 
 
 def _system_variables(scratch: str, code: str, layers: list[str]) -> dict[str, str]:

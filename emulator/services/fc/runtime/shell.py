@@ -85,10 +85,6 @@ class Shell:
             else:
                 self._loop.remove_reader(descriptor)
 
-    def end(self) -> None:
-        """End the command and what it has started."""
-        self._finish()
-
     def _start_terminal(
         self, command: ShellCommand, words: list[str], folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
@@ -131,7 +127,7 @@ class Shell:
             self._input = _own(process.stdin)
             os.set_blocking(self._input, False)
         if not self._readers:  # no stream shows when it ends, and no caller listens
-            self._loop.call_soon(self._finish)
+            self._loop.call_soon(self.end)
         return process
 
     def _watch(self, descriptor: int, channel: int) -> None:
@@ -156,7 +152,7 @@ class Shell:
         if descriptor != self._input:
             os.close(descriptor)
         if not self._readers:
-            self._finish()
+            self.end()
 
     def _flush(self) -> None:
         while self._unsent:
@@ -171,7 +167,8 @@ class Shell:
             self._unsent = self._unsent[sent:]
         self._loop.remove_writer(self._input)
 
-    def _finish(self) -> None:
+    def end(self) -> None:
+        """End the command and what it has started."""
         if self._over:
             return
         self._over = True

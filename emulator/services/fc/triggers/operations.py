@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.paging import cut
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.fields import DOMAIN
 from emulator.services.fc.codec import (
@@ -26,8 +25,8 @@ from emulator.services.fc.codec import (
     if_match,
     json_answer,
     json_body,
+    list_answer,
     no_content,
-    page_answer,
     slice_of,
     times_of,
     writable_service,
@@ -104,9 +103,7 @@ def list_triggers(fc: FunctionCompute, call: OperationRequest) -> Response:
     (service, function), part = _function(call), slice_of(call)
     fc.resolver.function(call.tenant, service, function)
     triggers = fc.sources.store.some(call.tenant, service, function, part)
-    page = cut(triggers, part.limit, lambda trigger: trigger.name)
-    rows = [_render(fc, call, trigger) for trigger in page.items]
-    return page_answer("triggers", rows, page.next_marker)
+    return list_answer("triggers", triggers, part.limit, lambda trigger: _render(fc, call, trigger))
 
 
 def _function(call: OperationRequest) -> tuple[str, str]:
@@ -238,8 +235,7 @@ def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response
     Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     part = slice_of(call)
-    page = cut(fc.sources.domains.some(call.tenant, part), part.limit, lambda domain: domain.name)
-    return page_answer("customDomains", [_render_domain(domain) for domain in page.items], page.next_marker)
+    return list_answer("customDomains", fc.sources.domains.some(call.tenant, part), part.limit, _render_domain)
 
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

@@ -8,14 +8,13 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.timers import Timers
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function, FunctionName
-from emulator.services.fc.ports import Ports
+from emulator.services.fc.ports import Platform
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -38,7 +37,6 @@ from emulator.services.fc.triggers.watchers import (
     names_of,
     subscription_name,
 )
-from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -54,18 +52,14 @@ class EventSources:
 
     def __init__(
         self,
-        *,
+        platform: Platform,
         store: TriggerStore,
-        database: Database,
-        clock: Clock,
-        ids: Ids,
-        timers: Timers,
         resolver: Resolver,
         invoker: Invoker,
         enqueue: Enqueue,
         endpoint: Callable[[], str],
-        ports: Ports,
     ) -> None:
+        database, clock, ids, ports = platform.database, platform.clock, platform.ids, platform.ports
         self._clock = clock
         self._ids = ids
         self._endpoint = endpoint
@@ -78,7 +72,7 @@ class EventSources:
         self.http_routing = HttpRouting(store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
         self.firing = Firing(invoker, self.http_invoker, clock, ids)
-        self.timer_triggers = TimerTriggers(store, clock, timers, self._fire)
+        self.timer_triggers = TimerTriggers(store, clock, platform.timers, self._fire)
         self.triggers.watchers.append(self.timer_triggers)
         if ports.host_names is not None:
             self.triggers.watchers.append(TriggerNames(store, ports.host_names))
