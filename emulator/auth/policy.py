@@ -115,11 +115,11 @@ def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
         raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
 
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 
 
 def _number(text: str) -> float:
-    if len(text) > 64 or _NUMBER.fullmatch(text) is None:
+    if len(text) > 64 or re.fullmatch(_NUMBER, text) is None:
         raise ValueError(text)
     return float(text)
 

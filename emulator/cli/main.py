@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; argparse ends the process itself for ``--help`` and wrong usage."""
     with collection_put_off():
         parsed = parse(sys.argv[1:] if arguments is None else arguments)
-    if parsed.run is None:
-        parsed.help_of.print_help()
-        return WRONG_USAGE
-    from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
+        if parsed.run is None:
+            parsed.help_of.print_help()
+            return WRONG_USAGE
+        from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
 
     try:
         with collection_put_off():

@@ -64,7 +64,7 @@ LEAF_DAYS: Final = 90
 LEAF_RENEWAL_DAYS: Final = 15
 LEAVES_KEPT: Final = 1000
 
-_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n")
+_FACTS = r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
@@ -138,7 +138,7 @@ def is_permitted(name: str, domains: Iterable[str]) -> bool:
 def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
-            match = _FACTS.fullmatch(file.readline())
+            match = re.fullmatch(_FACTS, file.readline())
     except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
         return None
     if match is None:

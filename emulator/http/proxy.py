@@ -42,7 +42,7 @@ FORWARDING: Final = "forward"
 """The user name of clients whose calls to other hosts are to be passed on."""
 
 _HOP_FIELDS: Final = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "host"})
-_TARGET: Final = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?")
+_TARGET: Final = r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?"
 _EMBEDDING: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
 
 
@@ -109,7 +109,7 @@ def read_proxy_request(data: bytes) -> ProxyRequest | None:
             raise NotProxyRequest("the head is too long")
         return None
     request = incoming.request
-    target = _TARGET.fullmatch(request.authority or "")
+    target = re.fullmatch(_TARGET, request.authority or "")
     if target is None:
         raise NotProxyRequest("the target names no host")
     return ProxyRequest(

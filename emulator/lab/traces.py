@@ -218,12 +218,12 @@ def _add_push(nodes: _Nodes, effect: Effect) -> None:
         nodes.at(at, f"message {each}", key, "message", str(fields.get("detail", "")).partition(",")[0], each)
 
 
-_IN_QUEUE = re.compile(r"queue \S+, message ([0-9A-F]{32})")
+_IN_QUEUE = r"queue \S+, message ([0-9A-F]{32})"
 
 
 def _delivered(fields: Fields) -> list[str]:
     """Return the id of the message that a delivery has put into a queue."""
-    match = _IN_QUEUE.fullmatch(str(fields.get("detail", ""))) if "subscription" in fields else None
+    match = re.fullmatch(_IN_QUEUE, str(fields.get("detail", ""))) if "subscription" in fields else None
     return [match[1]] if match is not None else []
 
 

@@ -179,7 +179,7 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
     return codec.no_content()
 
 
-_VPC_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_VPC_ID = r"[A-Za-z0-9_-]{1,128}"
 _ARN_LENGTH = 1024
 
 
@@ -204,7 +204,7 @@ def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     """
     vpc = codec.json_body(call).get("vpcId")
     owner = _owner(fc, call)
-    if not isinstance(vpc, str) or not _VPC_ID.fullmatch(vpc):
+    if not isinstance(vpc, str) or not re.fullmatch(_VPC_ID, vpc):
         raise InvalidArgument("vpcId is required: 1 to 128 letters, digits, hyphens and underscores")
     fc.store.attach(owner, "vpc", vpc, call.now)
     return codec.json_answer({})

@@ -55,7 +55,10 @@ PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 
 
 class NodeLauncher(Launcher):
-    """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
+    """A `Launcher` for Node.js; without a *forker* it starts processes by exec.
+
+    Nothing is prepared before the first launch, which has a process started for the second.
+    """
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: ZygoteLauncher | None) -> None:
         self._settings = settings
@@ -64,9 +67,6 @@ class NodeLauncher(Launcher):
         self._spawner = SpawnLauncher(settings, ids, self._connecting_program)
         self._waiting: dict[str, asyncio.Task[NodeProcess | None]] = {}
         self._tasks = TaskGroup("node")
-
-    def warm_up(self) -> None:
-        """Do nothing: most installations run no Node.js. The first launch has a process started for the second."""
 
     async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
         """Start a process for *listener*; see `Launcher`."""

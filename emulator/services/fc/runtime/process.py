@@ -268,9 +268,6 @@ class InstanceProcess(ABC):
 class Launcher(ABC):
     """Starts the processes of one family of runtimes."""
 
-    def warm_up(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Prepare in the background, so that the first launch is quick."""
-
     @abstractmethod
     async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
         """Start a process for *listener*; *credentials* are for families that do not get those of each call.
@@ -280,7 +277,7 @@ class Launcher(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """End every process that was launched, unless its forker does, and release what `warm_up` prepared."""
+        """End every process that was launched, unless its forker does, and release what was prepared."""
 
 
 @frozen

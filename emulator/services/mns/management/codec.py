@@ -22,7 +22,7 @@ Object = dict[str, Any]
 PAGE_NUMBER = Range(1, 100_000_000, 1)
 PAGE_SIZE = Range(10, 50, 10)
 
-_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
+_TAG = r"Tag\.(\d{1,4})\.(Key|Value)"
 _DONE = "operation success"
 
 
@@ -92,7 +92,7 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
     """
     by_number: dict[int, dict[str, str]] = {}
     for name, value in parameters.items():
-        if match := _TAG.fullmatch(name):
+        if match := re.fullmatch(_TAG, name):
             by_number.setdefault(int(match[1]), {})[match[2]] = value
     tags = tuple((by_number[number].get("Key", ""), by_number[number].get("Value", "")) for number in sorted(by_number))
     if not all(key for key, _ in tags):
