@@ -173,9 +173,9 @@ class Emulator:
         admin.add(parts)
         loaded.set_result(None)
         self._is_loaded = True
-        await services.declared.deploy(self._surroundings())
-        services.arm_faults()
-        self._background.spawn(services.declared.ready(self._surroundings()), "hooks")
+        await self._deploy_declared(services)
+        if services.declared is not None:
+            self._background.spawn(services.declared.ready(self._surroundings()), "hooks")
         renew()
 
     def _surroundings(self) -> dict[str, str]:
@@ -409,9 +409,14 @@ class Emulator:
             await self._lab.reset_clock()
         done = await self.services.reset(scope)
         if not any(scope.values()):
-            await self.services.declared.deploy(self._surroundings())
-            self.services.arm_faults()
+            await self._deploy_declared(self.services)
         return done
+
+    async def _deploy_declared(self, services: "Composition") -> None:
+        """Deploy the files that the configuration names, then let calls go wrong as it says."""
+        if services.declared is not None:
+            await services.declared.deploy(self._surroundings())
+        services.arm_faults()
 
     async def remove_account(self, account: str) -> bool:
         """Forget an account, its key and all that it has made; return whether there was one."""

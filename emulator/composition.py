@@ -19,7 +19,6 @@ from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
-from emulator.deploy.declared import Declared
 from emulator.gateway.admin import Part
 from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
@@ -67,6 +66,7 @@ from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.console.view import Perform, View
+    from emulator.deploy.seeds import Seeds
     from emulator.deploy.shapes import Part as FilePart
 
 _log = logging.getLogger(__name__)
@@ -105,8 +105,12 @@ class Composition:
         self._tenant = tenant
         self._journal = journal
         self._ids = ids
-        self.declared = Declared(config, tenant, clock)
-        self._faults = [_fault(part) for part in self.declared.faults]
+        self.declared: Seeds | None = None
+        if config.resources:
+            from emulator.deploy import seeds  # slow, and most folders declare nothing
+
+            self.declared = seeds.Seeds(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.declared.faults] if self.declared else []
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -198,7 +202,7 @@ class Composition:
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
         self._messages.start()
-        self.declared.apply_messaging(self._messages)
+        self._seed_messages()
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -213,9 +217,15 @@ class Composition:
         for rule in self._faults:
             self._bench.faults.add(rule)
 
+    def _seed_messages(self) -> None:
+        """Make the queues and topics that the configuration declares."""
+        if self.declared is not None:
+            self.declared.apply_messaging(self._messages)
+
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
-        await self.declared.apply(self._access, self._objects, self._workflow)
+        if self.declared is not None:
+            await self.declared.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -280,7 +290,7 @@ class Composition:
                 await self._seed()
             case "mns":
                 self._messages.reset()
-                self.declared.apply_messaging(self._messages)
+                self._seed_messages()
             case "ram":
                 self._access.reset()
                 await self._seed()
@@ -299,7 +309,7 @@ class Composition:
         self._bench.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
-        self.declared.apply_messaging(self._messages)
+        self._seed_messages()
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics

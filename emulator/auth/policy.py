@@ -115,11 +115,11 @@ def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
         raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
 
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 
 
 def _number(text: str) -> float:
-    if len(text) > 64 or _NUMBER.fullmatch(text) is None:
+    if len(text) > 64 or re.fullmatch(_NUMBER, text) is None:
         raise ValueError(text)
     return float(text)
 
@@ -330,8 +330,8 @@ def _either(content: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
     opposite = f"Not{name}"
     if (name in content) == (opposite in content):
         raise MalformedPolicy(f"A statement must have either {name} or {opposite}.")
-    negated = opposite in content
-    return _texts(content[opposite if negated else name], opposite if negated else name), negated
+    given = name if name in content else opposite
+    return _texts(content[given], given), given == opposite
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ quarter of a millisecond each; it ends when its standard input does.
 
 import asyncio
 import logging
-import os
-import sys
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable
@@ -17,11 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.tasks import TaskGroup, kill
+from emulator.kernel.tasks import TaskGroup, kill, start_module
 
 _log = logging.getLogger(__name__)
 
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 _START_S: Final = 30
 _SIGN_S: Final = 10
 _END_S: Final = 2
@@ -100,16 +97,10 @@ class PushSigner:
         return task
 
     async def _start(self) -> "_Child":
-        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
+        arguments = (str(self._folder), str(self._clock.now()))
+        pipe = asyncio.subprocess.PIPE
         try:
-            # -P: a file of the user's working directory must not pass for a module
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "emulator.auth.push_child", str(self._folder), str(self._clock.now())),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
-            )
+            process = await start_module("emulator.auth.push_child", *arguments, stdin=pipe, stdout=pipe)
         except OSError as error:
             raise SigningFailed(f"the process that signs pushes cannot be started: {error}") from error
         child = _Child(process)

@@ -117,9 +117,6 @@ class Exchange:
         self._over = self.status > 0
 
 
-_KEYS_REFUSED = frozenset({401, 403})
-
-
 class Reply:
     """An answer: ``status``, ``headers`` (lower-case names) and the whole ``body``."""
 
@@ -248,7 +245,7 @@ class Connection:
 
     def explained(self, refusal: CallRefused) -> CommandFailed:
         """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""
-        if refusal.status not in _KEYS_REFUSED and not refusal.code.startswith(("InvalidAccessKey", "Signature")):
+        if refusal.status not in {401, 403} and not refusal.code.startswith(("InvalidAccessKey", "Signature")):
             return refusal
         try:
             health = self.ping(timeout_s=5.0)

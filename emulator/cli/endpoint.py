@@ -99,7 +99,7 @@ def write(state: Path, http: str, https: str | None, keys: InstallationKeys | No
     if keys is not None:
         names = ("access_key_id", "access_key_secret", "account_id", "region")
         content["keys"] = {name: getattr(keys, name) for name in names}
-    system.write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n")
+    system.write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n", lasting=False)
 
 
 def remove(state: Path) -> None:
@@ -132,7 +132,7 @@ def register(status: Mapping[str, Any], state: Path) -> None:
     with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
         folder = registry()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        system.write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n")
+        system.write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n", lasting=False)
 
 
 def unregister() -> None:

@@ -312,7 +312,8 @@ def sdks(
     problems = []
     for trouble in known_trouble() if troubles is None else troubles:
         present = installed(trouble.distribution) if trouble.where == "python" else _node(folder, trouble.distribution)
-        if not present or version < trouble.python or (trouble.fixed_in and not _is_older(present, trouble.fixed_in)):
+        is_fixed = trouble.fixed_in and _numbers(present) >= _numbers(trouble.fixed_in)
+        if not present or version < trouble.python or is_fixed:
             continue
         text = f"{trouble.distribution} {present}: {trouble.what}"
         problems.append(wrong("sdks", text, trouble.remedy))
@@ -326,8 +327,5 @@ def _node(folder: Path, package: str) -> str:
     return ""
 
 
-def _is_older(version: str, other: str) -> bool:
-    def numbers(text: str) -> list[int]:
-        return [int(part) for part in re.findall(r"\d+", text)]
-
-    return numbers(version) < numbers(other)
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]

@@ -49,9 +49,6 @@ def _add_server_commands(commands: Commands) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
     completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
     command(commands, "version", "server:version", "print the version")
-
-
-def _add_diagnosis(commands: Commands) -> None:
     command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
     support = command(commands, "support", "support:run", "pack logs, settings and versions, without secrets")
     support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
@@ -337,8 +334,10 @@ def _add_tutorial(actions: Commands) -> None:
 
 GROUPS = (
     ({"start"}, _add_start),
-    ({"stop", "status", "list", "env", "config", "reset", "completion", "version"}, _add_server_commands),
-    ({"doctor", "support"}, _add_diagnosis),
+    (
+        {"stop", "status", "list", "env", "config", "reset", "completion", "version", "doctor", "support"},
+        _add_server_commands,
+    ),
     ({"logs", "invoke"}, _add_function_commands),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),

@@ -32,8 +32,6 @@ _COMMON: dict[str, dict[str, Any]] = {
 }
 """The options that may stand before the command, as argparse takes them."""
 
-_NOT_FOUND = 404
-
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
 
@@ -42,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; argparse ends the process itself for ``--help`` and wrong usage."""
     with collection_put_off():
         parsed = parse(sys.argv[1:] if arguments is None else arguments)
-    if parsed.run is None:
-        parsed.help_of.print_help()
-        return WRONG_USAGE
-    from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
+        if parsed.run is None:
+            parsed.help_of.print_help()
+            return WRONG_USAGE
+        from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
 
     try:
         with collection_put_off():
@@ -55,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return command(parsed, settings)
         except CallRefused as error:
             complain(str(error))
-            if error.status == _NOT_FOUND:
+            if error.status == 404:
                 from emulator.cli.client import say_where_else  # the call that failed has imported it
 
                 say_where_else(settings)

@@ -101,12 +101,8 @@ def is_translated() -> bool:
     if translated:
         gettext.bindtextdomain(DOMAIN, FOLDER)
         gettext.textdomain(DOMAIN)
-    argparse._ = gettext.gettext if translated else _itself  # type: ignore[attr-defined]  # as it imports it
+    argparse._ = gettext.gettext if translated else lambda text: text  # type: ignore[attr-defined]  # as it imports it
     return translated
-
-
-def _itself(text: str) -> str:
-    return text
 
 
 def _can_be_shown() -> bool:
@@ -323,7 +319,8 @@ def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) 
 
 def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
     """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
-    rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in entries]
+    cells = ([readable(name, item.get(name)) for name in columns.values()] for item in entries)
+    rows = [[short(each, _CELL_WIDTH) if isinstance(each, str) else each for each in row] for row in cells]
     return show_rows(arguments, list(columns), rows, list(entries))
 
 
@@ -338,21 +335,13 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
     return DONE
 
 
-def _cell(value: object) -> object:
-    return short(value, _CELL_WIDTH) if isinstance(value, str) else value
-
-
-def _date(millis: int) -> str:
-    from emulator.kernel.clock import Millis  # no need of dates for help and most commands
-    from emulator.wire.dates import iso_seconds
-
-    return iso_seconds(Millis(millis))
-
-
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
-        return _date(value * (1000 if name in _IN_SECONDS else 1)) if value else "-"
+        from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+        from emulator.wire.dates import iso_seconds
+
+        return iso_seconds(Millis(value * (1000 if name in _IN_SECONDS else 1))) if value else "-"
     if isinstance(value, dict):
         return _json(value)
     if isinstance(value, list):

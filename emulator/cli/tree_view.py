@@ -139,7 +139,9 @@ def _right(text: str, width: int) -> str:
 
 def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterator[str]:
     for visit in part.visits:
-        yield style.fit(_step_line(execution, visit, depth), tone_of(visit))
+        columns = _columns(execution, visit.entered, visit.ended)
+        line = f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
+        yield style.fit(line, tone_of(visit))
         indent = _BLANK_COLUMNS + MARGIN * (depth + 1)
         for name, text in _values(visit):
             yield style.fit(f"{indent}{_label(name)}{text}", "bad" if name in {"error", "cause"} else "dim")
@@ -149,18 +151,9 @@ def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterato
             if inner.kind == "option":
                 yield from _part(execution, inner, depth + 1, style)
             else:
-                yield style.fit(_part_line(execution, inner, depth + 1))
+                columns = _columns(execution, inner.entered, inner.ended)
+                yield style.fit(f"{columns}  {MARGIN * (depth + 1)}[{_(inner.kind)} {inner.index}]")
                 yield from _part(execution, inner, depth + 2, style)
-
-
-def _step_line(execution: Execution, visit: Visit, depth: int) -> str:
-    columns = _columns(execution, visit.entered, visit.ended)
-    return f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
-
-
-def _part_line(execution: Execution, part: Part, depth: int) -> str:
-    columns = _columns(execution, part.entered, part.ended)
-    return f"{columns}  {MARGIN * depth}[{_(part.kind)} {part.index}]"
 
 
 def _columns(execution: Execution, begin: Millis, end: Millis | None) -> str:

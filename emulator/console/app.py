@@ -218,8 +218,6 @@ _NODES = 1_000
 _OPEN = 12
 """Objects and lists with more members begin folded, as do those below the second level."""
 
-_NUMBERS = (int, float)
-
 
 def body(text: str | bytes) -> Markup:
     """Return a text for pages: folded when it is a JSON object or list, else as it is, up to a length."""
@@ -262,7 +260,7 @@ def _shown(value: Any, room: _Room, path: str, depth: int) -> Iterator[Markup]:
         yield from _folding([(Markup(""), each) for each in value], "[]", room, path, depth)
     elif isinstance(value, str):
         yield Markup('<span class="string">{}</span>').format(_cut(json.dumps(value, ensure_ascii=False), room))
-    elif isinstance(value, _NUMBERS) and not isinstance(value, bool):
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         yield Markup('<span class="number">{}</span>').format(json.dumps(value))
     else:
         yield Markup('<span class="word">{}</span>').format(json.dumps(value))

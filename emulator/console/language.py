@@ -8,13 +8,11 @@ from pathlib import Path
 LANGUAGES = {"en": "English", "zh": "中文"}
 COOKIE = "localyun_console_language"
 
-_LOCALE = Path(__file__).with_name("locale")
-
 
 @cache
 def catalogue(language: str) -> gettext.NullTranslations:
     """Return the texts of a language."""
-    return gettext.translation("console", _LOCALE, [language], fallback=True)
+    return gettext.translation("console", Path(__file__).with_name("locale"), [language], fallback=True)
 
 
 def chosen(cookies: str, accepted: str) -> str:

@@ -229,16 +229,7 @@ _FORMED: Mapping[str, Mapping[str, str]] = {
 
 
 _LONGEST_ROLE = 64
-
 SYSTEM, CUSTOM = "System", "Custom"
-
-
-def trust(service: str) -> str:
-    """Return the document by which a service of the cloud may take a role."""
-    statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": [f"{service}.aliyuncs.com"]}}
-    return json.dumps({"Statement": [statement], "Version": "1"})
-
-
 ROLE_TYPE, POLICY_TYPE = "ALIYUN::RAM::Role", "ALIYUN::RAM::ManagedPolicy"
 ATTACHMENT_TYPE = "ALIYUN::RAM::AttachPolicyToRole"
 
@@ -290,7 +281,9 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     """
     logical = f"{owner.name}Role"
     name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
-    build.add(owner, "ram.role", (name,), role_properties(trust(service)), type_name=ROLE_TYPE, logical=logical)
+    statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": [f"{service}.aliyuncs.com"]}}
+    trust = role_properties({"Statement": [statement], "Version": "1"})
+    build.add(owner, "ram.role", (name,), trust, type_name=ROLE_TYPE, logical=logical)
     listed = policies.items() if isinstance(policies.value, list) else [policies]
     for number, policy in enumerate(listed):
         if isinstance(policy.value, str):

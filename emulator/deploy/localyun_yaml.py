@@ -85,7 +85,12 @@ class Declarations:
             except (QueueNotExist, TopicNotExist):
                 catalog.create(self._tenant, name, declared.change)
                 return
-            if change := _allowed(declared.part, kind, declared.change, before):
+            change = _differing(declared.change, before)
+            if "fifo" in change:
+                attribute = f"{kind.title()}Type"
+                reason = f"the {kind} exists and its {attribute} cannot be changed; delete the {kind} first"
+                raise _error(declared.part, reason)
+            if change:
                 catalog.change(self._tenant, name, change)
 
     def _apply_subscription(self, declared: Declared, topic: str, service: MessageService) -> None:
@@ -114,18 +119,6 @@ def check(findings: Findings) -> None:
 def _differing(change: Change, before: object) -> Change:
     """Return the settings that are not so yet."""
     return {field: value for field, value in change.items() if getattr(before, field) != value}
-
-
-def _allowed(part: Part, kind: str, change: Change, before: object) -> Change:
-    """Return the settings that are not so yet.
-
-    Raises: ConfigError when the type is among them.
-    """
-    differing = _differing(change, before)
-    if "fifo" in differing:
-        attribute = f"{kind.title()}Type"
-        raise _error(part, f"the {kind} exists and its {attribute} cannot be changed; delete the {kind} first")
-    return differing
 
 
 def _error(part: Part, reason: str) -> ConfigError:

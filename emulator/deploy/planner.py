@@ -121,8 +121,7 @@ class Step:
     def subject(self) -> Resource | Entry:
         """What it is about."""
         subject = self.resource or self.entry
-        if subject is None:
-            raise LookupError("a step is about something")
+        assert subject is not None  # a step is about something
         return subject
 
 
@@ -339,15 +338,14 @@ class _Work:
             return
         resource = with_attributes(step.resource, self._known)
         provider = self._providers[resource.kind]
-        match step.action:
-            case Action.CREATE:
-                actual = self._create(step, provider, resource)
-            case Action.UPDATE:
-                actual = self._update(step, provider, resource, _there(step))
-            case Action.REPLACE:
-                actual = self._replace(step, provider, resource, _there(step))
-            case _:
-                actual = _there(step)
+        actual = step.actual
+        if step.action is Action.CREATE:
+            actual = self._create(step, provider, resource)
+        assert actual is not None  # any other step has found it
+        if step.action is Action.UPDATE:
+            actual = self._update(step, provider, resource, actual)
+        elif step.action is Action.REPLACE:
+            actual = self._replace(step, provider, resource, actual)
         self._note(step, provider, resource, actual)
 
     def undo(self) -> tuple[str, ...]:
@@ -404,12 +402,6 @@ class _Work:
             status = entry.status if entry is not None else CREATED
         made = actual.made if step.action is Action.CREATE else (entry.made if entry is not None else False)
         self.entries.append(entry_of(resource, digest(resource), status, made=made, attributes=attributes))
-
-
-def _there(step: Step) -> ActualState:
-    if step.actual is None:
-        raise LookupError("a step that changes a resource has found it")
-    return step.actual
 
 
 def _as_resource(entry: Entry) -> Resource:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from emulator.config import Config, ConfigError, placed
-from emulator.deploy.localyun_yaml import check, raised
+from emulator.deploy.localyun_yaml import Declarations, check, raised
 from emulator.deploy.shapes import Findings, Part
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
@@ -22,6 +22,7 @@ from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
+from emulator.services.mns.service import MessageService
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
@@ -82,12 +83,13 @@ class Seed:
 
 
 class Seeds:
-    """What a configuration declares beside queues and topics.
+    """What a configuration declares.
 
     Raises: ConfigError with the places of all that cannot be made.
     """
 
     def __init__(self, config: Config, tenant: Tenant, clock: Clock) -> None:
+        self._messaging = Declarations(config, tenant)
         self._folder = config.resources.folder
         self._tenant = tenant
         self._clock = clock
@@ -106,8 +108,12 @@ class Seeds:
         self.faults = root.member("faults").items()
         check(findings)
 
+    def apply_messaging(self, service: MessageService) -> None:
+        """Make or change queues and topics; see `Declarations.apply`."""
+        self._messaging.apply(service)
+
     async def apply(self, access: AccessManagement, objects: LazyStorage, workflow: Workflow) -> None:
-        """Make what is missing and change what differs.
+        """Make what is missing beside queues and topics, and change what differs.
 
         Raises: ConfigError for what a service refuses.
         """

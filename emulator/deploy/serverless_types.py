@@ -31,12 +31,6 @@ from emulator.services.mns.topics.model import TOPIC
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
 
-def definition_here(build: Build, place: Part) -> object:
-    """Return a definition that stands in the template, its references evaluated."""
-    with build.scope.giving("ARN"):
-        return build.scope.value(place)
-
-
 def definition_in_file(build: Build, place: Part) -> str | None:
     """Return the definition in the file that *place* names; its text as it is where it refers to nothing."""
     text = build.definition(place)
@@ -93,11 +87,11 @@ _EVENTS = {
 
 def service(build: Build, part: Part, kind: str) -> None:
     """Add a service, its role, its functions and their triggers."""
-    values = members(build.properties(part), (*fields.SERVICE, Field("policies", anything)), capital=True)
+    place = build.properties(part)
+    values = members(place, (*fields.SERVICE, Field("policies", anything)), capital=True)
     policies = values.pop("policies", None)
     if policies and "role" not in values:
-        owner = build.properties(part).member("Policies")
-        values["role"] = role_of_policies(build, part, owner, "fc")
+        values["role"] = role_of_policies(build, part, place.member("Policies"), "fc")
     properties = {"description": "", **build.with_role(values)}
     made = build.add(part, "fc.service", (part.name,), properties, type_name=kind)
     for entry in part.entries():
@@ -204,10 +198,10 @@ _FLOW = (
 
 def flow(build: Build, part: Part, kind: str) -> None:
     """Add a flow, its role and its schedules."""
-    raw = part.member("Properties")
     place = build.properties(part)
     if isinstance(place.value, dict) and "Definition" in place.value:
-        written = definition_here(build, raw.member("Definition"))
+        with build.scope.giving("ARN"):
+            written = build.scope.value(part.member("Properties").member("Definition"))
         place = place.with_value({**place.value, "Definition": written})
     values = members(place, _FLOW, capital=True)
     definition = values.get("definition")

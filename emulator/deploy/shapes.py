@@ -230,13 +230,13 @@ def anything(part: Part, capital: bool = False) -> Any:
 
 def lowered(part: Part, capital: bool = False) -> Any:
     """Take a value whose keys are names of the API, in either spelling."""
-    return _lowered(part.value) if capital else part.value
+    return _renamed(part.value, uncapitalised) if capital else part.value
 
 
-def _lowered(value: Any) -> Any:
+def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {uncapitalised(key): _lowered(item) for key, item in value.items()}
-    return [_lowered(item) for item in value] if isinstance(value, list) else value
+        return {rename(key): _renamed(item, rename) for key, item in value.items()}
+    return [_renamed(item, rename) for item in value] if isinstance(value, list) else value
 
 
 def json_text(part: Part, capital: bool = False) -> str | None:
@@ -312,7 +312,7 @@ def written(read: Reader, value: Any, *, capital: bool) -> Any:
         case MapOf() if isinstance(value, Mapping):
             return written_members(read.table, value, capital=capital)
         case _ if read is lowered and capital:
-            return _raised(value)
+            return _renamed(value, capitalised)
         case _:
             return value
 
@@ -324,12 +324,6 @@ def written_members(table: tuple[Field, ...], values: Mapping[str, Any], *, capi
         for field in table
         if values.get(field.name) is not None
     }
-
-
-def _raised(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {capitalised(key): _raised(item) for key, item in value.items()}
-    return [_raised(item) for item in value] if isinstance(value, list) else value
 
 
 def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:

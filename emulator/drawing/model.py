@@ -23,6 +23,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Members
 from emulator.services.workflow.languages.statemachine.nodes import (
     MODES,
     ChoiceState,
@@ -37,7 +38,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     TaskState,
     WaitState,
 )
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Members
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
@@ -228,7 +228,7 @@ def _node(step: AnyStep) -> Node:
         kind=kind,
         about=_about(step),
         scopes=_scopes(step),
-        retry=_badge(rules),
+        retry=f"retry {_limit(rules)}" if rules else "",
         retries=_policies(rules),
         retry_limit=_limit(rules) if kind == "task" else 0,
     )
@@ -319,10 +319,6 @@ def _resource_name(resource: Resource) -> str:
             return f"{resource.service}:{resource.operation}"
         case MapResource():
             return "a map run"
-
-
-def _badge(policies: tuple[RetryPolicy, ...]) -> str:
-    return f"retry {_limit(policies)}" if policies else ""
 
 
 def _limit(policies: tuple[RetryPolicy, ...]) -> int:

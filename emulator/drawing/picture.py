@@ -76,7 +76,8 @@ def render_svg(drawing: Drawing, title: str, run: Run | None = None, say: Say = 
     states = run.states if run is not None else None
     legend = list(_legend(states, say)) if states is not None else []
     head = _EDGE + TITLE * 2 + (30.0 if legend else 0.0)
-    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), _legend_width(states, say)) + 2 * _EDGE
+    legend_width = sum(text_width(say(state), SMALL) + 40 for state in _present(states or {}))
+    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), legend_width) + 2 * _EDGE
     height = drawing.height + head + _EDGE
     left = (width - drawing.width) / 2
     lines = [
@@ -266,10 +267,6 @@ def _legend(states: Mapping[str, StepState], say: Say) -> Iterator[str]:
 def _present(states: Mapping[str, StepState]) -> list[State]:
     present = {each.state for each in states.values()}
     return [state for state in COLOURS if state in present]
-
-
-def _legend_width(states: Mapping[str, StepState] | None, say: Say) -> float:
-    return sum(text_width(say(state), SMALL) + 40 for state in _present(states or {}))
 
 
 def _marker(name: str, colour: str) -> str:

@@ -114,10 +114,6 @@ def arrange(scope: Scope, sizes: dict[str, Size], label_sizes: dict[Edge, Size])
     return Grid(rows=_ordered(rows), ways=ways, nodes=nodes)
 
 
-def _length(edge: Edge) -> int:
-    return 2 if edge.labels else 1
-
-
 def _rows(scope: Scope, forward: list[Edge], back: list[Edge]) -> dict[str, int]:
     """Return the row of each node: below everything that leads to it; the end of the scope has the last row."""
     into: dict[str, list[Edge]] = defaultdict(list)
@@ -127,7 +123,7 @@ def _rows(scope: Scope, forward: list[Edge], back: list[Edge]) -> dict[str, int]
     before = START
     for node in scope.nodes:
         least = 0 if node.name == START else rows[before] + 1
-        above = [rows[edge.source] + _length(edge) for edge in into[node.name]]
+        above = [rows[edge.source] + (2 if edge.labels else 1) for edge in into[node.name]]
         rows[node.name] = max(above) if above else least
         before = node.name
     if END in rows:
@@ -279,14 +275,12 @@ def _stiffness(upper: Item, lower: Item) -> float:
 
 
 def _set(row: Sequence[Item], wishes: Sequence[float], weights: Sequence[float]) -> None:
-    distances = [_distance(left, right) for left, right in pairwise(row)]
+    distances = []
+    for left, right in pairwise(row):
+        gap = NODE_GAP if left.kind == right.kind == "node" else THIN_GAP
+        distances.append((left.width + right.width) / 2 + gap)
     for item, x in zip(row, spread(wishes, weights, distances), strict=True):
         item.x = x
-
-
-def _distance(left: Item, right: Item) -> float:
-    gap = NODE_GAP if left.kind == right.kind == "node" else THIN_GAP
-    return (left.width + right.width) / 2 + gap
 
 
 def spread(wishes: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:

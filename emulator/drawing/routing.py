@@ -128,7 +128,8 @@ def _take_lanes(grid: Grid, courses: Sequence[_Course]) -> float:
     lanes: list[list[tuple[int, int]]] = []
     for members in sorted(_ways_back(courses), key=_height):
         low, high = members[0].way.target.row - 1, max(course.way.items[-1].row for course in members)
-        number = next((n for n, lane in enumerate(lanes) if _is_free(lane, low, high)), len(lanes))
+        free = (all(end < low or begin > high for begin, end in lane) for lane in lanes)
+        number = next((n for n, is_free in enumerate(free) if is_free), len(lanes))
         if number == len(lanes):
             lanes.append([])
         lanes[number].append((low, high))
@@ -163,10 +164,6 @@ def _begin_of_lane(course: _Course) -> tuple[int, int]:
 
 def _height(members: Sequence[_Course]) -> int:
     return max(course.way.items[-1].row for course in members) - members[0].way.target.row
-
-
-def _is_free(lane: Sequence[tuple[int, int]], low: int, high: int) -> bool:
-    return all(end < low or begin > high for begin, end in lane)
 
 
 def _take_hops(course: _Course) -> None:

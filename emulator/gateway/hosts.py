@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, is_address
-from emulator.http.message import Request
+from emulator.http.message import Headers, Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import REGION_SUFFIX
 from emulator.redirect.environment import write_bundle
@@ -154,23 +154,23 @@ def browser_trace(request: Request) -> str | None:
     adds it; its signature is still demanded.
     """
     headers = request.headers
-    host = normalise(headers.get("host"))
-    if "origin" in headers and ("upgrade" not in headers or _host_in(headers.get("origin")) != host):
+    if "origin" in headers and ("upgrade" not in headers or not _is_own(headers, "origin")):
         return "Origin"
     if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
         return "Sec-Fetch-Site"
-    if "referer" in headers and _host_in(headers.get("referer")) != host:
+    if "referer" in headers and not _is_own(headers, "referer"):
         return "Referer"
     if request.method == "OPTIONS" and "access-control-request-method" in headers:
         return "Access-Control-Request-Method"
     return None
 
 
-def _host_in(url: str) -> str:
+def _is_own(headers: Headers, name: str) -> bool:
+    """Whether the URL in a header names the host that the request is for."""
     try:
-        return (urlsplit(url).hostname or "").lower()
+        return (urlsplit(headers.get(name)).hostname or "").lower() == normalise(headers.get("host"))
     except ValueError:
-        return ""
+        return False
 
 
 def _digits(label: str) -> str:

@@ -28,7 +28,7 @@ _HOSTS: Mapping[str, str] = {
 """Service code -> host. Source: endpoint tables of the SDKs; that ``mns`` means its management API is assumed."""
 
 _PUBLIC = "openAPI"
-_REGION = re.compile(r"[a-z]+(?:-[a-z0-9]+)+", re.ASCII)
+_REGION = r"[a-z]+(?:-[a-z0-9]+)+"
 
 
 ERRORS: Mapping[str, ErrorRow] = {
@@ -56,7 +56,7 @@ def describe_endpoints(service: None, call: OperationRequest) -> Reply:
         raise MissingParameter(name="Id")
     if not product:
         raise MissingParameter(name="ServiceCode")
-    if _REGION.fullmatch(region) is None:
+    if re.fullmatch(_REGION, region) is None:
         raise LocationError("InvalidRegionId")
     if product not in _HOSTS:
         raise LocationError("Illegal Parameter")

@@ -95,11 +95,6 @@ def authorize(allows: Allows, front: Front, call: OperationRequest) -> None:
             raise front.denied(demand, call)
 
 
-def dispatch(front: Front, call: OperationRequest) -> Answer:
-    """Let the front run the operation."""
-    return front.handle(call)
-
-
 class Pipeline:
     """The application behind the listening sockets (`emulator.http.message.Application`).
 
@@ -141,15 +136,14 @@ class Pipeline:
             limit_body,  # before anything is computed over the body
             self._authenticate,  # who calls, in whose account
             *([partial(authorize, allows)] if allows is not None else []),  # with --enforce-ram: may they
-            # here stands what `interfere` is given
-            dispatch,  # the operation itself
+            # what `interfere` is given stands here, and after all of them the front runs the operation
         )
         self._undisturbed = self._stages
 
     def interfere(self, stage: Stage | None) -> None:
         """Put *stage* between authorization and the operation; with None there is nothing in between."""
         extra = () if stage is None else (stage,)
-        self._stages = (*self._undisturbed[:-1], *extra, dispatch)
+        self._stages = (*self._undisturbed, *extra)
 
     def admit(self, request: Request) -> Response | int:
         """Judge a request by its head, before its body is read.
@@ -226,7 +220,6 @@ class Pipeline:
         self, front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> "asyncio.Future[Any] | None":
         """Take *call* through the stages; without *front* it is chosen first."""
-        answer: Answer | None = None
         try:
             if front is None:
                 self._guard(call)
@@ -235,10 +228,10 @@ class Pipeline:
                 answer = stage(front, call)
                 if answer is not None:
                     break
+            else:
+                answer = front.handle(call)
         except Exception as error:
             answer = self._failed(error, front, call)
-        if answer is None:
-            raise LookupError("no stage answered")
         if isinstance(answer, Response):
             self._finish(front, call, started, answer, respond)
             return None

@@ -36,9 +36,8 @@ class Server:
     """Serves one application.
 
     *port* and *https_port* may be 0 for any free one. Without an *authority* there is no HTTPS port; with *proxy* that
-    port is also a proxy. *on_stopping* is
-    called when the server begins to stop, so that the application can end what would keep requests waiting. A host
-    that this machine does not have is skipped as long as another one is left.
+    port is also a proxy. *on_stopping* is called when the server begins to stop, so that the application can end what
+    would keep requests waiting. A host that this machine does not have is skipped as long as another one is left.
     """
 
     def __init__(

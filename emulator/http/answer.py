@@ -9,7 +9,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from emulator.http.connections import Connections
 from emulator.http.message import Response, Unsendable, field_name, join_head
@@ -94,7 +94,7 @@ class Transaction:
         self._connection.fail(self)
 
 
-class Framing:
+class Framing(NamedTuple):
     """How one answer is laid on the wire; made by `frame`.
 
     ``head`` is the rendered status line and header fields with the final empty line. ``chunked``: the pieces
@@ -102,14 +102,11 @@ class Framing:
     is the promised number of bytes, None when the body ends with its last chunk or with the connection.
     """
 
-    __slots__ = ("bodiless", "chunked", "close", "head", "length")
-
-    def __init__(self, *, head: bytes, length: int | None, chunked: bool, bodiless: bool, close: bool) -> None:
-        self.head = head
-        self.length = length
-        self.chunked = chunked
-        self.bodiless = bodiless
-        self.close = close
+    head: bytes
+    length: int | None
+    chunked: bool
+    bodiless: bool
+    close: bool
 
 
 def frame(response: Response, transaction: Transaction, date_line: Callable[[], str]) -> Framing:
@@ -138,13 +135,7 @@ def frame(response: Response, transaction: Transaction, date_line: Callable[[], 
         lines.append("Connection: close")
     elif http_1_0:
         lines.append("Connection: keep-alive")
-    return Framing(
-        head=join_head(lines),
-        length=length,
-        chunked=chunked and not bodiless,
-        bodiless=bodiless,
-        close=not keep_alive,
-    )
+    return Framing(join_head(lines), length, chunked and not bodiless, bodiless, not keep_alive)
 
 
 def _copy_fields(response: Response, lines: list[str]) -> tuple[str, bool, bool]:

@@ -15,10 +15,8 @@ other has to be permitted; that renews the authority with the same key, and clie
 import asyncio
 import ipaddress
 import logging
-import os
 import re
 import ssl
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -26,7 +24,9 @@ from typing import Final
 
 from emulator.kernel.clock import DAY, Clock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.tasks import TaskGroup, kill
+from emulator.kernel.tasks import TaskGroup, kill, start_module
+
+_log = logging.getLogger(__name__)
 
 PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
 """Domains, with everything below them, that the authority may always sign for."""
@@ -64,7 +64,7 @@ LEAF_DAYS: Final = 90
 LEAF_RENEWAL_DAYS: Final = 15
 LEAVES_KEPT: Final = 1000
 
-_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n")
+_FACTS = r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
@@ -138,7 +138,7 @@ def is_permitted(name: str, domains: Iterable[str]) -> bool:
 def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
-            match = _FACTS.fullmatch(file.readline())
+            match = re.fullmatch(_FACTS, file.readline())
     except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
         return None
     if match is None:
@@ -146,11 +146,8 @@ def _facts(path: Path) -> Facts | None:
     return Facts(not_after=Millis(int(match[1])), key_id=match[2], names=tuple(match[3].split(",")))
 
 
-_log = logging.getLogger(__name__)
-
 _CHILD_S: Final = 30
 _BATCH: Final = 64
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class NameRefused(Exception):
@@ -346,20 +343,10 @@ class CertificateAuthority:
     async def _run_child(self, names: list[str]) -> str | None:
         """Run the child for *names*; return None, or why it failed."""
         permits = [word for domain in self._domains for word in ("--permit", domain)]
-        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
-        # -P: a file of the user's working directory must not pass for a module
-        command = [sys.executable, "-P", "-m", "emulator.http.minting", *permits]
+        arguments = [*permits, str(self._folder), str(self._clock.now()), *names]
+        nothing = asyncio.subprocess.DEVNULL
         try:
-            child = await asyncio.create_subprocess_exec(
-                *command,
-                str(self._folder),
-                str(self._clock.now()),
-                *names,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
-            )
+            child = await start_module("emulator.http.minting", *arguments, stdin=nothing, stdout=nothing)
         except OSError as error:
             return f"no process can be started: {error}"
         try:

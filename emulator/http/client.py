@@ -159,15 +159,12 @@ MAX_RESPONSE: Final = 32 * 1024 * 1024
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
-class ClientResponse:
+class ClientResponse(NamedTuple):
     """A whole answer."""
 
-    __slots__ = ("body", "headers", "status")
-
-    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
+    status: int
+    headers: Headers
+    body: bytes
 
 
 class StreamedResponse:

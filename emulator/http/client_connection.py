@@ -15,7 +15,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import httptools
 
@@ -60,51 +60,15 @@ _JOINED_BYTES: Final = 64 * 1024
 _QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 
 
-class Answer:
+class Answer(NamedTuple):
     """The head of an answer."""
 
-    __slots__ = ("headers", "status")
-
-    def __init__(self, status: int, headers: Headers) -> None:
-        self.status = status
-        self.headers = headers
+    status: int
+    headers: Headers
 
 
 class ClientConnection(asyncio.Protocol):
     """Carries one request at a time: `send`, then `pieces` or `rest` to its end, then the next one if `reusable`."""
-
-    __slots__ = (
-        "_body_allowed",
-        "_complete",
-        "_delimited",
-        "_drained",
-        "_error",
-        "_fields",
-        "_head",
-        "_head_bytes",
-        "_informal",
-        "_keep_alive",
-        "_parser",
-        "_paused",
-        "_pieces",
-        "_received",
-        "_transport",
-        "_unread",
-        "_waiter",
-        "_writable",
-        "idle_since",
-    )
-
-    _transport: asyncio.Transport
-    _fields: Pairs
-    _head: Answer | None
-    _head_bytes: int
-    _body_allowed: bool
-    _complete: bool
-    _received: bool
-    _pieces: deque[bytes]
-    _unread: int
-    _paused: bool
 
     def __init__(self) -> None:
         self.idle_since = 0.0
@@ -114,6 +78,21 @@ class ClientConnection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._begin("")
         self._complete = True
+
+    def _begin(self, method: str) -> None:
+        self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
+        self._body_allowed = method != "HEAD"
+        self._fields: Pairs = []
+        self._head: Answer | None = None
+        self._head_bytes = 0
+        self._informal = False
+        self._delimited = True
+        self._keep_alive = True
+        self._complete = False
+        self._received = False
+        self._pieces: deque[bytes] = deque()
+        self._unread = 0
+        self._paused = False
 
     @property
     def reusable(self) -> bool:
@@ -257,21 +236,6 @@ class ClientConnection(asyncio.Protocol):
         """Note the end of the answer."""
         if not self._informal:
             self._complete = True
-
-    def _begin(self, method: str) -> None:
-        self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
-        self._body_allowed = method != "HEAD"
-        self._fields = []
-        self._head = None
-        self._head_bytes = 0
-        self._informal = False
-        self._delimited = True
-        self._keep_alive = True
-        self._complete = False
-        self._received = False
-        self._pieces = deque()
-        self._unread = 0
-        self._paused = False
 
     async def _send_pieces(self, body: AsyncIterator[bytes], *, chunked: bool) -> None:
         try:

@@ -41,33 +41,6 @@ class HttpProtocol(asyncio.Protocol):
     that is *proxied* is that of a proxy's client: its next request may be for another host, so it carries one only.
     """
 
-    __slots__ = (
-        "_advancing",
-        "_connections",
-        "_dropped",
-        "_half_closed",
-        "_incoming",
-        "_limit",
-        "_loop",
-        "_paused",
-        "_phase",
-        "_proxied",
-        "_reader",
-        "_refusal",
-        "_scheduled",
-        "_scheme",
-        "_sender",
-        "_transaction",
-        "_transport",
-        "_untrusted",
-        "deadline",
-    )
-
-    _reader: RequestReader
-    _sender: Sender
-    _transport: asyncio.Transport
-    _loop: asyncio.AbstractEventLoop
-
     def __init__(
         self,
         connections: Connections,
@@ -101,11 +74,8 @@ class HttpProtocol(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._sender = Sender(connections, self._transport, self._answered)
         peer = transport.get_extra_info("peername")
-        self._reader = RequestReader(
-            connections.limits,
-            scheme=self._scheme,
-            remote=str(peer[0]) if isinstance(peer, tuple) else "",
-        )
+        remote = str(peer[0]) if isinstance(peer, tuple) else ""
+        self._reader = RequestReader(connections.limits, scheme=self._scheme, remote=remote)
         self.deadline = connections.tick + connections.idle_ticks
         connections.add(self)
         if self._refusal is not None:
@@ -119,7 +89,7 @@ class HttpProtocol(asyncio.Protocol):
             self._drop(len(data))
             return
         self._reader.feed(data)
-        if self._may_advance():
+        if not self._is_busy():
             self._advance()
         if self._is_busy() and self._reader.held > self._connections.limits.pipelined_bytes:
             self._pause()
@@ -268,7 +238,7 @@ class HttpProtocol(asyncio.Protocol):
                 self._await_input()
                 return False
             if self._proxied:
-                incoming.belongs_to_proxy()
+                incoming = incoming.of_proxy()
             if not self._admit(incoming):
                 return True
             self._incoming = incoming

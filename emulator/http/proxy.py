@@ -5,8 +5,8 @@ Clients of languages without a hook find the emulator through ``HTTPS_PROXY``. T
 and never looked up. Everything else is refused, unless the user name `FORWARDING` asks for it to be passed on; then a
 public address is called, and nothing inside this machine or its networks.
 
-Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through. Pure
-but for `ProxyDesk.judge`'s constant-time comparison; `emulator.http.proxy` does what is decided here.
+Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through.
+`ProxyDesk` decides, `dial` and `splice` pass on; `emulator.http.tls_listener` calls them.
 
 Source: RFC 9110 sections 7.2, 9.3.6, 11.7 (absolute form, CONNECT, Proxy-Authorization); RFC 7617 (Basic).
 """
@@ -30,6 +30,8 @@ from emulator.http.message import Request
 from emulator.http.reader import Malformed, RequestReader
 from emulator.kernel.frozen import frozen
 
+_log = logging.getLogger(__name__)
+
 MAX_HEAD_BYTES: Final = 16 * 1024
 """A longer head is refused; those of proxy requests carry little more than the client's own fields."""
 
@@ -40,7 +42,7 @@ FORWARDING: Final = "forward"
 """The user name of clients whose calls to other hosts are to be passed on."""
 
 _HOP_FIELDS: Final = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "host"})
-_TARGET: Final = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?")
+_TARGET: Final = r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?"
 _EMBEDDING: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
 
 
@@ -107,7 +109,7 @@ def read_proxy_request(data: bytes) -> ProxyRequest | None:
             raise NotProxyRequest("the head is too long")
         return None
     request = incoming.request
-    target = _TARGET.fullmatch(request.authority or "")
+    target = re.fullmatch(_TARGET, request.authority or "")
     if target is None:
         raise NotProxyRequest("the target names no host")
     return ProxyRequest(
@@ -156,8 +158,6 @@ def _credentials(request: Request) -> tuple[str, bytes]:
         return "", b""
     return user.decode("ascii", "replace"), secret
 
-
-_log = logging.getLogger(__name__)
 
 ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 

@@ -7,7 +7,7 @@ transfer codings, spare blanks in the request line, targets that are no target) 
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 import httptools
 
@@ -36,29 +36,24 @@ class BodyTooLarge(Exception):
     """A body outgrew what its request may carry."""
 
 
-class Incoming:
+class Incoming(NamedTuple):
     """A request whose head has been read.
 
     ``length`` is the declared length of the body (0 without a body, None when it is chunked); ``expects_continue``
     that the client waits for ``100 Continue``; ``keep_alive`` that the connection may serve another request.
     """
 
-    __slots__ = ("expects_continue", "http_1_0", "keep_alive", "length", "request")
+    request: Request
+    length: int | None
+    keep_alive: bool
+    http_1_0: bool
+    expects_continue: bool
 
-    def __init__(
-        self, request: Request, *, length: int | None, keep_alive: bool, http_1_0: bool, expects_continue: bool
-    ) -> None:
-        self.request = request
-        self.length = length
-        self.keep_alive = keep_alive
-        self.http_1_0 = http_1_0
-        self.expects_continue = expects_continue
-
-    def belongs_to_proxy(self) -> None:
-        """Make it the only request of its connection, and forget what was said to the proxy alone."""
-        self.keep_alive = False
+    def of_proxy(self) -> "Incoming":
+        """Return it as the only request of its connection, without what was said to the proxy alone."""
         kept = [pair for pair in self.request.headers.pairs if not pair[0].lower().startswith("proxy-")]
         self.request.headers = Headers(kept)
+        return self._replace(keep_alive=False)
 
 
 class RequestReader:
@@ -66,26 +61,6 @@ class RequestReader:
 
     After `Malformed` or `BodyTooLarge` the connection is of no further use.
     """
-
-    __slots__ = (
-        "_body",
-        "_body_size",
-        "_buffer",
-        "_codings",
-        "_done",
-        "_fields",
-        "_hosts",
-        "_keep_alive",
-        "_length",
-        "_limits",
-        "_overhead",
-        "_parser",
-        "_peer",
-        "_scanned",
-        "_start",
-        "_tail",
-        "_target",
-    )
 
     _length: int | None
     _keep_alive: bool | None
@@ -273,13 +248,8 @@ class RequestReader:
         if upgrade:
             self._read_on(request)
         expects = not http_1_0 and self._expectation(request)
-        return Incoming(
-            request,
-            length=self._length,
-            keep_alive=self._keep_alive and request.method != "CONNECT",
-            http_1_0=http_1_0,
-            expects_continue=expects,
-        )
+        keep_alive = self._keep_alive and request.method != "CONNECT"
+        return Incoming(request, self._length, keep_alive, http_1_0, expects)
 
     def _check_fields(self, *, http_1_0: bool) -> None:
         if len(self._fields) > self._limits.header_fields:
@@ -301,14 +271,7 @@ class RequestReader:
     def _request(self, method: str) -> Request:
         target, authority = _split_target(method, self._target.decode("utf-8", "surrogateescape"))
         scheme, remote = self._peer
-        return Request(
-            method,
-            target,
-            Headers(self._fields),
-            scheme=scheme,
-            remote=remote,
-            authority=authority,
-        )
+        return Request(method, target, Headers(self._fields), scheme=scheme, remote=remote, authority=authority)
 
     def _read_on(self, request: Request) -> None:
         """Go on after a head in which the parser saw the end of HTTP: CONNECT, or ``Connection: Upgrade``.

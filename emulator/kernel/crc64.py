@@ -52,6 +52,7 @@ def combine(first: int, second: int, length: int) -> int:
     return first ^ second
 
 
+@cache
 def _byte_table() -> list[int]:
     table = []
     for value in range(256):
@@ -62,11 +63,8 @@ def _byte_table() -> list[int]:
     return table
 
 
-_TABLE = _byte_table()
-
-
 def _by_bytes(data: bytes | bytearray, register: int) -> int:
-    table = _TABLE
+    table = _byte_table()
     for byte in data:
         register = table[(register ^ byte) & 0xFF] ^ (register >> 8)
     return register
@@ -110,7 +108,7 @@ def _row_tables() -> list[list[bytes]]:
 def _moved(doublings: int) -> list[int]:
     """Return what becomes of each of the 64 bits of a register ``2**doublings`` bytes further on."""
     if not doublings:
-        return [_TABLE[1 << bit] if bit < 8 else 1 << (bit - 8) for bit in range(64)]
+        return [_byte_table()[1 << bit] if bit < 8 else 1 << (bit - 8) for bit in range(64)]
     images = _moved(doublings - 1)
     return [_apply(images, image) for image in images]
 

@@ -30,10 +30,10 @@ _STRIDE: Final = timedelta(days=5)
 _MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _WEEKDAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _LONGEST_MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_PART = re.compile(r"(?P<first>\*|[0-9]{1,2}|[A-Z]{3})(?:-(?P<last>[0-9]{1,2}|[A-Z]{3}))?(?:/(?P<step>[0-9]{1,2}))?")
-_ZONE = re.compile(r"CRON_TZ=(\S*)\s+(\S.*)", re.DOTALL)
-_MINUTES = re.compile(r"@every\s+([0-9]{1,9})m")
-_DURATION = re.compile(r"@every\s+((?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|h|m|s))+)")
+_PART = r"(?P<first>\*|[0-9]{1,2}|[A-Z]{3})(?:-(?P<last>[0-9]{1,2}|[A-Z]{3}))?(?:/(?P<step>[0-9]{1,2}))?"
+_ZONE = r"(?s)CRON_TZ=(\S*)\s+(\S.*)"
+_MINUTES = r"@every\s+([0-9]{1,9})m"
+_DURATION = r"@every\s+((?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|h|m|s))+)"
 _UNITS: Final = {"h": HOUR, "m": MINUTE, "s": SECOND, "ms": 1}
 
 
@@ -128,7 +128,7 @@ def parse_schedule(text: str, rules: Rules = STRICT) -> Schedule:
     if expression.startswith("@every"):
         return _every(expression, rules)
     zone = "UTC"
-    if prefix := _ZONE.fullmatch(expression):
+    if prefix := re.fullmatch(_ZONE, expression):
         zone, expression = prefix[1], prefix[2]
         _zone(zone)
     parts = expression.upper().split()
@@ -150,12 +150,12 @@ def parse_schedule(text: str, rules: Rules = STRICT) -> Schedule:
 
 def _every(expression: str, rules: Rules) -> Every:
     if rules.only_minutes:
-        match = _MINUTES.fullmatch(expression)
+        match = re.fullmatch(_MINUTES, expression)
         interval_ms = int(match[1]) * MINUTE if match else 0
         if interval_ms < MINUTE:
             raise CronError("an interval is written @every {n}m, n being 1 or more minutes")
     else:
-        match = _DURATION.fullmatch(expression)
+        match = re.fullmatch(_DURATION, expression)
         parts = re.findall(r"([0-9.]+)(ms|h|m|s)", match[1]) if match else ()
         interval_ms = int(sum(float(number) * _UNITS[unit] for number, unit in parts)) // SECOND * SECOND
         if interval_ms < SECOND:
@@ -182,7 +182,7 @@ def _field(text: str, name: str, low: int, high: int, specials: str, names: tupl
 
 
 def _range(part: str, name: str, low: int, high: int, names: tuple[str, ...]) -> range:
-    match = _PART.fullmatch(part)
+    match = re.fullmatch(_PART, part)
     if match is None or (match["first"] == "*" and match["last"]):
         raise CronError(f"{name}: {part[:50]!r} is not understood")
     if match["first"] == "*":

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from collections.abc import Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 _log = logging.getLogger(__name__)
@@ -40,6 +42,23 @@ class TaskGroup:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("task %s failed", task.get_name(), exc_info=error)
+
+
+async def start_module(name: str, *arguments: str, stdin: int, stdout: int) -> asyncio.subprocess.Process:
+    """Run a module of this program as a child; its standard error is a pipe.
+
+    Raises: OSError.
+    """
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    # -P: a file of the user's working directory must not pass for a module
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", name, *arguments),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
 
 
 def kill(process: asyncio.subprocess.Process) -> None:

@@ -194,7 +194,8 @@ class Mock:
                 return None
             case "fail":
                 message = f"the mock of {self.target.name} has no answer for call {at + 1}"
-                return MockAnswer(body=_error_body("MockExhausted", message), failed=True)
+                error = {"errorType": "MockExhausted", "errorMessage": message}
+                return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True)
 
     def shown(self) -> dict[str, Any]:
         """Return the mock in JSON's terms."""
@@ -356,20 +357,12 @@ def _read_answer(answer: Any) -> MockAnswer:
         raise invalid("an answer returns or is an error, not both")
     delay_ms = read_delay(answer)
     if "error" not in answer:
-        return MockAnswer(body=_returned(answer.get("return")), delay_ms=delay_ms)
+        value = answer.get("return")  # a text as it is, anything else as JSON, as functions return it
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return MockAnswer(body=text.encode("utf-8", "replace"), delay_ms=delay_ms)
     error = answer["error"]
     if isinstance(error, str):
         error = {"errorType": "Error", "errorMessage": error}
     if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
         raise invalid('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
     return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True, delay_ms=delay_ms)
-
-
-def _returned(value: Any) -> bytes:
-    """Return a value as functions return it: text as it is, anything else as JSON."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-8", "replace")
-
-
-def _error_body(kind: str, message: str) -> bytes:
-    return json.dumps({"errorType": kind, "errorMessage": message}, ensure_ascii=False).encode()

@@ -198,7 +198,7 @@ async def is_signed(received: Received, sign: Sign) -> bool:
     The signature's scheme has no randomness, so the same text signed again gives the same signature.
     """
     headers = {name.lower(): value for name, value in received.headers}
-    if headers.get("content-md5", "") != _digest(received.body):
+    if headers.get("content-md5", "") != md5(received.body, usedforsecurity=False).hexdigest().upper():
         return False
     try:
         return received.method == "POST" and headers["authorization"] == await sign(
@@ -206,11 +206,6 @@ async def is_signed(received: Received, sign: Sign) -> bool:
         )
     except SigningFailed:
         return False
-
-
-def _digest(body: bytes) -> str:
-    """Return the digest as pushes write it: hexadecimal digits in upper case."""
-    return md5(body, usedforsecurity=False).hexdigest().upper()
 
 
 def shown_request(received: Received) -> dict[str, Any]:

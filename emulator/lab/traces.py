@@ -218,12 +218,12 @@ def _add_push(nodes: _Nodes, effect: Effect) -> None:
         nodes.at(at, f"message {each}", key, "message", str(fields.get("detail", "")).partition(",")[0], each)
 
 
-_IN_QUEUE = re.compile(r"queue \S+, message ([0-9A-F]{32})")
+_IN_QUEUE = r"queue \S+, message ([0-9A-F]{32})"
 
 
 def _delivered(fields: Fields) -> list[str]:
     """Return the id of the message that a delivery has put into a queue."""
-    match = _IN_QUEUE.fullmatch(str(fields.get("detail", ""))) if "subscription" in fields else None
+    match = re.fullmatch(_IN_QUEUE, str(fields.get("detail", ""))) if "subscription" in fields else None
     return [match[1]] if match is not None else []
 
 
@@ -261,23 +261,19 @@ class EffectLog:
         Raises: LabError (NotFound).
         """
         self._write(most=None)
-        trace = self._trace_of(id)
-        if trace is None:
+        first = self._database.read(
+            "SELECT at, trace, cause, fields FROM lab_effects WHERE ids LIKE ? ESCAPE '!' ORDER BY seq LIMIT 1",
+            (f"% {_escaped(id)} %",),
+        ).fetchone()
+        if first is None:
             raise LabError("NotFound", what="request, message, call or execution", name=id)
+        trace = trace_to_show(_effect(first), id)
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects WHERE trace = ? OR ids LIKE ? ESCAPE '!' ORDER BY seq",
             (trace, f"% {_escaped(trace)} %"),
         )
         effects = [effect for effect in map(_effect, rows) if belongs(effect, trace)]
         return {"id": id, "trace": trace, "tree": tree(effects, trace)}
-
-    def _trace_of(self, id: str) -> str | None:
-        rows = self._database.read(
-            "SELECT at, trace, cause, fields FROM lab_effects WHERE ids LIKE ? ESCAPE '!' ORDER BY seq",
-            (f"% {_escaped(id)} %",),
-        )
-        first = next(iter(rows), None)
-        return None if first is None else trace_to_show(_effect(first), id)
 
     def _arm(self) -> None:
         self._handle = asyncio.get_running_loop().call_later(WRITE_EVERY_S, self._tick)

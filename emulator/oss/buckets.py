@@ -5,7 +5,7 @@ from binascii import a2b_base64, b2a_base64
 
 from emulator.http.message import Response
 from emulator.oss import codec, limits
-from emulator.oss.errors import OssError
+from emulator.oss.errors import invalid
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import delete
 from emulator.oss.request import caller_of, check_md5, document_of, missing_header, number_of, one_of
@@ -47,7 +47,7 @@ async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Respo
         storage_class = (settings.text_of("StorageClass") or "").strip()
         region = (settings.text_of("LocationConstraint") or "").strip().removeprefix("oss-")
     if storage_class and storage_class not in STORAGE_CLASSES:
-        raise OssError("InvalidArgument", name="StorageClass", value=storage_class[:100])
+        raise invalid("StorageClass", storage_class[:100])
     name = call.path["bucket"]
     bucket = await storage.create_bucket(caller_of(call), name, acl, storage_class or "Standard", region)
     return Response(200, b"", [("Location", f"/{bucket.name}")])
@@ -170,9 +170,5 @@ def _name_of(token: str) -> str:
     try:
         return a2b_base64(token.encode("ascii"), strict_mode=True).decode("utf-8", "surrogateescape")
     except (Base64Error, UnicodeEncodeError):
-        raise OssError(
-            "InvalidArgument",
-            "The continuation token provided is incorrect.",
-            name="continuation-token",
-            value=token[:100],
-        ) from None
+        text = "The continuation token provided is incorrect."
+        raise invalid("continuation-token", token[:100], text) from None

@@ -38,6 +38,11 @@ def text(name: str, value: object) -> Element:
     return Element(name, str(value).lower() if isinstance(value, bool) else str(value))
 
 
+def tree(name: str, *children: Element) -> Element:
+    """Return an element that holds others."""
+    return Element(name, children=list(children))
+
+
 def quoted(etag: str) -> str:
     """Return an ETag as it is written."""
     return f'"{etag}"'
@@ -65,15 +70,12 @@ class Naming:
 
 def owner(account: AccountId) -> Element:
     """Return the owner of a bucket or object."""
-    return Element("Owner", children=[text("ID", account), text("DisplayName", account)])
+    return tree("Owner", text("ID", account), text("DisplayName", account))
 
 
 def grant(account: AccountId, acl: str) -> Element:
     """Return the document of an ACL."""
-    return Element(
-        "AccessControlPolicy",
-        children=[owner(account), Element("AccessControlList", children=[text("Grant", acl)])],
-    )
+    return tree("AccessControlPolicy", owner(account), tree("AccessControlList", text("Grant", acl)))
 
 
 def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str, limit: int, more: str) -> Element:
@@ -82,24 +84,17 @@ def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str
         text("Prefix", prefix), text("Marker", marker), text("MaxKeys", limit), text("IsTruncated", True),
         text("NextMarker", more),
     ]  # fmt: skip
-    entries = [
-        Element("Bucket", children=[*_about(bucket), text("Region", bucket.region), text("Name", bucket.name)])
-        for bucket in page
-    ]
-    return Element(
-        "ListAllMyBucketsResult",
-        children=[owner(account), *(paging if more else []), Element("Buckets", children=entries)],
-    )
+    entries = (tree("Bucket", *_about(each), text("Region", each.region), text("Name", each.name)) for each in page)
+    return tree("ListAllMyBucketsResult", owner(account), *(paging if more else []), tree("Buckets", *entries))
 
 
 def bucket_info(bucket: Bucket, settings: Iterable[Element]) -> Element:
     """Return all attributes of a bucket."""
     attributes = [
         *_about(bucket), text("Name", bucket.name), owner(bucket.account),
-        Element("AccessControlList", children=[text("Grant", bucket.acl)]),
-        text("DataRedundancyType", "LRS"), text("Comment", ""), *settings,
+        tree("AccessControlList", text("Grant", bucket.acl)), text("DataRedundancyType", "LRS"), text("Comment", ""),
     ]  # fmt: skip
-    return Element("BucketInfo", children=[Element("Bucket", children=attributes)])
+    return tree("BucketInfo", tree("Bucket", *attributes, *settings))
 
 
 def _about(bucket: Bucket) -> list[Element]:
@@ -114,13 +109,11 @@ def _about(bucket: Bucket) -> list[Element]:
 
 def bucket_stat(size: int, objects: int, uploads: int, now: Millis) -> Element:
     """Return the number of bytes, objects and uploads of a bucket."""
-    return Element(
+    return tree(
         "BucketStat",
-        children=[
-            text("Storage", size), text("ObjectCount", objects), text("MultipartUploadCount", uploads),
-            text("LiveChannelCount", 0), text("LastModifiedTime", now // SECOND),
-            text("StandardStorage", size), text("StandardObjectCount", objects),
-        ],
+        text("Storage", size), text("ObjectCount", objects), text("MultipartUploadCount", uploads),
+        text("LiveChannelCount", 0), text("LastModifiedTime", now // SECOND),
+        text("StandardStorage", size), text("StandardObjectCount", objects),
     )  # fmt: skip
 
 
@@ -159,47 +152,51 @@ def naming_of(call: OperationRequest) -> Naming:
 def objects_v1(listing: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
     """Return a list of objects with the marker *more* to go on with, empty at the end."""
     naming = listing.naming
-    head = [
-        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("Marker", listing.after),
-        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
-        text("IsTruncated", bool(more)), *([naming("NextMarker", more)] if more else []),
-    ]  # fmt: skip
-    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=True)])
+    next_page = [naming("NextMarker", more)] if more else []
+    return _objects(listing, naming("Marker", listing.after), page, [text("IsTruncated", bool(more)), *next_page])
 
 
 def objects_v2(
     listing: Listing, page: Sequence[StoredObject | str], token: str, more: str, *, owned: bool
 ) -> Element:  # fmt: skip
     """Return a list of objects in the second form; *token* is the request's, *more* the next one, empty at the end."""
-    naming = listing.naming
-    head = [
-        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("StartAfter", listing.after),
-        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
+    end = [
         text("IsTruncated", bool(more)), text("KeyCount", len(page)),
         *([text("ContinuationToken", token)] if token else []),
         *([text("NextContinuationToken", more)] if more else []),
     ]  # fmt: skip
-    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=owned)])
+    return _objects(listing, listing.naming("StartAfter", listing.after), page, end, owned=owned)
+
+
+def _objects(
+    listing: Listing, begin: Element, page: Sequence[StoredObject | str], end: Iterable[Element], *, owned: bool = True
+) -> Element:
+    naming = listing.naming
+    return tree(
+        "ListBucketResult",
+        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), begin, text("MaxKeys", listing.limit),
+        naming("Delimiter", listing.delimiter), *naming.note(), *end, *_entries(listing, page, owned=owned),
+    )  # fmt: skip
 
 
 def _entries(listing: Listing, page: Iterable[StoredObject | str], *, owned: bool) -> list[Element]:
     contents, prefixes = [], []
     for each in page:
         if isinstance(each, str):
-            prefixes.append(Element("CommonPrefixes", children=[listing.naming("Prefix", each)]))
+            prefixes.append(tree("CommonPrefixes", listing.naming("Prefix", each)))
             continue
         about = [
             listing.naming("Key", each.key), text("LastModified", timestamp(each.modified_at)),
             text("ETag", quoted(each.etag)), text("Type", each.kind), text("Size", each.size),
             text("StorageClass", each.attributes.storage_class),
         ]  # fmt: skip
-        contents.append(Element("Contents", children=[*about, *([owner(listing.bucket.account)] if owned else [])]))
+        contents.append(tree("Contents", *about, *([owner(listing.bucket.account)] if owned else [])))
     return [*contents, *prefixes]
 
 
 def copied(name: str, etag: str, modified_at: Millis) -> Element:
     """Return the result of a copy, ``CopyObjectResult`` or ``CopyPartResult``."""
-    return Element(name, children=[text("LastModified", timestamp(modified_at)), text("ETag", quoted(etag))])
+    return tree(name, text("LastModified", timestamp(modified_at)), text("ETag", quoted(etag)))
 
 
 def read_deletion(root: Element) -> tuple[list[str], bool]:
@@ -215,14 +212,13 @@ def read_deletion(root: Element) -> tuple[list[str], bool]:
 
 def deleted(keys: Iterable[str], naming: Naming) -> Element:
     """Return the deleted names."""
-    rows = [Element("Deleted", children=[naming("Key", key)]) for key in keys]
-    return Element("DeleteResult", children=[*naming.note(), *rows])
+    return tree("DeleteResult", *naming.note(), *(tree("Deleted", naming("Key", key)) for key in keys))
 
 
 def tagging(tags: Mapping[str, str]) -> Element:
     """Return the document of an object's tags."""
-    pairs = [Element("Tag", children=[text("Key", key), text("Value", value)]) for key, value in tags.items()]
-    return Element("Tagging", children=[Element("TagSet", children=pairs)])
+    pairs = (tree("Tag", text("Key", key), text("Value", value)) for key, value in tags.items())
+    return tree("Tagging", tree("TagSet", *pairs))
 
 
 def read_tagging(root: Element) -> dict[str, str]:
@@ -239,7 +235,7 @@ def read_tagging(root: Element) -> dict[str, str]:
 def upload_started(bucket: str, upload: Upload, naming: Naming) -> Element:
     """Return the id of a new upload."""
     about = [text("Bucket", bucket), naming("Key", upload.key), text("UploadId", upload.id)]
-    return Element("InitiateMultipartUploadResult", children=[*naming.note(), *about])
+    return tree("InitiateMultipartUploadResult", *naming.note(), *about)
 
 
 def read_completion(root: Element) -> list[tuple[int, str]]:
@@ -260,12 +256,9 @@ def read_completion(root: Element) -> list[tuple[int, str]]:
 
 def completed(location: str, bucket: str, stored: StoredObject, naming: Naming) -> Element:
     """Return the result of an upload."""
-    return Element(
-        "CompleteMultipartUploadResult",
-        children=[
-            *naming.note(), text("Location", location), text("Bucket", bucket), naming("Key", stored.key),
-            text("ETag", quoted(stored.etag)),
-        ],
+    return tree(
+        "CompleteMultipartUploadResult", *naming.note(), text("Location", location), text("Bucket", bucket),
+        naming("Key", stored.key), text("ETag", quoted(stored.etag)),
     )  # fmt: skip
 
 
@@ -277,17 +270,14 @@ def parts(bucket: str, upload: Upload, page: Sequence[Part], marker: int, limit:
         text("PartNumberMarker", marker), text("NextPartNumberMarker", last), text("MaxParts", limit),
         text("IsTruncated", more),
     ]  # fmt: skip
-    rows = [
-        Element(
-            "Part",
-            children=[
-                text("PartNumber", part.number), text("LastModified", timestamp(part.modified_at)),
-                text("ETag", quoted(part.etag)), text("HashCrc64ecma", part.crc), text("Size", part.piece.size),
-            ],
+    rows = (
+        tree(
+            "Part", text("PartNumber", part.number), text("LastModified", timestamp(part.modified_at)),
+            text("ETag", quoted(part.etag)), text("HashCrc64ecma", part.crc), text("Size", part.piece.size),
         )
         for part in page
-    ]  # fmt: skip
-    return Element("ListPartsResult", children=[*head, *rows])
+    )  # fmt: skip
+    return tree("ListPartsResult", *head, *rows)
 
 
 def uploads(
@@ -305,11 +295,11 @@ def uploads(
     rows = []
     for each in page:
         if isinstance(each, str):
-            rows.append(Element("CommonPrefixes", children=[naming("Prefix", each)]))
+            rows.append(tree("CommonPrefixes", naming("Prefix", each)))
         else:
             about = [naming("Key", each.key), text("UploadId", each.id), text("Initiated", timestamp(each.started_at))]
-            rows.append(Element("Upload", children=[*about, text("StorageClass", each.attributes.storage_class)]))
-    return Element("ListMultipartUploadsResult", children=[*head, *rows])
+            rows.append(tree("Upload", *about, text("StorageClass", each.attributes.storage_class)))
+    return tree("ListMultipartUploadsResult", *head, *rows)
 
 
 def base64_of_hex(digest: str) -> str:

@@ -141,6 +141,11 @@ class OssError(ServiceError):
         self.ec, self.repeated = DETAILS.get(name, (UNSPECIFIC_EC, {}))
 
 
+def invalid(name: str, value: str = "", message: str | None = None) -> OssError:
+    """Return the error for the argument *name*; the answer repeats its *value*."""
+    return OssError("InvalidArgument", message, name=name, value=value)
+
+
 _BY_REASON: Mapping[Reason, str] = {
     Reason.SKEWED_DATE: "RequestTimeTooSkewed",
     Reason.UNKNOWN_KEY: "InvalidAccessKeyId",

@@ -27,8 +27,8 @@ from emulator.wire.xml import Element, render
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 _OPEN_METHODS = ("GET", "HEAD", "PUT")
 _SHAPES = ("/", "/{bucket}", "/{bucket}/{key}")
-_KEY_ID = re.compile(r"(?:OSS |AccessKeyId:|Credential=)([^:/,\s]+)")
-_SIGNATURE = re.compile(r"(?:OSS [^:]+:|Signature[:=])([^,\s]+)")
+_KEY_ID = r"(?:OSS |AccessKeyId:|Credential=)([^:/,\s]+)"
+_SIGNATURE = r"(?:OSS [^:]+:|Signature[:=])([^,\s]+)"
 
 
 class OssFront:
@@ -157,7 +157,7 @@ def _as_signed(request: Request) -> tuple[str, str]:
     """Return key id and signature as the request carries them, in a header or in the URL; "" where there is none."""
     authorization = request.headers.get("authorization")
     if authorization:
-        key_id, signature = _KEY_ID.search(authorization), _SIGNATURE.search(authorization)
+        key_id, signature = re.search(_KEY_ID, authorization), re.search(_SIGNATURE, authorization)
         return key_id[1] if key_id else "", signature[1] if signature else ""
     query = dict(reversed(request.query_pairs))
     key = query.get("OSSAccessKeyId") or query.get("x-oss-access-key-id")

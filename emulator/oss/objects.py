@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 from emulator.http.message import Pairs, Response
 from emulator.kernel.frozen import replace
 from emulator.oss import codec, limits
-from emulator.oss.errors import OssError
+from emulator.oss.errors import OssError, invalid
 from emulator.oss.model import (
     EMPTY_ETAG,
     OBJECT_ACLS,
@@ -169,7 +169,7 @@ async def _store(
 
 def _there(model: "S3Model", place: Place) -> StoredObject:
     if not place.key:
-        raise OssError("InvalidArgument", name="object name", value="")
+        raise invalid("object name")
     stored = model.get(place.bucket, place.key)
     if stored is None:
         raise OssError("NoSuchKey", key=place.key)
@@ -295,7 +295,7 @@ async def append_object(storage: ObjectStorage, call: OperationRequest) -> Respo
     """
     position = number_of(call, "position", -1, limits.OBJECT_BYTES)
     if position < 0:
-        raise OssError("InvalidArgument", "the parameter position is missing", name="position", value="")
+        raise invalid("position", message="the parameter position is missing")
     caller, place, said = caller_of(call), place_of(call), put_of(call)
     await writable(storage, caller, place, may_replace=said.may_replace)
     async with taken(storage, call.http.body, said.md5) as content:

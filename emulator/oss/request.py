@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.oss import limits
-from emulator.oss.errors import OssError
+from emulator.oss.errors import OssError, invalid
 from emulator.oss.model import OBJECT_ACLS, STORAGE_CLASSES, Attributes, Caller, Conditions, Place, Put, Span
 from emulator.wire.dates import parse_http_date
 from emulator.wire.request import OperationRequest
@@ -60,12 +60,7 @@ def number_of(call: OperationRequest, name: str, default: int, most: int, *, lea
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= most):
-        raise OssError(
-            "InvalidArgument",
-            f"Argument {name} must be an integer between {least} and {most}",
-            name=name,
-            value=text[:100],
-        )
+        raise invalid(name, text[:100], f"Argument {name} must be an integer between {least} and {most}")
     return int(text)
 
 
@@ -90,13 +85,13 @@ def one_of(call: OperationRequest, name: str, choices: tuple[str, ...]) -> str:
     """
     value = header_of(call, name)
     if value and value not in choices:
-        raise OssError("InvalidArgument", "no such value is known: " + value[:100], name=name, value=value[:100])
+        raise invalid(name, value[:100], "no such value is known: " + value[:100])
     return value
 
 
 def missing_header(name: str) -> OssError:
     """Return the error for a header that an operation needs."""
-    return OssError("InvalidArgument", f"the header {name} is missing", name=name, value="")
+    return invalid(name, message=f"the header {name} is missing")
 
 
 def put_of(call: OperationRequest) -> Put:
@@ -122,12 +117,7 @@ def attributes_of(call: OperationRequest) -> Attributes:
         name[len(_META) :]: sendable(name, value.strip()) for name, value in call.http.headers.starting_with(_META)
     }
     if sum(len(name) + len(value) for name, value in metadata.items()) > limits.METADATA_BYTES:
-        raise OssError(
-            "InvalidArgument",
-            f"The total size of user metadata is over {limits.METADATA_BYTES} bytes.",
-            name=_META,
-            value="",
-        )
+        raise invalid(_META, message=f"The total size of user metadata is over {limits.METADATA_BYTES} bytes.")
     return Attributes(
         headers={"Content-Type": DEFAULT_TYPE, **headers},
         metadata=metadata,
@@ -189,12 +179,8 @@ def source_of(call: OperationRequest) -> Place | None:
     # aliyun-oss-go-sdk writes a blank as "+"
     bucket, _, key = unquote_plus(path, errors="surrogateescape").lstrip("/").partition("/")
     if not (bucket and key) or (version and version != "versionId=null"):
-        raise OssError(
-            "InvalidArgument",
-            "Copy Source must mention the source bucket and key: /sourcebucket/sourcekey.",
-            name="x-oss-copy-source",
-            value=text[:1100],
-        )
+        message = "Copy Source must mention the source bucket and key: /sourcebucket/sourcekey."
+        raise invalid("x-oss-copy-source", text[:1100], message)
     return Place(bucket, key)
 
 
@@ -208,7 +194,7 @@ def source_span(call: OperationRequest) -> Span | None:
         return None
     match = re.fullmatch(r"bytes=(\d{1,18})-(\d{1,18})", text, re.ASCII)
     if match is None or int(match[1]) > int(match[2]):
-        raise OssError("InvalidArgument", name="x-oss-copy-source-range", value=text[:100])
+        raise invalid("x-oss-copy-source-range", text[:100])
     return Span(int(match[1]), int(match[2]) + 1)
 
 
@@ -220,7 +206,7 @@ def sendable(name: str, value: str) -> str:
     Raises: InvalidArgument.
     """
     if not re.fullmatch(_NAME, name) or any(mark in value for mark in "\r\n\0"):
-        raise OssError("InvalidArgument", name=name[:100], value=value[:100])
+        raise invalid(name[:100], value[:100])
     return value
 
 

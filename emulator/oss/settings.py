@@ -11,7 +11,7 @@ from typing import NamedTuple
 from emulator.http.message import Response
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.oss import codec
-from emulator.oss.codec import text
+from emulator.oss.codec import text, tree
 from emulator.oss.errors import OssError
 from emulator.oss.model import Bucket
 from emulator.oss.request import caller_of, check_md5, document_of
@@ -46,17 +46,15 @@ def resource_group(account: AccountId) -> str:
 
 
 def _document(root: str, *children: Element) -> Callable[[Bucket], Element]:
-    return lambda _: Element(root, children=children)
+    return lambda _: tree(root, *children)
 
 
 def _default_group(bucket: Bucket) -> Element:
-    return Element(
-        "BucketResourceGroupConfiguration", children=[text("ResourceGroupId", resource_group(bucket.account))]
-    )
+    return tree("BucketResourceGroupConfiguration", text("ResourceGroupId", resource_group(bucket.account)))
 
 
 def _no_domains(bucket: Bucket) -> Element:
-    return Element("ListCnameResult", children=[text("Bucket", bucket.name), text("Owner", bucket.account)])
+    return tree("ListCnameResult", text("Bucket", bucket.name), text("Owner", bucket.account))
 
 
 _ANY_REFERER = _document(

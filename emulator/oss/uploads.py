@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from emulator.http.message import Headers, Request, Response
 from emulator.oss import codec, limits
 from emulator.oss.codec import Listing
-from emulator.oss.errors import OssError
+from emulator.oss.errors import OssError, invalid
 from emulator.oss.model import (
     Attributes,
     Bucket,
@@ -44,7 +44,6 @@ from emulator.oss.storage import ObjectStorage
 from emulator.wire.multipart import FormField, MalformedForm, form_of, is_form
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.xml import Element
 
 if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
@@ -74,12 +73,8 @@ async def _put_part(
     Raises: as `_find`; InvalidArgument for a number that cannot be, InvalidDigest.
     """
     if not 1 <= number <= limits.PARTS:
-        raise OssError(
-            "InvalidArgument",
-            f"Part number must be an integer between 1 and {limits.PARTS}, inclusive.",
-            name="partNumber",
-            value=str(number),
-        )
+        text = f"Part number must be an integer between 1 and {limits.PARTS}, inclusive."
+        raise invalid("partNumber", str(number), text)
     await _find(storage, call)
     async with taken(storage, body, md5) as content:
         model, bucket, upload = await _find(storage, call)  # taking in the content took time
@@ -154,7 +149,7 @@ async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Respons
     span, conditions = source_span(call), conditions_of(call, "x-oss-copy-source-")
     original = await get(storage, caller_of(call), source, conditions, follow=False)
     if span is not None and span.end > original.size:
-        raise OssError("InvalidArgument", name="x-oss-copy-source-range", value=f"bytes={span.start}-{span.end - 1}")
+        raise invalid("x-oss-copy-source-range", f"bytes={span.start}-{span.end - 1}")
     body = await storage.contents.read(original.pieces, span)
     part = await _put_part(storage, call, number, body, b"", "ObjectCreated:UploadPartCopy")
     return with_document(written(part), codec.copied("CopyPartResult", part.etag, part.modified_at))
@@ -264,17 +259,6 @@ def _marker(last: Upload | str) -> tuple[str, str]:
     return (last, "") if isinstance(last, str) else (last.key, last.id)
 
 
-class Form:
-    """An upload form: its fields by their names in small letters, and the file."""
-
-    def __init__(self, fields: list[FormField]) -> None:
-        self.fields = {field.name.lower(): field.text for field in fields if field.name.lower() != "file"}
-        self.file = next((field for field in fields if field.name.lower() == "file"), None)
-
-    def __getitem__(self, name: str) -> str:
-        return self.fields.get(name, "")
-
-
 @operation("PostObject", "POST /{bucket}")
 async def post_object(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Make an object of the form's file.
@@ -285,17 +269,22 @@ async def post_object(storage: ObjectStorage, call: OperationRequest) -> Respons
     """
     if not is_form(call.http.headers.get("content-type")):
         raise OssError("MethodNotAllowed")
-    form = _form(call.http)
-    file = form.file
-    if file is None or not form["key"]:
+    parts: dict[str, FormField] = {}
+    try:
+        for field in form_of(call.http):
+            parts.setdefault(field.name.lower(), field)  # the first counts, whose name is checked for permission too
+    except MalformedForm as error:
+        text = "The body of your POST request is not well-formed multipart/form-data."
+        raise invalid("body", str(error), text) from None
+    file = parts.pop("file", None)
+    form = {name: field.text for name, field in parts.items()}
+    if file is None or not form.get("key"):
         missing = "file" if file is None else "key"
-        raise OssError("InvalidArgument",
-            f"Bucket POST must contain a field named '{missing}'.", name=missing, value=""
-        )  # fmt: skip
-    check_policy(_policy(form["policy"]), {**form.fields, "bucket": call.path["bucket"]}, len(file.content))
-    sendable("success_action_redirect", form["success_action_redirect"])
+        raise invalid(missing, message=f"Bucket POST must contain a field named '{missing}'.")
+    check_policy(_policy(form.get("policy", "")), {**form, "bucket": call.path["bucket"]}, len(file.content))
+    sendable("success_action_redirect", form.get("success_action_redirect", ""))
     key = form["key"].replace("${filename}", file.filename.rpartition("/")[2].rpartition("\\")[2])
-    headers = {"content-type": file.content_type, **form.fields}
+    headers = {"content-type": file.content_type, **form}
     fields = OperationRequest(Request("POST", "/", Headers(headers.items()), file.content), call.now)
     place = Place(call.path["bucket"], key)
     stored = await put(storage, caller_of(call), place, file.content, put_of(fields), "ObjectCreated:PostObject")
@@ -338,18 +327,6 @@ def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
     raise OssError("InvalidPolicyDocument", detail=f"Invalid condition {json.dumps(condition)[:200]}")
 
 
-def _form(request: Request) -> Form:
-    try:
-        return Form(form_of(request))
-    except MalformedForm as error:
-        raise OssError(
-            "InvalidArgument",
-            "The body of your POST request is not well-formed multipart/form-data.",
-            name="body",
-            value=str(error),
-        ) from None
-
-
 def _policy(text: str) -> Mapping[str, Any]:
     try:
         policy = json.loads(a2b_base64(text.encode("ascii")))
@@ -360,20 +337,20 @@ def _policy(text: str) -> Mapping[str, Any]:
     return policy
 
 
-def _answer(form: Form, call: OperationRequest, place: Place, response: Response, etag: str) -> Response:
+def _answer(form: Mapping[str, str], call: OperationRequest, place: Place, response: Response, etag: str) -> Response:
     location = f"{call.http.scheme}://{call.host}/{place.key}"
-    if redirect := form["success_action_redirect"]:
+    if redirect := form.get("success_action_redirect"):
         mark = "&" if "?" in redirect else "?"
         response.status = 303
         items = urlencode({"bucket": place.bucket, "key": place.key, "etag": codec.quoted(etag)}, errors="replace")
         response.headers.append(("Location", f"{redirect}{mark}{items}"))
-    elif form["success_action_status"] == "201":
+    elif form.get("success_action_status") == "201":
         about = [
             codec.text("Bucket", place.bucket), codec.text("Location", location), codec.text("Key", place.key),
             codec.text("ETag", codec.quoted(etag)),
         ]  # fmt: skip
-        response = with_document(response, Element("PostResponse", children=about))
+        response = with_document(response, codec.tree("PostResponse", *about))
         response.status = 201
-    elif form["success_action_status"] != "200":
+    elif form.get("success_action_status") != "200":
         response.status = 204
     return response

@@ -141,6 +141,19 @@ class Database:
             self._note_loss(error)
             raise
 
+    def write_script(self, sql: str) -> None:
+        """Run many statements, all or none, in a transaction of their own; unlike others they are not kept prepared.
+
+        Raises: sqlite3.Error.
+        """
+        self.commit()
+        try:
+            self._connection.executescript(f"BEGIN IMMEDIATE;\n{sql}\n;COMMIT;")
+        except sqlite3.Error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
     @contextmanager
     def unit(self) -> Iterator[None]:
         """Make the statements inside all happen or none: an exception undoes them and goes on to the caller.
@@ -209,7 +222,9 @@ class Database:
             else:
                 self._connection.execute("COMMIT")
                 self.commits += 1
-                self._log_recovery()
+                if self._refusing:
+                    self._refusing = False
+                    _log.warning("%s can be written again", self._name)
         except sqlite3.Error as cause:
             self._log_refusal(cause)
             error = CommitFailed(str(cause))
@@ -314,10 +329,17 @@ class Database:
 
         Raises: sqlite3.OperationalError.
         """
-        if not self._in_transaction:
-            self._begin()
-        elif self._lost and not self._connection.in_transaction:
-            raise sqlite3.OperationalError("this moment's changes are lost")  # outside one, it would be committed alone
+        if self._in_transaction:
+            if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
+                raise sqlite3.OperationalError("this moment's changes are lost")
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._in_transaction = True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # no loop: the caller commits by hand (start-up, tests)
+        loop.call_soon(self.commit, context=self._context)
 
     def _note_loss(self, error: sqlite3.Error) -> None:
         """Undo everything of this tick unless *error* is about the statement alone.
@@ -339,23 +361,9 @@ class Database:
             self._refusing = True
             _log.error("%s cannot be written: %s. Calls that change something fail until it can.", self._name, error)
 
-    def _log_recovery(self) -> None:
-        if self._refusing:
-            self._refusing = False
-            _log.warning("%s can be written again", self._name)
-
     @property
     def _name(self) -> str:
         return "the database in memory" if self.path is None else str(self.path)
-
-    def _begin(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._in_transaction = True
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return  # no loop: the caller commits by hand (start-up, tests)
-        loop.call_soon(self.commit, context=self._context)
 
 
 def _make_private(path: Path) -> None:
@@ -391,7 +399,7 @@ class Schema:
 
 
 def migrate(database: Database, schemas: list[Schema]) -> None:
-    """Apply what is missing, one transaction per step; a column that is there already is not added again.
+    """Apply what is missing, all or nothing; a column that is there already is not added again.
 
     Raises: StateTooNew when the file knows a step or a service schema that this program does not.
     """
@@ -399,7 +407,7 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
         "CREATE TABLE IF NOT EXISTS schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
     )
     reached = dict(database.read("SELECT service, version FROM schema_versions").fetchall())
-    plan = []
+    script: list[str] = []
     for schema in schemas:
         steps = schema.steps()
         newest = max(steps, default=0)
@@ -407,14 +415,12 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
         if at > newest:
             message = f"{schema.service} schema {at} is newer than this program knows ({newest})"
             raise StateTooNew(message)
-        plan += [(schema.service, number, file) for number, file in steps.items() if number > at]
-    for service, number, file in plan:
-        with database.unit():
-            for statement in _statements(file.read_text(encoding="utf-8")):
-                if not _adds_what_is_there(database, statement):
-                    database.write(statement)
-            database.write("INSERT OR REPLACE INTO schema_versions VALUES (?, ?)", (service, number))
-    database.commit()
+        for number, file in steps.items():
+            if number > at:
+                statements = _statements(file.read_text(encoding="utf-8"))
+                script += [each for each in statements if not _adds_what_is_there(database, each)]
+                script.append(f"INSERT OR REPLACE INTO schema_versions VALUES ('{schema.service}', {number})")  # noqa: S608 - own names
+    database.write_script("\n;".join(script))
 
 
 _ADD_COLUMN = re.compile(r"(?:\s|--.*\n)*ALTER TABLE (\w+) ADD COLUMN (\w+)")
@@ -430,7 +436,7 @@ def _adds_what_is_there(database: Database, statement: str) -> bool:
 
 
 def _statements(sql: str) -> list[str]:
-    """Split a script; `executescript` would commit the surrounding transaction."""
+    """Split a script."""
     statements, current = [], ""
     for line in sql.splitlines(keepends=True):
         current += line

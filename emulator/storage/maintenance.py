@@ -13,12 +13,13 @@ that writes and this rule the two cannot meet. TRUNCATE from here would be just 
 the log is bounded by ``journal_size_limit`` instead. Source: sqlite.org, Write-Ahead Logging, the WAL-reset bug.
 """
 
+import asyncio
 import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.metrics import Family, counter, gauge
@@ -118,15 +119,7 @@ REWRITTEN_BYTES = 128 * 1024 * 1024
 """A file with more content than this is not written anew: it would hold up the start for more than a second or so."""
 
 
-class Cancellable(Protocol):
-    """A call to come, `asyncio.TimerHandle` for one."""
-
-    def cancel(self) -> None:
-        """Do not make it."""
-        ...
-
-
-Later = Callable[[float, Callable[[], None]], Cancellable]
+Later = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
 """Makes a call after so many seconds of real time: the size of a file is the machine's matter, whatever time it is in
 the emulator."""
 
@@ -138,7 +131,7 @@ class Shrinker:
         self._database = database
         self._later = later
         self._clock = clock
-        self._next: Cancellable | None = None
+        self._next: asyncio.TimerHandle | None = None
         self._step = 16
         self._seen_commits = -1
 

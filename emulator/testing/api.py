@@ -139,7 +139,9 @@ class Api:
         """
         headers = {"x-mns-version": MNS_VERSION, **({"Content-Type": "text/xml;charset=utf-8"} if body else {})}
         answer = self._signed(mns.authorization, method, target, body, headers)
-        root = _without_namespaces(fromstring(answer.content)) if answer.content else None  # noqa: S314 - our own
+        root = fromstring(answer.content) if answer.content else None  # noqa: S314 - our own
+        for element in root.iter() if root is not None else ():
+            element.tag = element.tag.rpartition("}")[2]
         if answer.status_code >= 400:
             code, message = (root.findtext(name, "") if root is not None else "" for name in ("Code", "Message"))
             raise ApiError(answer.status_code, code, message, answer.text)
@@ -195,9 +197,3 @@ def refusal(answer: "requests.Response") -> ApiError:
     code = body.get("Code") or body.get("ErrorCode") or ""
     message = body.get("Message") or body.get("ErrorMessage") or (parsed if isinstance(parsed, str) else "")
     return ApiError(answer.status_code, str(code), str(message), parsed)
-
-
-def _without_namespaces(root: Element) -> Element:
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-    return root

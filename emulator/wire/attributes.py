@@ -7,7 +7,7 @@ value it cannot read.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -105,14 +105,10 @@ class Resource(Generic[S]):
         for each in self.of_form(notation.form):
             if changing and each.fixed:
                 continue
-            if each.flat:
-                members = _read_members(each, notation, value_of)
-                if members:
-                    change[each.field] = replace(getattr(before or self.settings(), each.field), **members)
-                continue
-            value = read_value(each, notation, value_of(each.name_in(notation.form)))
-            if value is not ABSENT:
-                change[each.field] = value
+            if not each.flat:
+                change |= _read((each,), notation, value_of)
+            elif members := _read(each.members, notation, value_of):
+                change[each.field] = replace(getattr(before or self.settings(), each.field), **members)
         return change
 
     def out_of_range(self, change: Mapping[str, Any]) -> Iterator[tuple[str, Range, str]]:
@@ -196,8 +192,8 @@ def shown(attribute: Attribute, value: Any) -> Any:
     return value
 
 
-def _read_members(attribute: Attribute, notation: Notation, value_of: Callable[[str], Any]) -> dict[str, Any]:
-    read = {each.field: read_value(each, notation, value_of(each.name_in(notation.form))) for each in attribute.members}
+def _read(attributes: Iterable[Attribute], notation: Notation, value_of: Callable[[str], Any]) -> dict[str, Any]:
+    read = {each.field: read_value(each, notation, value_of(each.name_in(notation.form))) for each in attributes}
     return {field: value for field, value in read.items() if value is not ABSENT}
 
 

@@ -88,8 +88,8 @@ def parse_iso(text: str) -> Millis:
 
 
 _DURATION_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(?:\d{1,12}(?:\.\d{1,3})?(?:ms|s|m|h|d))+", re.ASCII)
-_DURATION_PART = re.compile(r"([\d.]+)(ms|s|m|h|d)", re.ASCII)
+_DURATION = r"(?:[0-9]{1,12}(?:\.[0-9]{1,3})?(?:ms|s|m|h|d))+"
+_DURATION_PART = r"([0-9.]+)(ms|s|m|h|d)"
 
 
 def parse_duration(text: str) -> int:
@@ -97,6 +97,6 @@ def parse_duration(text: str) -> int:
 
     Raises: ValueError.
     """
-    if not _DURATION.fullmatch(text):
+    if not re.fullmatch(_DURATION, text):
         raise ValueError(text)
-    return sum(round(float(number) * _DURATION_UNITS_MS[unit]) for number, unit in _DURATION_PART.findall(text))
+    return sum(round(float(number) * _DURATION_UNITS_MS[unit]) for number, unit in re.findall(_DURATION_PART, text))

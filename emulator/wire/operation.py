@@ -10,6 +10,7 @@ metrics, faults and documentation read the same declarations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -122,13 +123,18 @@ class Routes:
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._operations = tuple(operations)
-        self._by_shape: dict[tuple[str, int], list[_Template]] = {}
+
+    @cached_property
+    def _by_shape(self) -> dict[tuple[str, int], list["_Template"]]:
+        """Templates by method and number of segments, made for the first request: a start serves few of the tables."""
+        by_shape: dict[tuple[str, int], list[_Template]] = {}
         for each in self._operations:
             template = _Template.of(each)
-            alike = self._by_shape.setdefault((template.method, len(template.fixed)), [])
-            alike.append(template)
+            by_shape.setdefault((template.method, len(template.fixed)), []).append(template)
+        for alike in by_shape.values():
             # what is more particular is looked at first: query items, then fixed segments
             alike.sort(key=lambda template: (template.item == "", template.fixed.count(None)))
+        return by_shape
 
     def find(self, method: str, path: str, query: Mapping[str, str]) -> tuple[Operation, dict[str, str]] | None:
         """Return the operation and the decoded path parameters; None when no route fits.

@@ -92,7 +92,7 @@ class TopicMachine(RuleBasedStateMachine):
         async def settle():
             async with asyncio.timeout(10):
                 await asyncio.sleep(0)
-                while self.database.dirty or self.service.under_way:
+                while self.database.dirty or self.service.courier.under_way:
                     await asyncio.sleep(0)
 
         self.runner.run(settle())

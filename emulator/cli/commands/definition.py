@@ -11,7 +11,6 @@ from emulator.config import Settings
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.engine.model import StepList
 
 ACCOUNT = "{accountID}"
 """What ``flow create`` replaces by the account's id."""
@@ -60,6 +59,7 @@ def _check(arguments: Namespace) -> int:
     """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
     # Imported here: the reader takes longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.engine.model import all_steps
     from emulator.services.workflow.languages.programs import read_program
 
     text, tags = _without_tags(read_definition(arguments.file))
@@ -70,7 +70,7 @@ def _check(arguments: Namespace) -> int:
     except DefinitionError as error:
         _refuse(arguments, error)
         return 1
-    steps = count_steps(flow.steps)
+    steps = sum(1 for _step in all_steps(flow.steps))
     if wants_json(arguments):
         say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings), "notes": notes})
         return 0
@@ -196,10 +196,3 @@ def pointed_at(expression: str, position: int) -> tuple[str, str]:
     shown = line[cut : place + AROUND]
     width = sum(2 if east_asian_width(character) in "WF" else 1 for character in shown[: place - cut])
     return f"    {shown}", f"    {' ' * width}^"
-
-
-def count_steps(steps: "StepList") -> int:
-    """Return the number of steps in all depths."""
-    from emulator.services.workflow.engine.model import all_steps  # here: see run()
-
-    return sum(1 for _ in all_steps(steps))

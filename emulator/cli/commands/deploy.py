@@ -362,11 +362,8 @@ def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None
     say_table(("logical name", "type", "status", "physical name"), rows)
     if outputs:
         say()
-        say_table(("output", "value"), [(name, _shown(value)) for name, value in outputs.items()])
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        texts = {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in outputs.items()}
+        say_table(("output", "value"), list(texts.items()))
 
 
 def _result(

@@ -25,20 +25,8 @@ from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preloa
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys, write_bundle
 
-NOT_EXECUTABLE = 126
-
-NOT_FOUND = 127
-"""What shells report for programs that cannot be run."""
-
-_PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-_OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")
-
 AUTHORITY_TIMEOUT_S = 10.0
 """An emulator that has just started makes its certificate authority a moment after its first answers."""
-
-_PORT_VARIABLES = ((80, "LOCALYUN_HTTP_PORT"), (443, "LOCALYUN_HTTPS_PORT"))
-
-_REACHABLE = ("127.0.0.1", "localhost")
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -79,7 +67,8 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
         raise CommandFailed(_("--network needs a network for the command alone, which Linux has"))
     from emulator.redirect import network  # needed with this option only, and not there on Windows
 
-    own = {usual: int(environ[name]) for usual, name in _PORT_VARIABLES if name in environ}
+    variables = {80: "LOCALYUN_HTTP_PORT", 443: "LOCALYUN_HTTPS_PORT"}
+    own = {usual: int(environ[name]) for usual, name in variables.items() if name in environ}
     try:
         network.enter(own, state)
     except network.NoNetwork as error:
@@ -127,7 +116,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     Raises: CommandFailed when it is not where they lead: the loopback address.
     """
     http = urlsplit(client.endpoint.http)
-    if http.hostname not in _REACHABLE:
+    if http.hostname not in {"127.0.0.1", "localhost"}:
         text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
         raise CommandFailed(text.format(address=client.endpoint.http))
     https = client.endpoint.https or client.told("status", "https")  # where LOCALYUN_ENDPOINT names only the first
@@ -161,7 +150,7 @@ class CannotRun(CommandFailed):
 
     def __init__(self, program: str, error: OSError) -> None:
         super().__init__(f"{program}: {error.strerror}")
-        self.exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        self.exit_code = 127 if isinstance(error, FileNotFoundError) else 126
 
 
 def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -214,11 +203,11 @@ def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
     receivers: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        if signal.Signals(number).name not in _OF_THE_TERMINAL or not _is_in_foreground():
+        if signal.Signals(number).name not in {"SIGINT", "SIGQUIT"} or not _is_in_foreground():
             for process in receivers:
                 process.send_signal(number)
 
-    with handling(_PASSED_ON, pass_on):
+    with handling(("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"), pass_on):
         yield receivers
 
 

@@ -13,7 +13,6 @@ from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
 from emulator.cli.output import CallRefused, WrongUsage, _, say, say_json, say_json_line, short, tell, wants_json
 from emulator.config import Settings
 
-_ACTIONS = ("next", "continue", "change", "retry", "skip", "detach")
 _LETTERS = {"n": "next", "c": "continue", "r": "retry", "s": "skip", "d": "detach", "i": "inspect", "q": "quit"}
 
 
@@ -125,7 +124,7 @@ class _Session:
                 return False
             if action == "inspect":
                 say_json({name: state[name] for name in ("stops", "global", "breakpoints")})
-            elif action not in {"break", *_ACTIONS}:
+            elif action not in {"break", "next", "continue", "change", "retry", "skip", "detach"}:
                 say(_("next, continue, change DATA, retry, skip [DATA], break [before|after] STEP, break failure, "
                       "inspect, detach or quit; @STRAND behind the word chooses a branch"))  # fmt: skip
             elif self._goes_on(state, action, rest):

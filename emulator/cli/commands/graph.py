@@ -20,7 +20,6 @@ from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 
 STANDARD_OUTPUT = "-"
-_SUFFIXES = {"svg": "svg", "mermaid": "mmd"}
 Recorded = Mapping[str, Any]
 MERMAID_SUFFIX = ".mmd"
 
@@ -31,7 +30,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.output == STANDARD_OUTPUT:
         say(text.rstrip("\n"))
         return 0
-    path = Path(arguments.output or f"{arguments.flow}.{_SUFFIXES[arguments.format]}")
+    path = Path(arguments.output or arguments.flow + (MERMAID_SUFFIX if arguments.format == "mermaid" else ".svg"))
     write(path, text)
     if arguments.open:
         open_picture(path)

@@ -193,9 +193,6 @@ def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str
     }
 
 
-_LONGEST_SETTING = 60
-
-
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
     answer = connect(settings).admin("GET", "triggers")
@@ -238,5 +235,5 @@ def _about(row: dict[str, Any]) -> str:
         case "timer":
             return str(config.get("cronExpression", ""))
         case _:
-            source = short(str(row["sourceArn"] or config), _LONGEST_SETTING)
+            source = short(str(row["sourceArn"] or config), 60)
             return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source

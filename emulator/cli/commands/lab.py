@@ -33,8 +33,6 @@ from emulator.kernel.instrumentation import parted
 
 _JUMPS_SHOWN = 20
 
-_EVENTS = ("at", "in", "what", "resource")
-
 
 def clock(arguments: Namespace, settings: Settings) -> int:
     """Print the time and what comes, or move the clock."""
@@ -48,7 +46,7 @@ def clock(arguments: Namespace, settings: Settings) -> int:
     say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
     rows = [(each["at"], duration(each["in_ms"]), _event(each["what"]), each["resource"]) for each in answer["next"]]
     if rows:
-        say_table(_EVENTS, rows)
+        say_table(("at", "in", "what", "resource"), rows)
     _note(answer.get("active", ()))
     return 0
 

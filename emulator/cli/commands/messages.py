@@ -17,8 +17,6 @@ _COLUMNS = {
     "delayed": "DelayMessages",
 }
 
-NOTHING_THERE = "MessageNotExist"
-
 
 def _create(kind: str, arguments: Namespace, settings: Settings) -> int:
     """Create a queue or topic; nothing changes when it exists with the same attributes."""
@@ -104,7 +102,7 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     try:
         root = service.call("GET", path, query=query)
     except CallRefused as refusal:
-        if refusal.code == NOTHING_THERE:  # how the service says that a queue has nothing to give
+        if refusal.code == "MessageNotExist":  # how the service says that a queue has nothing to give
             return []
         raise
     return [] if root is None else [fields(message) for message in root.all("Message")]

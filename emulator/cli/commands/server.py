@@ -33,17 +33,11 @@ from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
-_SCOPES = ("service", "queue", "topic", "flow", "function")
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
     *("waiting", "problems", "counts", "regions", "ok", "available"),
 )
 """Words of the status, for the catalogues."""
-
-_SENTENCES = ("waiting", "problems")
-"""What of the status are lists of sentences."""
-
-_LABELS = {"state": "state folder"}
 
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
@@ -108,13 +102,12 @@ def status(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json(answer)
         return 0
-    shown = answer | {"status": _(answer["status"])}
-    say_pairs({_(_LABELS.get(name, name)): _value(name, value) for name, value in shown.items()})
+    pairs = {}
+    for name, value in (answer | {"status": _(answer["status"])}).items():
+        is_sentences = name in {"waiting", "problems"} and value
+        pairs[_("state folder" if name == "state" else name)] = value if is_sentences else _readable(value)
+    say_pairs(pairs)
     return 0
-
-
-def _value(name: str, value: Any) -> str | list[str]:
-    return value if name in _SENTENCES and value else _readable(value)
 
 
 def _readable(value: Any) -> str:
@@ -131,7 +124,8 @@ def _readable(value: Any) -> str:
 def reset(arguments: Namespace, settings: Settings) -> int:
     """Delete every resource the services keep, or what the one option names."""
     client = connected(settings)
-    scope = {name: value for name in _SCOPES if (value := getattr(arguments, name))}
+    names = ("service", "queue", "topic", "flow", "function")
+    scope = {name: value for name in names if (value := getattr(arguments, name))}
     if not arguments.yes and not scope and sys.stdin.isatty():
         question = _("Delete everything in {address} (functions of the folder stay)? [y/N]")
         if input(question.format(address=client.endpoint.http) + " ").strip().lower() not in {"y", "yes"}:

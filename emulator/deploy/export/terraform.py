@@ -256,7 +256,7 @@ class _Configuration(Writer):
 
     def _encoded(self, config: Any) -> _Raw:
         """Return a configuration as JSON text, its keys in the order in which Terraform writes them."""
-        return _Raw(f"jsonencode({self._inline(_in_order(config))})")
+        return _Raw(f"jsonencode({self._inline(json.loads(json.dumps(config, sort_keys=True)))})")
 
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
         """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
@@ -324,12 +324,6 @@ class _Configuration(Writer):
                     return '"LATEST"' if service is None else f"alicloud_fc_service.{self._names.of(service)}.version"
                 number = self._there[key_of(version, (owner, "version"))]
                 return f"alicloud_fcv3_function_version.{self._names.of(number)}.version_id"
-
-
-def _in_order(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _in_order(value[key]) for key in sorted(value)}
-    return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
 def _identifier(text: str) -> str:

@@ -23,7 +23,7 @@ from emulator.wire.dates import iso_millis
 FORM = 1
 """The number of the form that checkpoints and archives have; a higher one is of a newer program."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
 @frozen
@@ -86,7 +86,7 @@ def check_name(name: str) -> str:
 
     Raises: LabError (InvalidParameter).
     """
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise invalid(
             "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two"
         )

@@ -140,24 +140,18 @@ class FunctionConfig(SharedConfig):
     session_affinity_config: str | None = None
 
 
-def _rows(kind: type[Any]) -> list[tuple[str, Any]]:
-    rows = []
-    for entry in fields_of(kind):
-        default = entry.default_factory() if entry.default_factory is not ABSENT else entry.default
-        rows.append((entry.name, default))
-    return rows
-
-
-_DEFAULTS = {kind: _rows(kind) for kind in (ServiceConfig, FunctionConfig)}
+_DEFAULTS = {
+    kind: [
+        (entry.name, entry.default if entry.default_factory is ABSENT else entry.default_factory())
+        for entry in fields_of(kind)
+    ]
+    for kind in (ServiceConfig, FunctionConfig)
+}
 
 
 def config_json(config: ServiceConfig | FunctionConfig) -> str:
     """Write *config*; equal configurations give equal texts."""
-    values = {}
-    for name, default in _DEFAULTS[type(config)]:
-        value = getattr(config, name)
-        if value != default:
-            values[name] = value
+    values = {name: value for name, default in _DEFAULTS[type(config)] if (value := getattr(config, name)) != default}
     return json.dumps(values, separators=(",", ":"), sort_keys=True)
 
 

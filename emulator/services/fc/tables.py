@@ -121,7 +121,7 @@ class CountingStore(RowStore):
 
     def _write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         self.generation += 1
-        cursor = super()._write(sql, values)
+        cursor = self._database.write(sql, values)
         for changed in self._watchers:
             changed()
         return cursor

@@ -213,7 +213,9 @@ def metrics(service: MessageService, now: Millis) -> Iterator[Family]:
     yield _depths(live, now)
     yield gauge("localyun_mns_queues_in_use", "Queues used since the start.", len(live))
     yield gauge("localyun_mns_parked_receivers", "Receivers waiting for a message.", len(service.long_polls))
-    yield gauge("localyun_mns_deliveries_under_way", "Pushes and calls of topics being made.", service.under_way)
+    yield gauge(
+        "localyun_mns_deliveries_under_way", "Pushes and calls of topics being made.", service.courier.under_way
+    )
     history = service.courier.history
     attempts = [
         Sample({"endpoint": kind, "result": result}, tried) for (kind, result), tried in history.attempts.items()
@@ -229,10 +231,7 @@ def _depths(live: list[LiveQueue], now: Millis) -> Family:
     for each in nlargest(MOST_QUEUES, live, key=lambda each: each.tally.total):
         counters = each.tally.counters(now)
         labels = {"queue": each.queue.name, "region": str(each.queue.tenant.region)}
-        samples += [
-            Sample({**labels, "state": "active"}, counters.active),
-            Sample({**labels, "state": "inactive"}, counters.inactive),
-            Sample({**labels, "state": "delayed"}, counters.delayed),
-        ]
+        states = ("active", "inactive", "delayed")
+        samples += [Sample({**labels, "state": state}, getattr(counters, state)) for state in states]
     text = f"Messages of a queue by state; of the {MOST_QUEUES} fullest queues used since the start."
     return Family("localyun_mns_messages", "gauge", text, samples)

@@ -8,7 +8,7 @@ one on every answer (the Node client ignores the body otherwise).
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from hashlib import md5
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from emulator.http.message import Request, Response
@@ -16,7 +16,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.wire.attributes import Notation, Resource
 from emulator.wire.request import OperationRequest
-from emulator.wire.xml import Element, MalformedXml, escape, parse, render
+from emulator.wire.xml import Element, MalformedXml, escape, parse
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1"
 VERSION = "2015-06-06"
@@ -131,22 +131,13 @@ def check_digest(request: Request) -> None:
             raise MnsError("InvalidDegist")
 
 
-class Listing(NamedTuple):
-    """What a list operation is limited to: names with *prefix*, from *start* on, at most *limit* of them."""
-
-    prefix: str
-    start: str
-    limit: int | None
-    with_meta: bool
-
-
-def read_listing(call: OperationRequest) -> Listing:
-    """Read the headers of a list operation.
+def read_listing(call: OperationRequest) -> tuple[str, str, int | None, bool]:
+    """Return what a list operation's headers name: prefix, first name, most names, whether with attributes.
 
     Raises: InvalidArgument.
     """
     number = call.header("x-mns-ret-number")
-    return Listing(
+    return (
         call.header("x-mns-prefix"),
         read_marker(call.header("x-mns-marker")),
         read_query_int(number, "x-mns-ret-number") if number else None,
@@ -234,13 +225,5 @@ def render_list(
 
 def render_error(error: ServiceError, call: OperationRequest) -> Response:
     """Write *error*. All four elements are needed: without one the Python and Node clients fail on the error itself."""
-    content = Element(
-        "Error",
-        children=[
-            Element("Code", error.code),
-            Element("Message", error.message),
-            Element("RequestId", call.request_id),
-            Element("HostId", base_url(call.http)),
-        ],
-    )
-    return respond(call, error.http_status, render(content, NAMESPACE))
+    content = leaf("Code", error.code) + leaf("Message", error.message) + leaf("RequestId", call.request_id)
+    return respond(call, error.http_status, document("Error", content + leaf("HostId", base_url(call.http))))

@@ -29,28 +29,6 @@ class FunctionInvoker(Protocol):
         ...
 
 
-class NotificationSigner(Protocol):
-    """Signs pushes; `emulator.auth.push.PushSigner` in a running emulator."""
-
-    def warm(self) -> None:
-        """Get ready, so that the first push need not wait."""
-        ...
-
-    async def authorization(self, text: str) -> str:
-        """Return the ``Authorization`` header for a string to sign.
-
-        Raises: SigningFailed.
-        """
-        ...
-
-    async def certificate(self) -> bytes:
-        """Return the certificate receivers verify with, as PEM.
-
-        Raises: SigningFailed.
-        """
-        ...
-
-
 DIALECT = Dialect(MnsError, "QpsLimitExceeded")
 
 

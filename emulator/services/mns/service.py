@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from emulator.auth.push import PushSigner
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
@@ -12,7 +13,7 @@ from emulator.kernel.instrumentation import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
-from emulator.services.mns.ports import FunctionInvoker, NotificationSigner
+from emulator.services.mns.ports import FunctionInvoker
 from emulator.services.mns.queues.catalog import Queues
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.messages import Messages
@@ -51,8 +52,7 @@ class MessageService:
     emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
     insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
     host names that this emulator serves. *topic_made* and *queue_made* are called for each new topic and queue, in the
-    transaction that makes it.
-    *retry_scale* shrinks or stretches the gaps between retries.
+    transaction that makes it. *retry_scale* shrinks or stretches the gaps between retries.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class MessageService:
         ids: Ids,
         timers: Timers,
         *,
-        signer: NotificationSigner | None = None,
+        signer: PushSigner | None = None,
         endpoint: Callable[[], str] = str,
         functions: FunctionInvoker | None = None,
         topic_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
@@ -90,15 +90,9 @@ class MessageService:
             self.registry, self.queue_store, self._ready, self._dead_letters, self.long_polls, clock, ids, profile
         )
         self.queues = Queues(
-            self.registry,
-            self.queue_store,
-            self._ready.retention,
-            self._dead_letters,
-            self.long_polls,
-            clock,
-            profile,
+            self.registry, self.queue_store, self._ready.retention, self._dead_letters, self.long_polls, clock, profile,
             queue_made,
-        )
+        )  # fmt: skip
 
         self._signer = signer
         self.topic_store = TopicStore(database)
@@ -222,12 +216,9 @@ class MessageService:
 
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
         """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
-        rows = []
-        for queue in self.queue_store.all_queues():
-            at = self.messages.next_visible(queue.queue_id, now)
-            if at is not None:
-                rows.append((queue.name, at))
-        return rows
+        queues = self.queue_store.all_queues()
+        times = ((queue.name, self.messages.next_visible(queue.queue_id, now)) for queue in queues)
+        return [(name, at) for name, at in times if at is not None]
 
     def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
         """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.
@@ -236,8 +227,7 @@ class MessageService:
 
         Raises: TopicNotExist, SubscriptionNotExist.
         """
-        subscription_id = self.subscriptions.get(tenant, topic, subscription).subscription_id
-        return self.courier.reports(subscription_id, limit)
+        return self.courier.reports(self.subscriptions.get(tenant, topic, subscription), limit)
 
     def redeliver(self, tenant: Tenant, topic: str, subscription: str, message_id: str) -> bool:
         """Deliver a message to a subscriber now, also one that it has got; False when the message is not known.
@@ -254,11 +244,6 @@ class MessageService:
         """Whether pushes can be signed, and so topics are served."""
         return self._signer is not None
 
-    @property
-    def under_way(self) -> int:
-        """How many pushes and calls are being made."""
-        return self.courier.under_way
-
     def send(
         self,
         tenant: Tenant,
@@ -272,7 +257,7 @@ class MessageService:
 
         Raises: QueueNotExist; InvalidArgument, SchemaViolation, FifoMissingMessageGroupId as `Messages.send`.
         """
-        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
         receipt = self.messages.send(self.find(tenant, queue), draft)
         fields = {"message_id": receipt.message_id, "queue": queue}

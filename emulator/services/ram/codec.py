@@ -27,10 +27,10 @@ from emulator.wire.dates import iso_seconds
 Parameters = Mapping[str, str]
 T = TypeVar("T")
 
-_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
-_POLICY_NAME = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_VERSION_ID = re.compile(r"v([1-9]\d{0,8})", re.ASCII)
+_NAME = r"[A-Za-z0-9.@_-]+"
+_POLICY_NAME = r"[A-Za-z0-9-]+"
+_EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s]+"
+_VERSION_ID = r"v([1-9][0-9]{0,8})"
 
 
 def required(parameters: Parameters, name: str) -> str:
@@ -86,8 +86,8 @@ def policy_name(parameters: Parameters) -> str:
     return _checked_name(name, "PolicyName", _POLICY_NAME, limits.POLICY_NAME_LENGTH)
 
 
-def _checked_name(name: str, parameter: str, form: re.Pattern[str], most: int) -> str:
-    if form.fullmatch(name) is None:
+def _checked_name(name: str, parameter: str, form: str, most: int) -> str:
+    if re.fullmatch(form, name) is None:
         raise RamError("InvalidChars", name=parameter)
     if len(name) > most:
         raise RamError("Length", name=parameter)
@@ -110,7 +110,7 @@ def version_number(parameters: Parameters) -> int:
 
     Raises: RamError: Missing*, InvalidParameter.*.Format.
     """
-    match = _VERSION_ID.fullmatch(required(parameters, "VersionId"))
+    match = re.fullmatch(_VERSION_ID, required(parameters, "VersionId"))
     if match is None:
         raise RamError("Format", name="VersionId")
     return int(match[1])
@@ -133,7 +133,7 @@ def email(parameters: Parameters, parameter: str) -> str:
     Raises: RamError: InvalidParameter.*.Length, InvalidParameter.*.Format.
     """
     value = text(parameters, parameter, limits.CONTACT_LENGTH)
-    if value and _EMAIL.fullmatch(value) is None:
+    if value and re.fullmatch(_EMAIL, value) is None:
         raise RamError("Format", name=parameter)
     return value
 

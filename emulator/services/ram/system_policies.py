@@ -81,7 +81,7 @@ _POLICIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "AliyunROSFullAccess": ("Provides full access to Resource Orchestration Service.", [_allow("ros:*")]),
 }
 
-_ELSEWHERE = re.compile(r"Aliyun[A-Z][A-Za-z0-9]{1,60}?(?:Access|Policy)")
+_ELSEWHERE = r"Aliyun[A-Z][A-Za-z0-9]{1,60}?(?:Access|Policy)"
 """Names of the policies of services that are not here. Source: the names in the list of system policies."""
 
 _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffullaccess": "AliyunFnFFullAccess"}
@@ -94,7 +94,7 @@ def system_policy(name: str) -> SystemPolicy | None:
     name = _SPELLINGS.get(name.lower(), name)
     policy = _POLICIES.get(name)
     if policy is None:
-        if not _ELSEWHERE.fullmatch(name):
+        if not re.fullmatch(_ELSEWHERE, name):
             return None
         policy = "A policy of a service that is not here; it has no effect.", []
     description, statements = policy

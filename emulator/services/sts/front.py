@@ -24,8 +24,8 @@ from emulator.wire.rpc import Reply, RpcFront, no_permission
 VERSION = "2015-04-01"
 ASSUME_ROLE = "sts:AssumeRole"
 
-_ROLE_ARN = re.compile(r"acs:ram::(\d{1,20}):role/([A-Za-z0-9.@_-]{1,64})", re.ASCII)
-_SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
+_ROLE_ARN = r"acs:ram::([0-9]{1,20}):role/([A-Za-z0-9.@_-]{1,64})"
+_SESSION_NAME = r"[A-Za-z0-9.@_-]+"
 
 
 class RoleDirectory(Protocol):
@@ -139,10 +139,10 @@ def _named_role(role_arn: str, session_name: str) -> tuple[AccountId, str]:
         raise StsError("MissingRoleArn")
     if not session_name:
         raise StsError("MissingRoleSessionName")
-    role = _ROLE_ARN.fullmatch(role_arn)
+    role = re.fullmatch(_ROLE_ARN, role_arn)
     if role is None:
         raise StsError("InvalidParameter.RoleArn")
-    if _SESSION_NAME.fullmatch(session_name) is None or not SESSION_NAME_LENGTH.contains(len(session_name)):
+    if re.fullmatch(_SESSION_NAME, session_name) is None or not SESSION_NAME_LENGTH.contains(len(session_name)):
         raise StsError("InvalidParameter.RoleSessionName")
     return AccountId(role[1]), role[2]
 

@@ -1,6 +1,7 @@
 """Parameters to values, and what is kept to replies: flows with versions, aliases and schedules, executions.
 
-The front has made sure that all parameters are text that can be stored.
+The front has made sure that all parameters are text that can be stored. Whatever parses raises `WorkflowError`:
+InvalidArgument, and MissingRequiredParams for what must be there.
 """
 
 import json
@@ -30,10 +31,7 @@ from emulator.wire.rpc import Reply
 
 
 def required(call: OperationRequest, name: str) -> str:
-    """Return a parameter that must be there.
-
-    Raises: WorkflowError: MissingRequiredParams.
-    """
+    """Return a parameter that must be there."""
     try:
         return call.parameters[name]
     except KeyError:
@@ -46,10 +44,7 @@ def optional(call: OperationRequest, name: str) -> str:
 
 
 def whole(call: OperationRequest, name: str, allowed: Range) -> int:
-    """Return a whole number in its range, the default when it is absent or empty.
-
-    Raises: WorkflowError: InvalidArgument.
-    """
+    """Return a whole number in its range, the default when it is absent or empty."""
     text = call.parameters.get(name, "").strip()
     if not text:
         return allowed.default
@@ -60,10 +55,7 @@ def whole(call: OperationRequest, name: str, allowed: Range) -> int:
 
 
 def flag(call: OperationRequest, name: str, *, default: bool = False) -> bool:
-    """Return a boolean parameter, *default* when it is absent or empty.
-
-    Raises: WorkflowError: InvalidArgument.
-    """
+    """Return a boolean parameter, *default* when it is absent or empty."""
     text = call.parameters.get(name, "").lower()  # the clients write True and False, too
     if text not in {"", "true", "false"}:
         raise invalid(f"{name} must be true or false.")
@@ -71,10 +63,7 @@ def flag(call: OperationRequest, name: str, *, default: bool = False) -> bool:
 
 
 def parse_failure(call: OperationRequest) -> tuple[str, str]:
-    """Return the Error and Cause of a stop or report, ``""`` for what is absent.
-
-    Raises: WorkflowError: InvalidArgument.
-    """
+    """Return the Error and Cause of a stop or report, ``""`` for what is absent."""
     return _bounded_text(call, "Error", ERROR_CHARS), _bounded_text(call, "Cause", CAUSE_CHARS)
 
 
@@ -91,10 +80,7 @@ def render_page(name: str, items: list[Reply], marker: str | None) -> Reply:
 
 
 def parse_new_settings(call: OperationRequest) -> FlowSettings:
-    """Return the settings of a flow to be made.
-
-    Raises: MissingRequiredParams, InvalidArgument.
-    """
+    """Return the settings of a flow to be made."""
     settings = FlowSettings(
         description=optional(call, "Description"),
         type=required(call, "Type"),
@@ -110,10 +96,7 @@ def parse_new_settings(call: OperationRequest) -> FlowSettings:
 
 
 def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> FlowSettings:
-    """Return *present* with the settings the parameters give.
-
-    Raises: InvalidArgument.
-    """
+    """Return *present* with the settings the parameters give."""
     chosen = call.parameters.get
     settings = replace(
         present,
@@ -190,10 +173,7 @@ def render_alias(alias: AliasRecord) -> Reply:
 
 
 def parse_routes(text: str) -> tuple[Route, ...]:
-    """Read ``[{"Version":"1","Weight":100}]``: one or two versions; the weights need not sum up to 100.
-
-    Raises: InvalidArgument.
-    """
+    """Read ``[{"Version":"1","Weight":100}]``: one or two versions; the weights need not sum up to 100."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -237,10 +217,7 @@ def render_schedule(schedule: ScheduleRecord) -> Reply:
 
 
 def parse_filter(call: OperationRequest) -> ExecutionFilter:
-    """Return which executions a list is to show.
-
-    Raises: InvalidArgument.
-    """
+    """Return which executions a list is to show."""
     status = optional(call, "Status")
     try:
         shown = Status(status) if status else None

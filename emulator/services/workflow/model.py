@@ -160,17 +160,12 @@ class LiveExecution:
 
 @frozen
 class EndedExecution:
-    """An execution that has ended; ``deleted``: its flow is gone, and its rows go with it.
-
-    ``is_element``: it belongs to a run of a distributed map.
-    """
+    """An execution that has ended; ``is_element``: it belongs to a run of a distributed map."""
 
     record: ExecutionRecord
     tenant: Tenant
     callback_token: str
-    deleted: bool
-    is_element: bool = False
-    trace: str = ""
+    is_element: bool
 
 
 @frozen(kw_only=False)

@@ -210,6 +210,7 @@ class Workflow:
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
         self._tenants.clear()
+        self._flow_store.forget()
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()

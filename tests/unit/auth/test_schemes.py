@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from emulator.auth import acs3, authenticator, fc, mns, oss, push, roa, rpc
+from emulator.auth import acs3, authenticator, fc, mns, oss, roa, rpc
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
 from emulator.auth.policy import facts_of
 from emulator.auth.push import PushSigner, SigningFailed
@@ -180,17 +180,17 @@ def test_facts_of_a_request_are_what_conditions_read():
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("_SIGN_S", 0, "nothing was signed"),
-        ("_START_S", 0, "not ready"),
+        ("emulator.auth.push._SIGN_S", 0, "nothing was signed"),
+        ("emulator.auth.push._START_S", 0, "not ready"),
         ("sys.executable", "/no/such", "cannot be started"),
     ],
 )
 async def test_a_signer_that_does_not_sign_says_why(tmp_path, monkeypatch, name, value, said):
     """A push waits for no signature for ever."""
     signer = PushSigner(tmp_path / "notifications", clock=SystemClock())
-    if name == "_SIGN_S":
+    if name.endswith("_SIGN_S"):
         await signer.certificate()
-    monkeypatch.setattr(f"{push.__name__}.{name}", value)
+    monkeypatch.setattr(name, value)
 
     with pytest.raises(SigningFailed, match=said):
         await signer.authorization("text")

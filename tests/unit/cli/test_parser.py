@@ -134,6 +134,7 @@ def test_list_of_commands_is_that_of_the_whole(group, columns, monkeypatch):
 
     assert listed == whole.format_help()
     assert "{" not in listed
+    assert "None" not in listed
 
 
 def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):

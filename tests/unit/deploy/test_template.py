@@ -195,6 +195,15 @@ def test_problem_names_line_and_reason(blueprint, text, line, told):
     assert any(found[0] == line and told in found[1] for found in problems_of(blueprint, text))
 
 
+def test_a_problem_beside_policies_is_told_once(blueprint):
+    """The policies of a service are read from properties that have been evaluated already."""
+    properties = "{Description: !Ref nothing, Policies: [AliyunFCInvocationAccess]}"
+
+    found = problems_of(blueprint, FUNCRAFT.replace("{Description: a shop}", properties))
+
+    assert [text.partition(": ")[2] for _, text in found] == ["there is no parameter or resource nothing"]
+
+
 def test_circle_of_references_is_told(blueprint):
     """Two resources that need each other cannot be made."""
     topic = "{Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: !Ref %s}}"

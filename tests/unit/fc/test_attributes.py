@@ -70,6 +70,12 @@ def test_values_out_of_range_are_refused(field: str, value: Any):
         read(fields.FUNCTION_2, {field: value})
 
 
+def test_refused_size_of_the_disk_names_every_size_there_is():
+    """A caller learns of the largest one too."""
+    with pytest.raises(InvalidArgument, match="it must be one of 512, 10240, 61440"):
+        read(fields.FUNCTION_3, {"diskSize": 1000})
+
+
 def test_null_counts_as_absent_and_names_match_in_any_case():
     """Official clients send explicit nulls and, in one place, a capital letter."""
     values = read(

@@ -501,3 +501,10 @@ async def test_a_form_that_its_policy_does_not_allow_is_refused(store, policy, f
     """And makes nothing."""
     assert (await store.refusal("POST", "/box", a_form(policy, **fields), **FORM))[1] == code
     assert await store.keys("/box") == []
+
+
+async def test_the_first_key_of_a_form_names_the_object(store):
+    """It is the one for which the right is checked."""
+    await store.ask("POST", "/box", a_form({"conditions": []}, Key="up/other"), **FORM)
+
+    assert await store.keys("/box") == ["up/n.txt"]

@@ -12,6 +12,7 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.paging import cut
+from emulator.services.fc import codec
 from emulator.services.fc.asynchronous.model import (
     CONFIG_2,
     CONFIG_3,
@@ -24,28 +25,7 @@ from emulator.services.fc.asynchronous.model import (
     TaskQuery,
 )
 from emulator.services.fc.attributes import read, write
-from emulator.services.fc.codec import (
-    OF_SERVICE,
-    V2023,
-    WITH_SERVICES,
-    api_of,
-    function_of,
-    json_answer,
-    json_body,
-    list_answer,
-    no_content,
-    page_answer,
-    page_marker,
-    page_size,
-    parse_number,
-    qualifier_of,
-    query,
-    ref_of,
-    service_of,
-    times_of,
-    truth,
-    whole_number,
-)
+from emulator.services.fc.codec import OF_SERVICE, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.service import FunctionCompute
@@ -66,7 +46,7 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
         if generation == "3.0"
         else {"service": service, "function": function, "qualifier": qualifier}
     )
-    return {**names, **times_of(stored), **write(_CONFIG_FIELDS[generation], stored.config)}
+    return {**names, **codec.times_of(stored), **write(_CONFIG_FIELDS[generation], stored.config)}
 
 
 @operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -79,14 +59,14 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, PutFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
-    ref = ref_of(call)
+    values = read(_CONFIG_FIELDS[_generation(call)], codec.json_body(call))
+    ref = codec.ref_of(call)
     fc.resolver.function(*ref)
     new = StoredConfig(lane=ref, config=AsyncConfig(), created_at=call.now, modified_at=call.now)
     old = fc.async_store.config(ref) or new
     stored = replace(old, config=replace(old.config, **values), modified_at=call.now)
     fc.async_store.put_config(stored)
-    return json_answer(render_config(stored, _generation(call)))
+    return codec.json_answer(render_config(stored, _generation(call)))
 
 
 @operation("GetFunctionAsyncInvokeConfig", f"GET {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -97,7 +77,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
     Source: API reference, GetFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    return json_answer(render_config(_stored(fc, call), _generation(call)))
+    return codec.json_answer(render_config(_stored(fc, call), _generation(call)))
 
 
 @operation("DeleteFunctionAsyncInvokeConfig", f"DELETE {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
@@ -109,12 +89,12 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     fc.async_store.delete_configs(*_stored(fc, call).lane)
-    return no_content()
+    return codec.no_content()
 
 
 def _stored(fc: FunctionCompute, call: OperationRequest) -> StoredConfig:
     """Return the configuration of exactly the qualifier that the call names."""
-    ref = ref_of(call)
+    ref = codec.ref_of(call)
     fc.resolver.function(*ref)
     stored = fc.async_store.config(ref)
     if stored is None:
@@ -130,11 +110,11 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: API reference, ListFunctionAsyncInvokeConfigs; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    function = call.path.get("function") or query(call, "functionName") or None
+    function = call.path.get("function") or codec.query(call, "functionName") or None
     generation = _generation(call)
-    token = query(call, "nextToken")
-    marker = page_marker(call) if generation == "3.0" else token and f"{function}/{token}"
-    service, limit = service_of(call), page_size(call)
+    token = codec.query(call, "nextToken")
+    marker = codec.page_marker(call) if generation == "3.0" else token and f"{function}/{token}"
+    service, limit = codec.service_of(call), codec.page_size(call)
     if function is not None:
         fc.resolver.function(call.tenant, service, function)
     first, _, second = marker.partition("/")
@@ -142,10 +122,10 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     page = cut(stored, limit, lambda row: f"{row.lane.function}/{row.lane.qualifier}")
     rows = [render_config(row, generation) for row in page.items]
     if generation == "3.0":
-        return page_answer("configs", rows, page.next_marker)
+        return codec.page_answer("configs", rows, page.next_marker)
     # The one list of 2.0 with an empty token at its end; its tokens are qualifiers, and it is null rather than empty.
     # Source: fc-python-sdk test/async_config_test.py, fc-java-sdk FunctionComputeClientTest.
-    return json_answer({"configs": rows or None, "nextToken": (page.next_marker or "").partition("/")[2]})
+    return codec.json_answer({"configs": rows or None, "nextToken": (page.next_marker or "").partition("/")[2]})
 
 
 def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> dict[str, Any]:
@@ -230,24 +210,24 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, ListStatefulAsyncInvocations; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     names = _NAMES[_generation(call)]
-    order = query(call, "sortOrderByTime").lower() or "desc"
+    order = codec.query(call, "sortOrderByTime").lower() or "desc"
     if order not in {"asc", "desc"}:
         raise InvalidArgument(f"sortOrderByTime '{order[:40]}' is invalid: it must be asc or desc")
     wanted = TaskQuery(
-        limit=page_size(call),
-        after=parse_number(page_marker(call), "nextToken"),
-        qualifier=qualifier_of(call),
-        status=_status(query(call, "status")),
-        prefix=query(call, names["prefix"]),
+        limit=codec.page_size(call),
+        after=codec.parse_number(codec.page_marker(call), "nextToken"),
+        qualifier=codec.qualifier_of(call),
+        status=_status(codec.query(call, "status")),
+        prefix=codec.query(call, names["prefix"]),
         begin=_timestamp(call, "startedTimeBegin"),
         end=_timestamp(call, "startedTimeEnd"),
         newest_first=order == "desc",
     )
-    service, function = function_of(call)
+    service, function = codec.function_of(call)
     fc.resolver.function(call.tenant, service, function)
     tasks = fc.async_store.tasks(call.tenant, service, function, wanted)
-    payload = truth(query(call, "includePayload"))
-    return list_answer(
+    payload = codec.truth(codec.query(call, "includePayload"))
+    return codec.list_answer(
         names["list"],
         tasks,
         wanted.limit,
@@ -265,8 +245,8 @@ def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     task = _task(fc, call)
-    payload = truth(query(call, "includePayload") or "true")
-    return json_answer(render_task(task, fc.async_store.events(task), payload=payload))
+    payload = codec.truth(codec.query(call, "includePayload") or "true")
+    return codec.json_answer(render_task(task, fc.async_store.events(task), payload=payload))
 
 
 @operation("StopStatefulAsyncInvocation", f"PUT {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
@@ -278,15 +258,15 @@ def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, StopStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     fc.async_queue.stop(_task(fc, call))
-    return no_content()
+    return codec.no_content()
 
 
 def _task(fc: FunctionCompute, call: OperationRequest) -> AsyncCall:
     """Return the task that the call names; with a qualifier only when it was called through that."""
-    service, function = function_of(call)
+    service, function = codec.function_of(call)
     fc.resolver.function(call.tenant, service, function)
     task = fc.async_store.task(call.tenant, service, function, call.path["task"])
-    if task is None or (qualifier_of(call) or task.lane.qualifier) != task.lane.qualifier:
+    if task is None or (codec.qualifier_of(call) or task.lane.qualifier) != task.lane.qualifier:
         raise FcError("StatefulAsyncInvocationNotFound", task=call.path["task"], function=function)
     return task
 
@@ -297,14 +277,16 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
 
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
-    marker, limit = page_marker(call), page_size(call)
+    marker, limit = codec.page_marker(call), codec.page_size(call)
     lanes = [row for row in fc.async_store.task_lanes(call.tenant) if "/".join(row) >= marker]
     names = ("serviceName", "functionName", "qualifier")
-    return list_answer("data", lanes[: limit + 1], limit, lambda lane: dict(zip(names, lane, strict=True)), "/".join)
+    return codec.list_answer(
+        "data", lanes[: limit + 1], limit, lambda lane: dict(zip(names, lane, strict=True)), "/".join
+    )
 
 
 def _generation(call: OperationRequest) -> Generation:
-    return "3.0" if api_of(call) == V2023 else "2.0"
+    return "3.0" if codec.api_of(call) == V2023 else "2.0"
 
 
 def _status(text: str) -> Status | None:
@@ -317,5 +299,5 @@ def _status(text: str) -> Status | None:
 
 
 def _timestamp(call: OperationRequest, name: str) -> Millis | None:
-    number = whole_number(call, name)
+    number = codec.whole_number(call, name)
     return None if number is None else Millis(number)

@@ -89,8 +89,7 @@ class AsyncQueue:
             else:
                 waiting = Status.RETRYING if call.retries else Status.ENQUEUED
                 self._store.update(replace(call, status=waiting, due_at=now))
-        for lane in self._store.lanes():
-            self._wake(lane)
+        self._wake_all()
         self._purge()
 
     async def close(self) -> None:
@@ -121,8 +120,11 @@ class AsyncQueue:
         """Go on with the calls that are due, or they would rest until the old time has come again."""
         if self._open:
             self._store.keep_due(self._clock.now(), before)
-            for lane in self._store.lanes():
-                self._wake(lane)
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        for lane in self._store.lanes():
+            self._wake(lane)
 
     def accept(
         self, tenant: Tenant, call: FunctionCall, *, key: str = "", task_id: str = "", task_mode: bool | None = None

@@ -10,22 +10,8 @@ Source: models of 2021-04-06 and 2023-03-30; codes of what is not there are assu
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc import limits
-from emulator.services.fc.codec import (
-    V2021,
-    V2023,
-    WITH_SERVICES,
-    function_of,
-    json_answer,
-    json_body,
-    json_list,
-    page_answer,
-    page_size,
-    qualifier_of,
-    query,
-    truth,
-    whole_number,
-)
+from emulator.services.fc import codec, limits
+from emulator.services.fc.codec import V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.runtime.model import InstanceInfo
@@ -41,12 +27,12 @@ def list_instances_of_qualifier(fc: FunctionCompute, call: OperationRequest) -> 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, ListInstances; alibabacloud_fc_open20210406.
     """
-    instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
+    instances = fc.instance_list.of_qualifier(call.tenant, *codec.function_of(call), codec.qualifier_of(call))
     rows = [
         {"instanceId": info.instance_id, "versionId": _version_id(info)}
         for info in _named(instances, _many(call, "instanceIds"))
     ]
-    return json_answer({"instances": rows[: page_size(call, allowed=limits.INSTANCE_LIST)]})
+    return codec.json_answer({"instances": rows[: codec.page_size(call, allowed=limits.INSTANCE_LIST)]})
 
 
 @operation("ListInstances", "GET /functions/{function}/instances", api=V2023)
@@ -57,15 +43,15 @@ def list_instances(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    listing, (service, function) = fc.instance_list, function_of(call)
-    qualifier = qualifier_of(call)
-    if qualifier and not truth(query(call, "withAllActive")):
+    listing, (service, function) = fc.instance_list, codec.function_of(call)
+    qualifier = codec.qualifier_of(call)
+    if qualifier and not codec.truth(codec.query(call, "withAllActive")):
         instances = listing.of_qualifier(call.tenant, service, function, qualifier)
     else:
         instances = listing.of_function(call.tenant, service, function)
     states = {state.lower() for state in _many(call, "instanceStatus")}
-    begin, end = whole_number(call, "startTimeMs"), whole_number(call, "endTimeMs")
-    start = query(call, "startKey")
+    begin, end = codec.whole_number(call, "startTimeMs"), codec.whole_number(call, "endTimeMs")
+    start = codec.query(call, "startKey")
     rows = [
         _instance(info, qualifier)
         for info in sorted(_named(instances, _many(call, "instanceIds")), key=lambda info: info.instance_id)
@@ -74,8 +60,8 @@ def list_instances(fc: FunctionCompute, call: OperationRequest) -> Response:
         and (end is None or info.started_at <= end)
         and (begin is None or call.now >= begin)
     ]
-    rows = rows[: page_size(call, allowed=limits.INSTANCE_LIST)]
-    return json_answer({"requestId": call.request_id, "instances": rows})
+    rows = rows[: codec.page_size(call, allowed=limits.INSTANCE_LIST)]
+    return codec.json_answer({"requestId": call.request_id, "instances": rows})
 
 
 _STATUS = {"starting": "Starting", "idle": "Running", "busy": "Running", "stopping": "Stopping"}
@@ -105,7 +91,7 @@ def _many(call: OperationRequest, name: str) -> list[str]:
     values = []
     for key, value in call.http.query_pairs:
         if key == name or (key.startswith(f"{name}.") and key[len(name) + 1 :].isdigit()):
-            values += [str(item) for item in json_list(value, name)]
+            values += [str(item) for item in codec.json_list(value, name)]
     return values
 
 
@@ -135,7 +121,7 @@ def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc20230330, CreateSession; codes are assumed.
     """
     service, function = "", call.path["function"]
-    config = fc.resolver.function(call.tenant, service, function, qualifier_of(call)).config
+    config = fc.resolver.function(call.tenant, service, function, codec.qualifier_of(call)).config
     if (config.session_affinity or "NONE") == "NONE":
         raise InvalidArgument(f"the function '{function}' has no session affinity")
     raise FcError("OperationNotServed", operation="CreateSession")
@@ -148,7 +134,7 @@ def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound. Source: alibabacloud_fc20230330, ListSessions.
     """
     _check(fc, call)
-    return page_answer("sessions", [], None)
+    return codec.page_answer("sessions", [], None)
 
 
 @operation("CreateSnapshot", "POST /functions/{function}/snapshots", api=V2023)
@@ -159,7 +145,7 @@ def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc20230330, CreateSnapshot; the code is assumed.
     """
     _check(fc, call)
-    raise FcError("SessionNotFound", session=str(json_body(call).get("sessionId") or ""))
+    raise FcError("SessionNotFound", session=str(codec.json_body(call).get("sessionId") or ""))
 
 
 @operation("GetSession", "GET /functions/{function}/sessions/{session}", api=V2023)
@@ -187,8 +173,8 @@ def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: nothing. Source: alibabacloud_fc20230330, ListSnapshots.
     """
-    return page_answer("snapshots", [], None)
+    return codec.page_answer("snapshots", [], None)
 
 
 def _check(fc: FunctionCompute, call: OperationRequest) -> None:
-    fc.resolver.function(call.tenant, "", call.path["function"], qualifier_of(call))
+    fc.resolver.function(call.tenant, "", call.path["function"], codec.qualifier_of(call))

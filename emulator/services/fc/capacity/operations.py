@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
+from emulator.services.fc import codec
 from emulator.services.fc.capacity.model import (
     SCHEDULES,
     Kind,
@@ -22,20 +23,7 @@ from emulator.services.fc.capacity.model import (
     read_config,
 )
 from emulator.services.fc.catalog.resolving import is_version
-from emulator.services.fc.codec import (
-    OF_SERVICE,
-    V2023,
-    WITH_SERVICES,
-    if_match,
-    json_answer,
-    json_body,
-    no_content,
-    page_answer,
-    page_marker,
-    page_size,
-    query,
-    ref_of,
-)
+from emulator.services.fc.codec import OF_SERVICE, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import FunctionRef, check_if_match, function_arn, function_path
 from emulator.services.fc.service import FunctionCompute
@@ -89,14 +77,14 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     FunctionComputeClientTest for what stays; for a target of 0 in 3.0 terraform-provider-alicloud, which reads it.
     """
     kind = _kind(call)
-    config = read_config(kind, json_body(call))
+    config = read_config(kind, codec.json_body(call))
     place = _place(fc, call, kind)
     old = fc.capacity.get(kind, place)
     if kind in {Kind.PROVISION, Kind.SCALING}:
         _check_provision(fc, kind, place, config)
         if place.service and old is not None:
             config = {name: old.config[name] for name in SCHEDULES if name in old.config} | config
-    check_if_match(if_match(call), old.etag if old else "")
+    check_if_match(codec.if_match(call), old.etag if old else "")
     setting = _put(fc, call, kind, place, config)
     # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
     asked = {"target": default_target(setting)} if kind is Kind.PROVISION and place.service else {}
@@ -162,9 +150,9 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
     """
     setting = _setting(fc, call)
-    check_if_match(if_match(call), setting.etag)
+    check_if_match(codec.if_match(call), setting.etag)
     fc.capacity.delete(setting)
-    return no_content()
+    return codec.no_content()
 
 
 def _kind(call: OperationRequest) -> Kind:
@@ -177,8 +165,8 @@ def _place(fc: FunctionCompute, call: OperationRequest, kind: Kind) -> FunctionR
     Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
     """
     if kind is not Kind.ON_DEMAND:
-        fc.resolver.function(*ref_of(call))
-    return place_of(kind, ref_of(call))
+        fc.resolver.function(*codec.ref_of(call))
+    return place_of(kind, codec.ref_of(call))
 
 
 def _setting(fc: FunctionCompute, call: OperationRequest) -> Setting:
@@ -200,7 +188,7 @@ _MISSING: Mapping[Kind, str] = {
 
 
 def _shown(fc: FunctionCompute, setting: Setting, **changes: Any) -> Response:
-    return json_answer(_render(fc, setting) | changes, setting.etag if setting.place.service else "")
+    return codec.json_answer(_render(fc, setting) | changes, setting.etag if setting.place.service else "")
 
 
 @operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
@@ -209,7 +197,7 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
 
     Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
     """
-    prefix = query(call, "prefix")
+    prefix = codec.query(call, "prefix")
     # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
     return _list(
         fc,
@@ -218,7 +206,7 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
         "configs",
         lambda setting: function_path(*setting.place[1:]).startswith(prefix),
         key=lambda setting: function_path(*setting.place[1:]),
-        start=query(call, "startKey"),
+        start=codec.query(call, "startKey"),
         null_when_empty=True,
     )
 
@@ -235,11 +223,11 @@ def _list(
     null_when_empty: bool = False,
 ) -> Response:
     """Return the configurations that are *wanted* under *name*, ordered by *key*, from the token or *start* on."""
-    start, limit = max(page_marker(call), start), page_size(call)
+    start, limit = max(codec.page_marker(call), start), codec.page_size(call)
     settings = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
     page = cut([setting for setting in settings if key(setting) >= start][: limit + 1], limit, key)
     rows = [_render(fc, setting) for setting in page.items]
-    return page_answer(name, None if null_when_empty and not rows else rows, page.next_marker)
+    return codec.page_answer(name, None if null_when_empty and not rows else rows, page.next_marker)
 
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
@@ -248,7 +236,7 @@ def list_provision_configs_of_services(fc: FunctionCompute, call: OperationReque
 
     Raises: InvalidArgument. Source: API reference, ListProvisionConfigs; aliyun-fc2 client.py.
     """
-    service, qualifier = query(call, "serviceName"), query(call, "qualifier")
+    service, qualifier = codec.query(call, "serviceName"), codec.query(call, "qualifier")
     if qualifier and not service:
         raise InvalidArgument("serviceName is required when qualifier is given")
     return _list(
@@ -272,7 +260,7 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    function = query(call, "functionName")
+    function = codec.query(call, "functionName")
     kind, name = _LISTS[call.http.path.rstrip("/").rpartition("/")[2]]
     return _list(
         fc,
@@ -297,12 +285,12 @@ def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """
-    body = read_config(Kind.SWITCH, json_body(call))
+    body = read_config(Kind.SWITCH, codec.json_body(call))
     place, reason = _switched(fc, call), body.get("reason", "")
     _put(fc, call, Kind.SWITCH, place, {"disable": True, "reason": reason})
     if body.get("abortOngoingRequest", False):
         fc.admission.abort(call.tenant, "", place.function, reason or "no reason given")
-    return json_answer({"success": True})
+    return codec.json_answer({"success": True})
 
 
 @operation("EnableFunctionInvocation", "POST /functions/{function}/invoke/enable", api=V2023)
@@ -314,7 +302,7 @@ def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
     place = _switched(fc, call)
     if fc.capacity.get(Kind.SWITCH, place) is not None:
         _put(fc, call, Kind.SWITCH, place, {"disable": False, "reason": ""})
-    return json_answer({"success": True})
+    return codec.json_answer({"success": True})
 
 
 def _switched(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:

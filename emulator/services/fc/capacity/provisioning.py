@@ -170,11 +170,8 @@ class Provisioner:
             if key not in wanted and self._applied.get(key):
                 wanted[key] = Share(share.target, 0)
         self._wanted = wanted
-        self._targets = {
-            (setting.id, setting.revision): self._targets[setting.id, setting.revision]
-            for setting in settings
-            if (setting.id, setting.revision) in self._targets
-        }
+        current = {(setting.id, setting.revision) for setting in settings}
+        self._targets = {key: known for key, known in self._targets.items() if key in current}
         for key in wanted:
             if key not in self._busy and self._applied.get(key, 0) != wanted[key].number:
                 self._busy.add(key)

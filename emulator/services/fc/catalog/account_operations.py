@@ -7,30 +7,11 @@ from typing import Any, Literal
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
-from emulator.services.fc import limits
+from emulator.services.fc import codec, limits
 from emulator.services.fc.attributes import read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.operations import change_function
-from emulator.services.fc.codec import (
-    V2016,
-    V2021,
-    V2023,
-    WITH_SERVICES,
-    json_answer,
-    json_body,
-    json_list,
-    list_answer,
-    next_token,
-    page_answer,
-    page_marker,
-    page_size,
-    query,
-    slice_of,
-    tag_filter,
-    tag_pairs,
-    truth,
-    writable_service,
-)
+from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import InvalidArgument, function_not_found
 from emulator.services.fc.model import EVERY, arn_of, function_arn
 from emulator.services.fc.service import FunctionCompute
@@ -47,7 +28,7 @@ def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Respons
     zone is assumed.
     """
     region = call.tenant.region
-    return json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
+    return codec.json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
 
 
 _ZONES = {"cn-hongkong": "c"}
@@ -69,7 +50,7 @@ def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response
     Raises: nothing. Source: fc-nodejs-sdk test/client.test.js.
     """
     wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
-    return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
+    return codec.json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
 
 
 @operation("GetTempBucketToken", "GET /tempBucketToken", api=V2016)
@@ -82,10 +63,10 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
     Raises: ServiceNotFound, InvalidArgument when there is no object storage.
     Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
     """
-    if service := writable_service(call):
+    if service := codec.writable_service(call):
         fc.store.existing_service(call.tenant, service)
     place = await fc.packages.upload_place(call.tenant)
-    return json_answer(
+    return codec.json_answer(
         {
             "credentials": {
                 "AccessKeyId": place.credentials.access_key_id,
@@ -108,7 +89,7 @@ def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Res
 
     Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    return page_answer("reservedCapacities", [], None)
+    return codec.page_answer("reservedCapacities", [], None)
 
 
 @operation("DescribeRegions", "GET /regions", api=V2023)
@@ -118,7 +99,7 @@ def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: nothing. Source: alibabacloud_fc20230330, DescribeRegions.
     """
     region = call.tenant.region
-    return json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
+    return codec.json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
 
 
 @operation("TagResource", "POST /tag", api=WITH_SERVICES)
@@ -128,10 +109,10 @@ def tag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, TagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     resource = _resource(fc, call, str(body.get("resourceArn") or ""), "services")
     fc.store.put_tags(call.tenant, resource, fields.check_tags(body.get("tags")))
-    return json_answer({"requestId": call.request_id})
+    return codec.json_answer({"requestId": call.request_id})
 
 
 @operation("UntagResource", "DELETE /tag", api=V2016)
@@ -142,13 +123,13 @@ def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, UntagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     resource = _resource(fc, call, str(body.get("resourceArn") or ""), "services")
     keys = body.get("tagKeys") or []
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise InvalidArgument("tagKeys must be a list of strings")
-    _untag(fc, call, [resource], keys, everything=truth(body.get("all")))
-    return json_answer({"requestId": call.request_id})
+    _untag(fc, call, [resource], keys, everything=codec.truth(body.get("all")))
+    return codec.json_answer({"requestId": call.request_id})
 
 
 @operation("GetResourceTags", "GET /tag", api=WITH_SERVICES)
@@ -158,8 +139,8 @@ def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, GetResourceTags; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    resource = _resource(fc, call, query(call, "resourceArn"), "services")
-    return json_answer(
+    resource = _resource(fc, call, codec.query(call, "resourceArn"), "services")
+    return codec.json_answer(
         {
             "requestId": call.request_id,
             "resourceArn": arn_of(call.tenant, resource),
@@ -174,8 +155,8 @@ def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Respon
 
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
-    part = slice_of(call)
-    return list_answer(
+    part = codec.slice_of(call)
+    return codec.list_answer(
         "resources",
         fc.store.tagged(call.tenant, "services/", part),
         part.limit,
@@ -190,15 +171,15 @@ def tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     named = body.get("ResourceId") or []
     if not isinstance(named, list):
         raise InvalidArgument("ResourceId must be a list")
     resources = _resources(fc, call, str(body.get("ResourceType") or ""), named)
-    tags = fields.check_tags(tag_pairs(body.get("Tag"), "Tag"))
+    tags = fields.check_tags(codec.tag_pairs(body.get("Tag"), "Tag"))
     for resource in resources:
         fc.store.put_tags(call.tenant, resource, tags)
-    return json_answer({"RequestId": call.request_id})
+    return codec.json_answer({"RequestId": call.request_id})
 
 
 @operation("UntagResources", "DELETE /tags-v2", api=V2023)
@@ -207,10 +188,12 @@ def untag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    resources = _resources(fc, call, query(call, "ResourceType"), json_list(query(call, "ResourceId"), "ResourceId"))
-    keys = [str(key) for key in json_list(query(call, "TagKey"), "TagKey")]
-    _untag(fc, call, resources, keys, everything=truth(query(call, "All")))
-    return json_answer({"RequestId": call.request_id})
+    resources = _resources(
+        fc, call, codec.query(call, "ResourceType"), codec.json_list(codec.query(call, "ResourceId"), "ResourceId")
+    )
+    keys = [str(key) for key in codec.json_list(codec.query(call, "TagKey"), "TagKey")]
+    _untag(fc, call, resources, keys, everything=codec.truth(codec.query(call, "All")))
+    return codec.json_answer({"RequestId": call.request_id})
 
 
 @operation("ListTagResources", "GET /tags-v2", api=V2023)
@@ -222,11 +205,11 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: FunctionNotFound, InvalidArgument.
     Source: the cloud-wide form of this operation; that pages count tags is assumed.
     """
-    wanted = tag_filter(json_list(query(call, "Tag"), "Tag"), "Tag")
-    kind = query(call, "ResourceType") or "function"
+    wanted = codec.tag_filter(codec.json_list(codec.query(call, "Tag"), "Tag"), "Tag")
+    kind = codec.query(call, "ResourceType") or "function"
     _check_kind(kind)
-    limit, start = page_size(call, "Limit"), page_marker(call, "NextToken")
-    if named := json_list(query(call, "ResourceId"), "ResourceId"):
+    limit, start = codec.page_size(call, "Limit"), codec.page_marker(call, "NextToken")
+    if named := codec.json_list(codec.query(call, "ResourceId"), "ResourceId"):
         resources = sorted(set(_resources(fc, call, kind, named)))
     else:
         resources = fc.store.tagged(call.tenant, "functions/", EVERY)
@@ -247,8 +230,8 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
         }
         for resource, key, value in page.items
     ]
-    body = {"RequestId": call.request_id, "NextToken": next_token(page.next_marker), "TagResources": shown}
-    return json_answer(body)
+    body = {"RequestId": call.request_id, "NextToken": codec.next_token(page.next_marker), "TagResources": shown}
+    return codec.json_answer(body)
 
 
 def _place_of(row: tuple[str, str, str]) -> str:
@@ -311,7 +294,7 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     [resource] = _resources(fc, call, str(body.get("ResourceType") or "function"), [body.get("ResourceId")])
     group = body.get("NewResourceGroupId")
     values = read(fields.FUNCTION_3, {"resourceGroupId": group})
@@ -320,6 +303,6 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
     name = _name(resource)
     before = fc.resolver.function(call.tenant, "", name).config.resource_group_id
     await change_function(fc, call, "", name, values)
-    return json_answer(
+    return codec.json_answer(
         {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
     )

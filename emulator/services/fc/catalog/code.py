@@ -233,13 +233,6 @@ def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSourc
     return CodeSource(zip_base64=package, bucket=bucket, object_name=name, checksum=checksum)
 
 
-class CodeLocation(NamedTuple):
-    """A package to download: the token of its path, and its checksum."""
-
-    token: str
-    checksum: str
-
-
 class Download(NamedTuple):
     """A package that is downloaded, and its CRC-64 as decimal text."""
 
@@ -290,15 +283,14 @@ class Packages:
             raise InvalidArgument(f"no bucket can be lent for code: {error}") from None
         raise InvalidArgument("no bucket can be lent for code: this emulator runs without object storage")
 
-    async def locate(self, function: Function) -> CodeLocation:
-        """Offer a function's package for download. Code of the functions folder is packed for it.
+    async def of_function(self, function: Function) -> Code:
+        """Return a function's package. Code of the functions folder is packed for it.
 
         Raises: InvalidArgument when the function has no code (custom-container).
         """
         if function.code is None:
             raise InvalidArgument(f"function '{function.name}' runs a container image and has no code package")
-        package = await self.packed(function) if function.code.folder else function.code
-        return CodeLocation(token=self.offer(package), checksum=package.checksum)
+        return await self.packed(function) if function.code.folder else function.code
 
     def offer(self, package: Code) -> str:
         """Make a stored package available for download for some minutes and return the token of its address."""

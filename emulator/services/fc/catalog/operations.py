@@ -6,38 +6,20 @@ lives in none, and its service is empty.
 Source: API reference and models of the three versions.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
-from emulator.services.fc import limits
+from emulator.services.fc import codec, limits
 from emulator.services.fc.attributes import check_name, is_custom, read
 from emulator.services.fc.capacity.model import Kind
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.code import CodeSource, code_source, large_body
-from emulator.services.fc.codec import (
-    V2023,
-    WITH_SERVICES,
-    function_of,
-    if_match,
-    json_answer,
-    json_body,
-    json_list,
-    list_answer,
-    no_content,
-    page_answer,
-    qualifier_of,
-    query,
-    service_of,
-    slice_of,
-    tag_pairs,
-    valid_text,
-    writable_service,
-)
+from emulator.services.fc.codec import V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument, function_exists
 from emulator.services.fc.model import (
     CUSTOM_CONTAINER,
@@ -63,7 +45,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: InvalidArgument, ServiceAlreadyExists.
     Source: API reference, CreateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     values = read(fields.SERVICE, body)
     name = check_name(body.get("serviceName"), "serviceName")
     if fc.store.service(call.tenant, name) is not None:
@@ -72,7 +54,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         name=name, id=fc.ids.uuid(), config=ServiceConfig(**values), created_at=call.now, modified_at=call.now
     )
     fc.store.put_service(call.tenant, service)
-    return json_answer(fields.render_service(service), service.etag)
+    return codec.json_answer(fields.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
@@ -84,13 +66,13 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     test/version_test.py for the description. That no answer has the tags: terraform-provider-alicloud, whose plans of
     a service with tags are clean only without them.
     """
-    service = fc.store.existing_service(call.tenant, service_of(call))
+    service = fc.store.existing_service(call.tenant, codec.service_of(call))
     scope = Scope(service=service.name)
-    if number := fc.resolver.number(call.tenant, scope, qualifier_of(call)):
+    if number := fc.resolver.number(call.tenant, scope, codec.qualifier_of(call)):
         version = fc.resolver.version(call.tenant, scope, number)
         config = replace(version.config or service.config, description=version.description)
         service = replace(service, config=config, modified_at=version.modified_at)
-    return json_answer(fields.render_service(service), service.etag)
+    return codec.json_answer(fields.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
@@ -100,9 +82,9 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    values = read(fields.SERVICE, json_body(call))
-    service = fc.store.existing_service(call.tenant, writable_service(call))
-    check_if_match(if_match(call), service.etag)
+    values = read(fields.SERVICE, codec.json_body(call))
+    service = fc.store.existing_service(call.tenant, codec.writable_service(call))
+    check_if_match(codec.if_match(call), service.etag)
     changed = service.updated(
         call.now,
         config=replace(service.config, **values),
@@ -111,7 +93,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.store.put_service(call.tenant, changed)
     functions = fc.store.functions(call.tenant, service.name, 0)
     fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
-    return json_answer(fields.render_service(changed), changed.etag)
+    return codec.json_answer(fields.render_service(changed), changed.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -122,14 +104,14 @@ def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; that versions and aliases
     hold it back too is assumed.
     """
-    service = fc.store.existing_service(call.tenant, writable_service(call))
-    check_if_match(if_match(call), service.etag)
+    service = fc.store.existing_service(call.tenant, codec.writable_service(call))
+    check_if_match(codec.if_match(call), service.etag)
     if service.folder:
         raise InvalidArgument(f"service '{service.name}' is loaded from {service.folder}; remove that folder instead")
     if remains := fc.store.remains(call.tenant, service.name):
         raise FcError("ServiceNotEmpty", service=service.name, remains=remains)
     fc.store.delete_service(call.tenant, service.name)
-    return no_content()
+    return codec.no_content()
 
 
 @operation("ListServices", "GET /services", api=WITH_SERVICES)
@@ -138,9 +120,9 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: InvalidArgument. Source: API reference, ListServices; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
-    tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
-    part = slice_of(call, tags)
-    return list_answer("services", fc.store.services(call.tenant, part), part.limit, fields.render_service)
+    tags = {key[4:]: codec.valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
+    part = codec.slice_of(call, tags)
+    return codec.list_answer("services", fc.store.services(call.tenant, part), part.limit, fields.render_service)
 
 
 @operation("CreateFunction", "POST /services/{service}/functions", api=WITH_SERVICES)
@@ -151,12 +133,12 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: InvalidArgument, ServiceNotFound, FunctionAlreadyExists, LayerVersionNotFound.
     Source: API reference, CreateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    tenant, service = call.tenant, writable_service(call)
+    tenant, service = call.tenant, codec.writable_service(call)
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
         raise InvalidArgument("handler is required")
-    tags = fields.check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
+    tags = fields.check_tags(codec.tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
     name = check_name(body.get("functionName"), "functionName", limits.FUNCTION_NAME_LENGTH)
     if "runtime" not in values:
@@ -165,7 +147,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     fields.check_together(config)
     fc.layers.check(tenant, config.layers)
     _check_free(fc, tenant, service, name)
-    async with _stored(fc, tenant, config, source) as code:
+    async with await _storing(fc, tenant, config, source) as code:
         if code is None and config.runtime != CUSTOM_CONTAINER:
             raise InvalidArgument("code is required")
         _check_free(fc, tenant, service, name)  # storing the code took time
@@ -186,17 +168,13 @@ def _check_free(fc: FunctionCompute, tenant: Tenant, service: str, name: str) ->
         raise function_exists(name, service=service)
 
 
-@asynccontextmanager
-async def _stored(
+async def _storing(
     fc: FunctionCompute, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
-) -> AsyncIterator[Code | None]:
-    """Store what *source* names while the context lasts; None when there is nothing to store."""
+) -> AbstractAsyncContextManager[Code | None]:
+    """Return a context in which what *source* names is stored; it has None when there is nothing to store."""
     if source is None or config.runtime == CUSTOM_CONTAINER:
-        yield None
-        return
-    package = await fc.packages.reader(tenant, source)
-    async with fc.codes.adding(package, source.checksum) as code:
-        yield code
+        return nullcontext()
+    return fc.codes.adding(await fc.packages.reader(tenant, source), source.checksum)
 
 
 @operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
@@ -208,7 +186,7 @@ def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; Terraform's provider, which
     compares the description of a version with it.
     """
-    function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
+    function = fc.resolver.function(call.tenant, *codec.function_of(call), codec.qualifier_of(call))
     if function.version and not function.service:
         version = fc.resolver.version(call.tenant, function.scope, function.version)
         function = replace(function, config=replace(function.config, description=version.description))
@@ -223,11 +201,11 @@ async def update_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
     Source: API reference, UpdateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    service = writable_service(call)
+    service = codec.writable_service(call)
     body = await large_body(fc.codes, call)
     values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
-    function = await change_function(fc, call, service, call.path["function"], values, source, if_match(call))
+    function = await change_function(fc, call, service, call.path["function"], values, source, codec.if_match(call))
     return _function_answer(fc, call, function)
 
 
@@ -249,7 +227,7 @@ async def change_function(
     tenant = call.tenant
     function = _changeable(fc, tenant, service, name, source, etag)
     fc.layers.check(tenant, set(values.get("layers", ())) - set(function.config.layers))
-    async with _stored(fc, tenant, replace(function.config, **values), source) as code:
+    async with await _storing(fc, tenant, replace(function.config, **values), source) as code:
         # storing the code took time: what is changed is the function as it is now
         function = _changeable(fc, tenant, service, name, source, etag)
         config = replace(function.config, **values)
@@ -288,9 +266,9 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; what happens to versions and
     aliases is assumed.
     """
-    tenant, service, name = call.tenant, writable_service(call), call.path["function"]
+    tenant, service, name = call.tenant, codec.writable_service(call), call.path["function"]
     function = fc.resolver.function(tenant, service, name)
-    check_if_match(if_match(call), function.etag)
+    check_if_match(codec.if_match(call), function.etag)
     if function.folder:
         raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
     fc.check_function_removable(tenant, service, name)
@@ -299,7 +277,7 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.forget_function(tenant, service, name)
     fc.retire(family(tenant, service, name, number) for number in numbers)
     fc.unused_packages.remove_later()
-    return no_content()
+    return codec.no_content()
 
 
 @operation("ListFunctions", "GET /services/{service}/functions", api=WITH_SERVICES)
@@ -309,14 +287,14 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, ListFunctions; aliyun-fc2 client.py.
     """
-    service, part = service_of(call), slice_of(call)
+    service, part = codec.service_of(call), codec.slice_of(call)
     scope = Scope(service=service)
     fc.store.existing_service(call.tenant, service)
-    number = fc.resolver.number(call.tenant, scope, qualifier_of(call))
+    number = fc.resolver.number(call.tenant, scope, codec.qualifier_of(call))
     if number:
         fc.resolver.version(call.tenant, scope, number)
     functions = fc.store.functions(call.tenant, service, number, part)
-    return list_answer("functions", functions, part.limit, fields.render_function_2)
+    return codec.list_answer("functions", functions, part.limit, fields.render_function_2)
 
 
 @operation("ListFunctions", "GET /functions", api=V2023)
@@ -328,13 +306,13 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    if query(call, "fcVersion").lower() == "v2":
-        return page_answer("functions", [], None)
-    tags = tag_pairs(json_list(query(call, "tags"), "tags"), "tags")
-    part = slice_of(call, tags)
+    if codec.query(call, "fcVersion").lower() == "v2":
+        return codec.page_answer("functions", [], None)
+    tags = codec.tag_pairs(codec.json_list(codec.query(call, "tags"), "tags"), "tags")
+    part = codec.slice_of(call, tags)
     page = cut(fc.store.functions(call.tenant, "", 0, part), part.limit, lambda function: function.name)
     rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
-    return page_answer("functions", rows, page.next_marker)
+    return codec.page_answer("functions", rows, page.next_marker)
 
 
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)
@@ -346,15 +324,15 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
     code.
     Source: API reference, GetFunctionCode; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
-    location = await fc.packages.locate(function)
-    return json_answer({"url": fc.code_url(location.token), "checksum": location.checksum})
+    function = fc.resolver.function(call.tenant, *codec.function_of(call), codec.qualifier_of(call))
+    package = await fc.packages.of_function(function)
+    return codec.json_answer({"url": fc.code_url(fc.packages.offer(package)), "checksum": package.checksum})
 
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
     if function.service:
-        return json_answer(fields.render_function_2(function), function.etag)
-    return json_answer(_render_3(fc, call, function))
+        return codec.json_answer(fields.render_function_2(function), function.etag)
+    return codec.json_answer(_render_3(fc, call, function))
 
 
 def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
@@ -370,10 +348,14 @@ def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -
 
 def _passes(call: OperationRequest, function: Function) -> bool:
     config = function.config
-    runtime, group, gpu = query(call, "runtime"), query(call, "resourceGroupId"), query(call, "gpuType")
+    runtime, group, gpu = (
+        codec.query(call, "runtime"),
+        codec.query(call, "resourceGroupId"),
+        codec.query(call, "gpuType"),
+    )
     return (
-        query(call, "functionName") in function.name
-        and query(call, "description") in config.description
+        codec.query(call, "functionName") in function.name
+        and codec.query(call, "description") in config.description
         and (runtime or config.runtime) == config.runtime
         and (group or config.resource_group_id) == config.resource_group_id
         and (not gpu or (config.gpu_config or {}).get("gpuType") == gpu)

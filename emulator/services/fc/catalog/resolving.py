@@ -48,6 +48,12 @@ _PLACES: Mapping[str, str] = {
 }
 
 
+def _is_among(have: str, percent: str) -> bool:
+    """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
+    share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
+    return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
+
+
 _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
@@ -56,8 +62,8 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "in": lambda have, want: have in want,
-    "percent": lambda have, want: _is_among(have, want),
-    "percentage": lambda have, want: _is_among(have, want),
+    "percent": _is_among,
+    "percentage": _is_among,
 }
 """Texts are compared as texts. Both words for the last are in the documents."""
 
@@ -76,12 +82,6 @@ def _holds(item: Mapping[str, str], request: Request) -> bool:
         return False
     have = value_at(request, place, item.get("key", ""))
     return have is not None and compare(have, item.get("value", ""))
-
-
-def _is_among(have: str, percent: str) -> bool:
-    """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
-    share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
-    return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
 
 
 def is_latest(qualifier: str | None) -> bool:

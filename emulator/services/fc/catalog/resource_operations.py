@@ -14,29 +14,12 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
-from emulator.services.fc import limits
+from emulator.services.fc import codec, limits
 from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.code import code_source, large_body
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
-from emulator.services.fc.codec import (
-    EVERY_API,
-    V2021,
-    V2023,
-    WITH_SERVICES,
-    api_of,
-    json_answer,
-    json_body,
-    list_answer,
-    no_content,
-    page_answer,
-    page_size,
-    query,
-    ref_of,
-    slice_of,
-    truth,
-    writable_service,
-)
+from emulator.services.fc.codec import EVERY_API, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import FunctionRef
 from emulator.services.fc.service import FunctionCompute
@@ -49,7 +32,7 @@ def _render(
     fc: FunctionCompute, call: OperationRequest, owner: Tenant, version: LayerVersion, *, with_code: bool = False
 ) -> dict[str, Any]:
     arn = layer_arn(owner, version.name, version.number)
-    third = api_of(call) == V2023
+    third = codec.api_of(call) == V2023
     body: dict[str, Any] = {
         "layerName": version.name,
         "version": version.number,
@@ -97,7 +80,7 @@ async def create_layer_version(fc: FunctionCompute, call: OperationRequest) -> R
             created_at=call.now,
         )
         fc.layer_store.add(call.tenant, version)
-    return json_answer(_render(fc, call, call.tenant, version, with_code=True))
+    return codec.json_answer(_render(fc, call, call.tenant, version, with_code=True))
 
 
 @operation("GetLayerVersion", "GET /layers/{layer}/versions/{version}", api=EVERY_API)
@@ -106,7 +89,7 @@ def get_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    return json_answer(_render(fc, call, call.tenant, _version(fc, call), with_code=True))
+    return codec.json_answer(_render(fc, call, call.tenant, _version(fc, call), with_code=True))
 
 
 def _version(fc: FunctionCompute, call: OperationRequest) -> LayerVersion:
@@ -131,7 +114,7 @@ def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Res
     Raises: LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
     owner, version = fc.layers.by_arn(call.tenant, call.path["arn"])
-    return json_answer(_render(fc, call, owner, version, with_code=True))
+    return codec.json_answer(_render(fc, call, owner, version, with_code=True))
 
 
 @operation("ListLayerVersions", "GET /layers/{layer}/versions", api=EVERY_API)
@@ -141,10 +124,10 @@ def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response
     Raises: LayerNotFound, InvalidArgument.
     Source: fc-go-sdk layer.go; alibabacloud_fc20230330; that the oldest comes first is assumed.
     """
-    start = query(call, "startVersion") or "0"
+    start = codec.query(call, "startVersion") or "0"
     if not (start.isascii() and start.isdigit() and len(start) <= 10):
         raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
-    limit = page_size(call)
+    limit = codec.page_size(call)
     versions = fc.layer_store.versions(call.tenant, call.path["layer"], int(start), limit)
     if not versions:
         _check_layer(fc, call)
@@ -152,7 +135,7 @@ def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response
     body: dict[str, Any] = {"layers": [_render(fc, call, call.tenant, version) for version in page.items]}
     if page.next_marker is not None:
         body["nextVersion"] = int(page.next_marker)
-    return json_answer(body)
+    return codec.json_answer(body)
 
 
 @operation("ListLayers", "GET /layers", api=EVERY_API)
@@ -163,12 +146,12 @@ def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
-    if truth(query(call, "official")):
-        return page_answer("layers", [], None)
-    public = truth(query(call, "public"))
-    part = slice_of(call)
+    if codec.truth(codec.query(call, "official")):
+        return codec.page_answer("layers", [], None)
+    public = codec.truth(codec.query(call, "public"))
+    part = codec.slice_of(call)
     newest = fc.layer_store.newest(call.tenant, part, public=public)
-    return list_answer("layers", newest, part.limit, lambda row: _render(fc, call, *row), lambda row: row[1].name)
+    return codec.list_answer("layers", newest, part.limit, lambda row: _render(fc, call, *row), lambda row: row[1].name)
 
 
 @operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)
@@ -181,7 +164,7 @@ def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Respons
     used = fc.layer_store.is_used(layer_arn(call.tenant, version.name, version.number))
     fc.layer_store.remove(call.tenant, version, keep_code=used)
     fc.unused_packages.remove_later()
-    return no_content()
+    return codec.no_content()
 
 
 @operation("PutLayerACL", "PUT /layers/{layer}/acl", api=EVERY_API)
@@ -190,19 +173,19 @@ def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: LayerNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    public = truth(query(call, "public")) or query(call, "acl") == "1"
+    public = codec.truth(codec.query(call, "public")) or codec.query(call, "acl") == "1"
     _check_layer(fc, call)
     fc.layer_store.set_public(call.tenant, call.path["layer"], public=public)
-    return no_content()
+    return codec.no_content()
 
 
-_VPC_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_VPC_ID = r"[A-Za-z0-9_-]{1,128}"
 _ARN_LENGTH = 1024
 
 
 def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
     """Return what bindings belong to, which must exist: services in 2.0, functions in 3.0."""
-    if service := writable_service(call):
+    if service := codec.writable_service(call):
         fc.store.existing_service(call.tenant, service)
         return FunctionRef(call.tenant, service, "", "")
     function = call.path["function"]
@@ -219,12 +202,12 @@ def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding twice is no error is assumed.
     """
-    vpc = json_body(call).get("vpcId")
+    vpc = codec.json_body(call).get("vpcId")
     owner = _owner(fc, call)
-    if not isinstance(vpc, str) or not _VPC_ID.fullmatch(vpc):
+    if not isinstance(vpc, str) or not re.fullmatch(_VPC_ID, vpc):
         raise InvalidArgument("vpcId is required: 1 to 128 letters, digits, hyphens and underscores")
     fc.store.attach(owner, "vpc", vpc, call.now)
-    return json_answer({})
+    return codec.json_answer({})
 
 
 @operation("ListVpcBindings", "GET /services/{service}/bindings", api=WITH_SERVICES)
@@ -234,7 +217,7 @@ def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: ServiceNotFound, FunctionNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
-    return json_answer({"vpcIds": list(fc.store.attached(_owner(fc, call), "vpc"))})
+    return codec.json_answer({"vpcIds": list(fc.store.attached(_owner(fc, call), "vpc"))})
 
 
 @operation("DeleteVpcBinding", "DELETE /services/{service}/bindings/{vpc}", api=WITH_SERVICES)
@@ -246,7 +229,7 @@ def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
     _unbind(fc, call, call.path["vpc"])
-    return no_content()
+    return codec.no_content()
 
 
 @operation("DeleteVpcBinding", "DELETE /services/{service}/binding", api=WITH_SERVICES)
@@ -256,11 +239,11 @@ def delete_named_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Res
     Raises: ServiceNotFound, VpcBindingNotFound, InvalidArgument.
     Source: fc-java-sdk DeleteVpcBindingRequest and FunctionComputeClientTest.
     """
-    vpc = json_body(call).get("vpcId")
+    vpc = codec.json_body(call).get("vpcId")
     if not isinstance(vpc, str) or not vpc:
         raise InvalidArgument("vpcId is required")
     _unbind(fc, call, vpc)
-    return json_answer({})
+    return codec.json_answer({})
 
 
 def _unbind(fc: FunctionCompute, call: OperationRequest, vpc: str) -> None:
@@ -270,7 +253,7 @@ def _unbind(fc: FunctionCompute, call: OperationRequest, vpc: str) -> None:
 
 def _receiver(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
     """Return the function and qualifier that event sources call, which must exist."""
-    ref = ref_of(call)
+    ref = codec.ref_of(call)
     fc.resolver.function(*ref)
     return ref
 
@@ -286,12 +269,12 @@ def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406.
     """
-    arn = json_body(call).get("sourceArn")
+    arn = codec.json_body(call).get("sourceArn")
     receiver = _receiver(fc, call)
     if not isinstance(arn, str) or not arn.startswith("acs:") or len(arn) > _ARN_LENGTH:
         raise InvalidArgument(f"sourceArn must be a resource name of at most {_ARN_LENGTH} characters")
     fc.store.attach(receiver, "event-source", arn, call.now)
-    return json_answer(_render_source(arn, fc.store.attached(receiver, "event-source")[arn]))
+    return codec.json_answer(_render_source(arn, fc.store.attached(receiver, "event-source")[arn]))
 
 
 @operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
@@ -301,7 +284,7 @@ def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound. Source: alibabacloud_fc_open20210406.
     """
     sources = fc.store.attached(_receiver(fc, call), "event-source")
-    return json_answer({"eventSources": [_render_source(*source) for source in sources.items()]})
+    return codec.json_answer({"eventSources": [_render_source(*source) for source in sources.items()]})
 
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
@@ -313,4 +296,4 @@ def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Resp
     """
     if not fc.store.detach(_receiver(fc, call), "event-source", call.path["source"]):
         raise FcError("EventSourceNotFound", arn=call.path["source"])
-    return no_content()
+    return codec.no_content()

@@ -89,7 +89,7 @@ class CatalogStore(CountingStore):
 
         Raises: ServiceNotFound.
         """
-        service = self.service(tenant, name)
+        service = self._one(_SERVICES, f"{_MINE} AND name = ?", (*tenant, name))
         if service is None:
             raise FcError("ServiceNotFound", service=name)
         return service

@@ -9,25 +9,10 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
+from emulator.services.fc import codec
 from emulator.services.fc.attributes import Field, check_alias_name, check_version_id, read
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.codec import (
-    V2016,
-    V2021,
-    V2023,
-    WITH_SERVICES,
-    api_of,
-    if_match,
-    json_answer,
-    json_body,
-    list_answer,
-    no_content,
-    owner_of,
-    page_marker,
-    page_size,
-    query,
-    slice_of,
-)
+from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.model import (
     LATEST,
@@ -55,19 +40,18 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, VersionPublishError, ConcurrentUpdateError.
     Source: API reference, PublishServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
-    tenant, scope = call.tenant, owner_of(call)
-    owner = _owner(fc, tenant, scope)
-    check_if_match(if_match(call), owner.etag)
+    description = str(read((fields.DESCRIPTION,), codec.json_body(call)).get("description", ""))
+    tenant, scope = call.tenant, codec.owner_of(call)
+    owner, heads = _publishable(fc, tenant, scope)
+    check_if_match(codec.if_match(call), owner.etag)
     config = owner.config if isinstance(owner, Service) else None
-    heads = _heads(fc, tenant, scope)
     content = content_of(config, heads)
     newest = fc.store.versions(tenant, scope, limit=1)[:1]
     if newest and newest[0].content == content:
         raise FcError("VersionPublishError", owner=f"{scope}")
     async with AsyncExitStack() as held:
         frozen = [await _frozen(fc, head, held) for head in heads]
-        if _owner(fc, tenant, scope) != owner or _heads(fc, tenant, scope) != heads:
+        if _publishable(fc, tenant, scope) != (owner, heads):
             raise FcError("ConcurrentUpdateError")
         number = max([owner.last_version, *(version.number for version in newest)]) + 1
         version = Version(
@@ -82,7 +66,7 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
             fc.store.put_service(tenant, replace(owner, last_version=number))
         else:
             fc.store.put_function(tenant, replace(owner, last_version=number))
-    return json_answer(fields.render_version(version))
+    return codec.json_answer(fields.render_version(version))
 
 
 async def _frozen(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
@@ -110,11 +94,10 @@ def _owner(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> Service | Funct
     return function
 
 
-def _heads(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> list[Function]:
-    if scope.service:
-        return fc.store.functions(tenant, scope.service, 0)
-    head = fc.store.function(tenant, "", scope.function)
-    return [head] if head else []
+def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tuple[Service | Function, list[Function]]:
+    """Return the owner of versions, and the functions that the next one freezes."""
+    owner = _owner(fc, tenant, scope)
+    return owner, [owner] if isinstance(owner, Function) else fc.store.functions(tenant, scope.service, 0)
 
 
 @operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
@@ -125,18 +108,18 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: API reference, ListServiceVersions; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    direction = (query(call, "direction") or "BACKWARD").upper()
+    direction = (codec.query(call, "direction") or "BACKWARD").upper()
     if direction not in {"BACKWARD", "FORWARD"}:
         raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
-    start = page_marker(call) or query(call, "startKey")
+    start = codec.page_marker(call) or codec.query(call, "startKey")
     if start and not (start.isascii() and start.isdigit() and len(start) < 19):
         raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
-    scope, limit = owner_of(call), page_size(call)
+    scope, limit = codec.owner_of(call), codec.page_size(call)
     _owner(fc, call.tenant, scope)
     versions = fc.store.versions(
         call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
     )
-    return list_answer(
+    return codec.list_answer(
         "versions", versions, limit, fields.render_version, lambda version: str(version.number), direction=direction
     )
 
@@ -150,7 +133,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-python-sdk
     test/version_test.py, which deletes versions before aliases.
     """
-    tenant, scope = call.tenant, owner_of(call)
+    tenant, scope = call.tenant, codec.owner_of(call)
     _owner(fc, tenant, scope)
     number = int(check_version_id(call.path["version"], "versionId"))
     version = fc.resolver.version(tenant, scope, number)
@@ -167,7 +150,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.forget_qualifier(tenant, scope, str(number))
     fc.retire(family(tenant, scope.service, name, number) for name in names)
     fc.unused_packages.remove_later()
-    return no_content()
+    return codec.no_content()
 
 
 @operation("CreateAlias", "POST /services/{service}/aliases", api=WITH_SERVICES)
@@ -178,9 +161,9 @@ def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists, InvalidArgument.
     Source: API reference, CreateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    body = json_body(call)
+    body = codec.json_body(call)
     values = read(_alias_fields(call), body)
-    scope = owner_of(call)
+    scope = codec.owner_of(call)
     name = check_alias_name(body.get("aliasName"), "aliasName")
     _owner(fc, call.tenant, scope)
     if fc.store.alias(call.tenant, scope, name) is not None:
@@ -200,7 +183,7 @@ def _put_alias(fc: FunctionCompute, call: OperationRequest, alias: Alias) -> Res
         if version_id != LATEST:
             fc.resolver.version(call.tenant, alias.scope, int(version_id))
     fc.store.put_alias(call.tenant, alias)
-    return json_answer(_render(call, alias), alias.etag)
+    return codec.json_answer(_render(call, alias), alias.etag)
 
 
 @operation("GetAlias", "GET /services/{service}/aliases/{alias}", api=WITH_SERVICES)
@@ -212,11 +195,11 @@ def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     alias = _alias(fc, call)
-    return json_answer(_render(call, alias), alias.etag)
+    return codec.json_answer(_render(call, alias), alias.etag)
 
 
 def _alias(fc: FunctionCompute, call: OperationRequest) -> Alias:
-    scope, name = owner_of(call), call.path["alias"]
+    scope, name = codec.owner_of(call), call.path["alias"]
     _owner(fc, call.tenant, scope)
     alias = fc.store.alias(call.tenant, scope, name)
     if alias is None:
@@ -230,7 +213,7 @@ def _changeable_alias(fc: FunctionCompute, call: OperationRequest) -> Alias:
     Raises: as `_alias`; PreconditionFailed, InvalidArgument for one named in a file.
     """
     alias = _alias(fc, call)
-    check_if_match(if_match(call), alias.etag)
+    check_if_match(codec.if_match(call), alias.etag)
     if alias.folder:
         raise InvalidArgument(f"alias '{alias.name}' is set in {alias.folder}; change that file instead")
     return alias
@@ -244,7 +227,7 @@ def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, VersionNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    values = read(_alias_fields(call), json_body(call))
+    values = read(_alias_fields(call), codec.json_body(call))
     alias = _changeable_alias(fc, call)
     return _put_alias(fc, call, alias.updated(call.now, **values))
 
@@ -261,7 +244,7 @@ def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     fc.check_qualifier_removable(call.tenant, alias.scope, alias.name)
     fc.store.delete_alias(call.tenant, alias.scope, alias.name)
     fc.forget_qualifier(call.tenant, alias.scope, alias.name)
-    return no_content()
+    return codec.no_content()
 
 
 @operation("ListAliases", "GET /services/{service}/aliases", api=WITH_SERVICES)
@@ -272,17 +255,17 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: API reference, ListAliases; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    scope, part = owner_of(call), slice_of(call)
+    scope, part = codec.owner_of(call), codec.slice_of(call)
     _owner(fc, call.tenant, scope)
     aliases = fc.store.aliases(call.tenant, scope, part)
-    return list_answer("aliases", aliases, part.limit, lambda alias: _render(call, alias))
+    return codec.list_answer("aliases", aliases, part.limit, lambda alias: _render(call, alias))
 
 
 _FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}
 
 
 def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
-    return _FIELDS[api_of(call)]
+    return _FIELDS[codec.api_of(call)]
 
 
 def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:

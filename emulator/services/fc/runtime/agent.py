@@ -16,7 +16,7 @@ from emulator.http.client_connection import ConnectionLost
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody
@@ -48,20 +48,14 @@ class AgentProcess(InstanceProcess):
         self._shift: tuple[int, int | None] | None = None
         self._about: tuple[object, ...] = ()
 
-    def boot_frame(
-        self,
-        image: FunctionImage,
-        instance_id: str,
-        *,
-        isolated: bool,
-        mark: bool,
-        more: Mapping[str, Any] = _NOTHING,
-    ) -> Header:
+    def boot_frame(self, *, isolated: bool, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
         """Return the frame before the first call: what the agent has to know, and *more* for one family's agent only.
 
         With *mark* it reports when it has read a call and marks the log before each answer: for transports that show
         neither.
         """
+        image = self.listener.image
+        environment = instance_environment(image, self.listener.instance_id, self._settings, isolated=isolated)
         self._marks = mark
         self._shift = self._settings.time.shift
         if self._shift is not None:
@@ -86,7 +80,7 @@ class AgentProcess(InstanceProcess):
             "library": "python3.6" if image.runtime == "python3" else image.runtime,
             "code_dir": str(image.code_dir),
             "layers": [str(layer) for layer in image.layers],
-            "environment": instance_environment(image, instance_id, self._settings, isolated=isolated),
+            "environment": environment,
             "log_level": image.environment.get(LOG_LEVEL) or "INFO",
             "concurrency": image.instance_concurrency,
             "keys_in_environment": image.keys_in_environment,
@@ -155,10 +149,10 @@ class AgentProcess(InstanceProcess):
             elif "began" in header:
                 self._began.add(str(header["began"]))
             elif "log" in header:
-                self._listener.output(payload, str(header["log"]))
+                self.listener.output(payload, str(header["log"]))
                 self._hold_back(len(payload))
             elif "debugger" in header:
-                self._listener.listening(int(header["debugger"]))
+                self.listener.listening(int(header["debugger"]))
             elif "fatal" in header:
                 self._fatal = str(header["fatal"])
         except (KeyError, TypeError, ValueError):  # only user code that took over the agent's socket sends such a thing
@@ -254,7 +248,7 @@ class AgentProcess(InstanceProcess):
             self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
         for sequence in list(self._streams):
             self._end_stream(sequence, ConnectionLost("the process has ended"))
-        self._listener.ended(self._memory_kb)
+        self.listener.ended(self._memory_kb)
 
 
 def _http_frame(http: HttpCall) -> Header:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
+from emulator.services.fc.runtime.model import Credentials, RuntimeUnavailable
 from emulator.services.fc.runtime.process import Forker, InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment, key_variables
@@ -33,20 +33,18 @@ class ContainerLauncher(Launcher):
         self._removals: set[asyncio.Task[None]] = set()
         self._answered = False
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Run the image of *image* and wait until it listens; see `Launcher`.
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
+        """Run the image of the function and wait until it listens; see `Launcher`.
 
         Raises: RuntimeUnavailable, without an engine; InstanceStartFailed.
         """
         docker = await self._docker()
-        name = f"localyun-{instance_id}"
+        name = f"localyun-{listener.instance_id}"
         port = free_port(())
-        program = run_command(docker, name, port, image, instance_id, credentials)
-        process = CustomProcess(image, listener, self._settings, self._client, [port], is_served, measured=False)
+        program = run_command(docker, name, port, listener, credentials)
+        process = CustomProcess(listener, self._settings, self._client, [port], is_served, measured=False)
         process.at_end(lambda: self._remove_later(docker, name))
-        await process.start_listening(self._forker, program, instance_id, self._settings.listen_timeout_s)
+        await process.start_listening(self._forker, program, self._settings.listen_timeout_s)
         return process
 
     async def close(self) -> None:
@@ -80,22 +78,21 @@ class ContainerLauncher(Launcher):
             _log.warning("the container %s is not removed: %s", name, output_line)
 
 
-def run_command(
-    docker: str, name: str, port: int, image: FunctionImage, instance_id: str, credentials: Credentials | None
-) -> Program:
+def run_command(docker: str, name: str, port: int, instance: Listener, credentials: Credentials | None) -> Program:
     """Return the docker command line that runs a function's container with its port published on *port*.
 
     Variables are handed over by name, so that keys are in no list of processes.
 
     Raises: RuntimeUnavailable for a container that is no server.
     """
+    image = instance.image
     container = image.container
     if container is None:
         raise RuntimeUnavailable(RUNTIME, "the function names no image")
     if not container.web_server:
         raise RuntimeUnavailable(RUNTIME, "containers without a web server (webServerMode false) are not run here")
     own = os.environ | {"DOCKER_CLI_HINTS": "false"}
-    variables = function_environment(image, instance_id)
+    variables = function_environment(image, instance.instance_id)
     variables |= dict.fromkeys(PORT_VARIABLES, str(image.port))
     variables |= key_variables(image, credentials)
     command = [docker, "run", "--rm", "--name", name, "--label", "localyun", "--memory", f"{image.memory_mb}m"]

@@ -132,7 +132,6 @@ class CustomProcess(ProgramProcess):
 
     def __init__(
         self,
-        image: FunctionImage,
         listener: Listener,
         settings: RuntimeSettings,
         client: HttpClient,
@@ -141,21 +140,20 @@ class CustomProcess(ProgramProcess):
         *,
         measured: bool = True,
     ) -> None:
-        super().__init__(image, listener, measured=measured)
-        self.follow(settings.time)
+        super().__init__(listener, settings, measured=measured)
         self._limit = settings.response_limit
         self._client = client
         self._ports = ports
         self._serves = serves
         self.port = 0
 
-    async def start_listening(self, forker: Forker, program: Program, instance_id: str, limit_s: float) -> None:
+    async def start_listening(self, forker: Forker, program: Program, limit_s: float) -> None:
         """Run *program* and wait until it listens and is well; see `start`.
 
         Source: Function Compute, custom runtimes: start-up and its failures.
         """
         command = " ".join(self._image.command) or "/code/bootstrap"
-        await self.start(forker, program, instance_id, command, limit_s)
+        await self.start(forker, program, command, limit_s)
 
     async def _ready(self) -> None:
         self.port = await wait_until(self._ports, self._serves)
@@ -275,15 +273,14 @@ class CustomLauncher(Launcher):
         self._following: set[str] = set()
         self._learning: dict[int, asyncio.Lock] = {}
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Start the program of *image* and wait until it listens; see `Launcher`.
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
+        """Start the function's program and wait until it listens; see `Launcher`.
 
         Raises: PortBusy, ProgramMissing; RuntimeUnavailable; InstanceStartFailed.
         """
+        image = listener.image
         if image.key in self._following:
-            return await self._start(image, instance_id, listener, credentials, ())
+            return await self._start(listener, credentials, ())
         # Which port it takes shows when it listens, so of those that may take the same one only one starts at a time.
         async with self._learning.setdefault(image.port, asyncio.Lock()):
             holder = self._holders.get(image.port)
@@ -291,42 +288,37 @@ class CustomLauncher(Launcher):
                 raise PortBusy(image.port, holder)
             spare = () if holder is not None or await is_open(image.port) else (image.port,)
             try:
-                process = await self._start(image, instance_id, listener, credentials, spare)
+                process = await self._start(listener, credentials, spare)
             except InstanceStartFailed as error:
                 if holder is not None and _TAKEN.search(str(error)):
                     self._insisting.add(image.key)
                     raise PortBusy(image.port, holder) from error
                 raise
-            self._learn(image, instance_id, process)
+            self._learn(process)
             return process
 
     async def close(self) -> None:
         """Close the connections; the processes are ended by the forker that started them."""
         await self._client.close()
 
-    async def _start(
-        self,
-        image: FunctionImage,
-        instance_id: str,
-        listener: Listener,
-        credentials: Credentials | None,
-        also: Iterable[int],
-    ) -> CustomProcess:
+    async def _start(self, listener: Listener, credentials: Credentials | None, also: Iterable[int]) -> CustomProcess:
+        image = listener.image
         own = free_port({*self._given, *self._holders, image.port})
         command = image.command or ("/code/bootstrap",)
         variables = dict.fromkeys(PORT_VARIABLES, str(own))
         isolated = await self._forker.isolated(image.runtime)
-        program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
-        process = CustomProcess(image, listener, self._settings, self._client, [own, *also])
+        program = program_of(listener, self._settings, command, variables, credentials, isolated=isolated)
+        process = CustomProcess(listener, self._settings, self._client, [own, *also])
         self._given.add(own)
         process.at_end(lambda: self._given.discard(own))
-        await process.start_listening(self._forker, program, instance_id, self._settings.listen_timeout_s)
+        await process.start_listening(self._forker, program, self._settings.listen_timeout_s)
         return process
 
-    def _learn(self, image: FunctionImage, instance_id: str, process: CustomProcess) -> None:
+    def _learn(self, process: CustomProcess) -> None:
+        image = process.listener.image
         if process.port != image.port:
             self._following.add(image.key)
             return
         self._insisting.add(image.key)
-        self._holders[image.port] = instance_id
+        self._holders[image.port] = process.listener.instance_id
         process.at_end(lambda: self._holders.pop(image.port, None))

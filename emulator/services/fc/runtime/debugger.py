@@ -86,12 +86,12 @@ class Deadline:
     def _unwatch(self) -> None:
         if self._watching:
             self._watching = False
-            self._process.unwatch()
+            self._process.watch(False)
 
     def _watch(self) -> None:
         self._watching = True
         self._on_wait()
-        self._process.watch()
+        self._process.watch(True)
         self._handle = self._loop.call_at(self._at, self._pass)
 
     def _pass(self) -> None:
@@ -178,14 +178,12 @@ class _End(asyncio.Protocol):
         self.other: _End
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what has come for this end meanwhile."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.writelines(self._early)
         self._early.clear()
 
     def data_received(self, data: bytes) -> None:
-        """Pass *data* on."""
         self.other.send(data)
 
     def send(self, data: bytes) -> None:
@@ -208,7 +206,6 @@ class _End(asyncio.Protocol):
             self.other._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End both ends."""
         self._on_lost()
 
     def close(self) -> None:
@@ -228,7 +225,6 @@ class _DebuggerConnection(_End):
         self.other.other = self
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Look for the instance."""
         super().connection_made(transport)
         self._session.attached(self)
         self._work = asyncio.get_running_loop().create_task(self._session.connect(self), name="debugger")

@@ -16,7 +16,7 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, executable_for
 from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
 from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.zygote import Zygote, ZygoteControl, ZygoteLost
@@ -38,53 +38,38 @@ class ZygoteLauncher(Launcher):
         """Start the zygote of the emulator's own interpreter."""
         self._zygote(executable_for("python3", {}))
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
         """Fork an instance; see `Launcher`."""
         process = AgentProcess(listener, self._settings, self._ids)
-        executable = executable_for(image.runtime, self._settings.interpreters)
-
-        def boot_frame(isolated: bool) -> Header:
-            return process.boot_frame(image, instance_id, isolated=isolated, mark=False)
-
-        await self._fork(executable, image, instance_id, process, boot_frame)
+        executable = executable_for(listener.image.runtime, self._settings.interpreters)
+        await self._fork(executable, process, lambda isolated: process.boot_frame(isolated=isolated, mark=False))
         return process
 
     async def isolated(self, runtime: str) -> bool:
         """Whether instances have namespaces; see `Forker`."""
         return (await self._ready(runtime, executable_for("python3", {}))).isolated
 
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> None:
-        """Fork and let the new process become *program*; see `Forker`."""
-        frame = program.exec_frame(keep_channel=keep_channel)
-        await self._fork(executable_for("python3", {}), image, instance_id, process, lambda _: frame)
+    async def execute(self, program: Program, process: InstanceProcess, *, keep_channel: bool) -> None:
+        """Fork and let the new process become *program*; see `Forker`.
 
-    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> None:
-        """Start *program*, of the runtime of *image*, before it is known which instance it is for.
-
-        It has namespaces and none of an instance's folders yet.
-
-        Raises: RuntimeUnavailable; InstanceStartFailed.
+        One whose listener has no id yet has namespaces and none of an instance's folders.
         """
-        frame = program.exec_frame(keep_channel=True)
-        await self._fork(executable_for("python3", {}), image, "", process, lambda _: frame)
+        frame = program.exec_frame(keep_channel=keep_channel)
+        await self._fork(executable_for("python3", {}), process, lambda _: frame)
 
-    async def adopt(self, process: InstanceProcess, program: Program, image: FunctionImage, instance_id: str) -> None:
-        """Give a prepared process the folders, limits and name of an instance; *program* is what it would have been.
+    async def adopt(self, process: InstanceProcess, program: Program) -> None:
+        """Give such a process the folders, limits and name of its listener; *program* is what it would have been.
 
         Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
         """
         control = process.control
         assert isinstance(control, ZygoteControl)
-        frame = encode(mounts_of(image, self._settings, instance_id, program.exec_frame(keep_channel=True)))
+        frame = encode(mounts_of(process.listener, self._settings, program.exec_frame(keep_channel=True)))
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 unsent = _send(ours, frame)
-                control.adopt(image, instance_id, self._settings.max_processes, theirs)
+                control.adopt(theirs)
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(self._settings.start_timeout_s):
                 if unsent:
@@ -117,30 +102,23 @@ class ZygoteLauncher(Launcher):
         self._ended.clear()
 
     async def _fork(
-        self,
-        executable: str,
-        image: FunctionImage,
-        instance_id: str,
-        process: InstanceProcess,
-        first: Callable[[bool], Header],
-        *,
-        again: bool = True,
+        self, executable: str, process: InstanceProcess, first: Callable[[bool], Header], *, again: bool = True
     ) -> None:
         """Have an instance forked that finds the frame *first* in its channel, by a second zygote if the first is lost.
 
-        *first* is called with whether the instance has namespaces; *again* is whether a second may follow. Without an
-        *instance_id* it has no folders to mount.
+        *first* is called with whether the instance has namespaces; *again* is whether a second may follow.
         """
-        zygote = await self._ready(image.runtime, executable)
+        instance = process.listener
+        zygote = await self._ready(instance.image.runtime, executable)
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         source = PipeLog(loop, reading, process.output)
         try:
-            control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
+            control = zygote.fork(process, theirs, writing)
             frame = first(zygote.isolated)  # made while the zygote works
-            if zygote.isolated and instance_id and image.container is None:
-                frame |= mounts_of(image, self._settings, instance_id, frame)
+            if zygote.isolated and instance.instance_id and instance.image.container is None:
+                frame |= mounts_of(instance, self._settings, frame)
             unsent = _send(ours, encode(frame))
             await control.started
             await loop.create_connection(lambda: process.channel, sock=ours)
@@ -151,7 +129,7 @@ class ZygoteLauncher(Launcher):
             if not isinstance(error, ZygoteLost):
                 process.abandon()
             elif again:
-                await self._fork(executable, image, instance_id, process, first, again=False)
+                await self._fork(executable, process, first, again=False)
                 return
             raise
         finally:
@@ -192,13 +170,13 @@ COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
 """Folders of the machine that an instance with namespaces does not see."""
 
 
-def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str, frame: Header) -> Header:
+def mounts_of(instance: Listener, settings: RuntimeSettings, frame: Header) -> Header:
     """Return the fields of an instance's first *frame* for ``sandbox.mount_folders``.
 
     What lies in a covered folder and belongs to the function or is named by the emulator is mounted there again.
     """
     assert settings.scratch is not None
-    scratch = str(settings.scratch / instance_id)
+    image, scratch = instance.image, str(settings.scratch / instance.instance_id)
     code = os.path.realpath(image.code_dir)
     mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
     if Path(code).is_dir():  # otherwise the agent reports it

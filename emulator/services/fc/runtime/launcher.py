@@ -17,23 +17,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime import container
-from emulator.services.fc.runtime.container import ContainerLauncher
-from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.forking import ZygoteLauncher
 from emulator.services.fc.runtime.instance import Instance
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.node import NodeLauncher
-from emulator.services.fc.runtime.polling_agents import polls
-from emulator.services.fc.runtime.process import Launcher
-from emulator.services.fc.runtime.runtime_api import PollingLauncher
+from emulator.services.fc.runtime.process import Forker, Launcher
 from emulator.services.fc.runtime.settings import RuntimeSettings
-from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
+
+if TYPE_CHECKING:
+    from emulator.services.fc.runtime.spawn import ProgramSpawner
 
 _log = logging.getLogger(__name__)
 
@@ -49,28 +45,26 @@ class Launchers:
     def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
         self._scratch = Scratch()
         self._scratch.sweep()
-        settings = replace(settings, scratch=self._scratch.folder)
-        forks = settings.start_method == "fork" or (settings.start_method == "auto" and system.FORK)
-        forker = ZygoteLauncher(settings, ids) if forks else None
-        if settings.confined and forker is None:
-            _log.warning("isolate: no effect here, instances can change what you can")
-        self._spawner = ProgramSpawner()
-        programs = forker or self._spawner
-        self._families: dict[str, Launcher] = {
-            "custom": CustomLauncher(settings, programs),
-            "container": ContainerLauncher(settings, programs),
-            "runtime api": PollingLauncher(settings, ids, programs),
-            "nodejs": NodeLauncher(settings, ids, forker),
-            "python": forker or SpawnLauncher(settings, ids),
-        }
-        self.settings = settings
+        self._ids = ids
+        self.settings = settings = replace(settings, scratch=self._scratch.folder)
         """The settings with the folder that holds those of the instances."""
+        self._families: dict[str, Launcher] = {}
+        self._forker: ZygoteLauncher | None = None
+        self._spawner: ProgramSpawner | None = None
+        if settings.start_method == "fork" or (settings.start_method == "auto" and system.FORK):
+            self._families["python"] = self._forker = ZygoteLauncher(settings, ids)
+        elif settings.confined:
+            _log.warning("isolate: no effect here, instances can change what you can")
 
     def warm_up(self) -> None:
-        """Begin to prepare what makes first calls quick, without waiting for it."""
+        """Begin to prepare what makes first calls of Python functions quick, without waiting for it.
+
+        Nothing is prepared for the other families: most installations run none of them.
+        """
+        if self._forker is None:
+            return
         try:
-            for launcher in self._families.values():
-                launcher.warm_up()
+            self._forker.warm_up()
         except OSError as error:
             _log.error("nothing is warm, first calls will be slow: %s", error)
 
@@ -79,17 +73,45 @@ class Launchers:
 
         Raises: RuntimeUnavailable.
         """
-        if runtime == "python2.7" or runtime.startswith("python3"):
-            return self._families["python"]
-        if runtime.startswith("nodejs"):
-            return self._families["nodejs"]
-        if runtime == "custom" or runtime.startswith("custom."):
-            return self._families["custom"]
-        if runtime == container.RUNTIME:
-            return self._families["container"]
-        if polls(runtime):
-            return self._families["runtime api"]
-        raise RuntimeUnavailable(runtime, "there is no such runtime")
+        family = _family(runtime)
+        if family not in self._families:
+            self._families[family] = self._make(family)
+        return self._families[family]
+
+    def _make(self, family: str) -> Launcher:
+        """Import the launcher of a family with its first function: most installations run only Python."""
+        settings, ids = self.settings, self._ids
+        match family:
+            case "python":
+                from emulator.services.fc.runtime.spawn import SpawnLauncher
+
+                return SpawnLauncher(settings, ids)
+            case "nodejs":
+                from emulator.services.fc.runtime.node import NodeLauncher
+
+                return NodeLauncher(settings, ids, self._forker)
+            case "custom":
+                from emulator.services.fc.runtime.custom import CustomLauncher
+
+                return CustomLauncher(settings, self._programs())
+            case "container":
+                from emulator.services.fc.runtime.container import ContainerLauncher
+
+                return ContainerLauncher(settings, self._programs())
+            case _:
+                from emulator.services.fc.runtime.runtime_api import PollingLauncher
+
+                return PollingLauncher(settings, ids, self._programs())
+
+    def _programs(self) -> Forker:
+        """Return what starts programs that are no agents of ours."""
+        if self._forker is not None:
+            return self._forker
+        if self._spawner is None:
+            from emulator.services.fc.runtime.spawn import ProgramSpawner  # only where nothing forks
+
+            self._spawner = ProgramSpawner()
+        return self._spawner
 
     def banner(self, runtime: str) -> bytes:
         """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
@@ -103,16 +125,15 @@ class Launchers:
 
         Raises: RuntimeUnavailable; InstanceStartFailed, also when the system has no descriptor, process or memory left.
         """
-        image, instance_id = instance.image, instance.instance_id
         try:
-            self._scratch.create(instance_id)
-            instance.attach(await launcher.launch(image, instance_id, instance, credentials))
+            self._scratch.create(instance.instance_id)
+            instance.attach(await launcher.launch(instance, credentials))
         except BaseException as error:
             failure = error
             if isinstance(error, OSError) and error.errno in _EXHAUSTED:
                 failure = InstanceStartFailed(os.strerror(error.errno))
             if isinstance(failure, InstanceStartFailed):
-                _log.warning("no instance of %s could be started: %s", image.family, failure)
+                _log.warning("no instance of %s could be started: %s", instance.image.family, failure)
             instance.fail(failure)
             raise failure from error
 
@@ -122,10 +143,29 @@ class Launchers:
 
     async def close(self) -> None:
         """End what the launchers have started, and remove the folders."""
-        for launcher in self._families.values():
+        for launcher in reversed(self._families.values()):  # the forker last, which the others use
             await launcher.close()
-        await self._spawner.close()
+        if self._spawner is not None:
+            await self._spawner.close()
         await self._scratch.close()
+
+
+def _family(runtime: str) -> str:
+    """Return what starts the processes of a runtime.
+
+    Raises: RuntimeUnavailable.
+    """
+    if runtime == "python2.7" or runtime.startswith("python3"):
+        return "python"
+    if runtime.startswith("nodejs"):
+        return "nodejs"
+    if runtime == "custom" or runtime.startswith("custom."):
+        return "custom"
+    if runtime == "custom-container":
+        return "container"
+    if runtime.startswith(("go", "java", "php", "dotnet")):
+        return "runtime api"
+    raise RuntimeUnavailable(runtime, "there is no such runtime")
 
 
 _PREFIX = "localyun-instances-" if system.LOCKS else "localyun-unlocked-"
@@ -138,9 +178,12 @@ class Scratch:
     """The folders of one emulator's instances; ``folder`` holds them."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-        self._lock = (self.folder / _LOCK).open("wb")
-        system.lock(self._lock.fileno())
+        while True:
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+            self._lock = (self.folder / _LOCK).open("wb")
+            if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
+                break
+            self._lock.close()  # another emulator took the folder for left behind before it was locked
         self._removals: set[asyncio.Future[None]] = set()
 
     def create(self, instance_id: str) -> None:
@@ -183,25 +226,24 @@ class Scratch:
 
 
 def _sweep(own: Path) -> None:
-    for folder in own.parent.glob(f"{_PREFIX}*"):
-        if folder != own and _is_left_behind(folder):
-            _log.info("removing %s, left by an emulator that was killed", folder)
-            _remove(folder)
-
-
-def _is_left_behind(folder: Path) -> bool:
     if not system.LOCKS:
-        return False  # nothing shows whether its owner lives
-    try:
-        about = folder.lstat()
-        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
-            return False
-        if not (folder / _LOCK).exists():
-            return time.time() - about.st_mtime > _NEW_S  # noqa: TID251 - compared with the file system's time
-        with (folder / _LOCK).open("rb") as lock:
-            return system.lock(lock.fileno()) is True
-    except OSError:
-        return False
+        return  # nothing shows whether a folder's owner lives
+    for folder in own.parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            about = folder.lstat()
+            if folder == own or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+                continue
+            if (folder / _LOCK).exists():
+                with (folder / _LOCK).open("rb") as lock:
+                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
+                        _remove_left(folder)
+            elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
+                _remove_left(folder)
+
+
+def _remove_left(folder: Path) -> None:
+    _log.info("removing %s, left by an emulator that was killed", folder)
+    _remove(folder)
 
 
 def _remove(folder: Path) -> None:

@@ -55,7 +55,10 @@ PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 
 
 class NodeLauncher(Launcher):
-    """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
+    """A `Launcher` for Node.js; without a *forker* it starts processes by exec.
+
+    Nothing is prepared before the first launch, which has a process started for the second.
+    """
 
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: ZygoteLauncher | None) -> None:
         self._settings = settings
@@ -65,29 +68,23 @@ class NodeLauncher(Launcher):
         self._waiting: dict[str, asyncio.Task[NodeProcess | None]] = {}
         self._tasks = TaskGroup("node")
 
-    def warm_up(self) -> None:
-        """Do nothing: most installations run no Node.js. The first launch has a process started for the second."""
-
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Start a process for *image*; see `Launcher`."""
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
+        """Start a process for *listener*; see `Launcher`."""
         if self._forker is None:
-            return await self._spawner.launch(image, instance_id, listener)
-        isolated = await self._forker.isolated(image.runtime)
-        program = self._program(image, instance_id, isolated=isolated)
-        more = _more(image)
-        process = await self._adopted(self._forker, program, image, instance_id) if isolated else None
+            return await self._spawner.launch(listener)
+        isolated = await self._forker.isolated(listener.image.runtime)
+        program = self._program(listener, isolated=isolated)
+        more = _more(listener.image)
+        process = await self._adopted(self._forker, program, listener) if isolated else None
         if process is not None:
-            process.listen(listener)
             more["adopted"] = dict(program.environment)
         else:
             process = NodeProcess(listener, self._settings, self._ids)
-            await self._forker.execute(program, image, instance_id, process, keep_channel=True)
+            await self._forker.execute(program, process, keep_channel=True)
             await self._greeted(process)
-        process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=more))
+        process.channel.send(process.boot_frame(isolated=isolated, mark=False, more=more))
         if isolated:
-            self._keep_waiting(self._forker, program.command[0], image)
+            self._keep_waiting(self._forker, program.command[0], listener.image)
         return process
 
     async def close(self) -> None:
@@ -98,12 +95,10 @@ class NodeLauncher(Launcher):
                 process.abandon()
         await self._spawner.close()
 
-    async def _adopted(
-        self, forker: ZygoteLauncher, program: Program, image: FunctionImage, instance_id: str
-    ) -> "NodeProcess | None":
+    async def _adopted(self, forker: ZygoteLauncher, program: Program, listener: Listener) -> "NodeProcess | None":
         """Make the waiting process an instance, and return it; None when there is none for such a function."""
         executable = program.command[0]
-        task = self._waiting.get(executable) if _may_wait(image) else None
+        task = self._waiting.get(executable) if _may_wait(listener.image) else None
         if task is None:
             return None
         process = await asyncio.shield(task)
@@ -112,8 +107,9 @@ class NodeLauncher(Launcher):
         del self._waiting[executable]
         if process is None or process.gone.done():
             return None
+        process.listener = listener
         try:
-            await forker.adopt(process, program, image, instance_id)
+            await forker.adopt(process, program)
         except BaseException as error:
             process.abandon()
             if not isinstance(error, InstanceStartFailed | OSError):
@@ -131,9 +127,9 @@ class NodeLauncher(Launcher):
         await asyncio.sleep(_AHEAD_AFTER_S)
         environment = _with_modules(waiting_environment(self._settings), [], self._settings)
         program = Program(command=(executable, str(_MAIN)), folder=Path(), environment=environment)
-        process = NodeProcess(_Nobody(), self._settings, self._ids)
+        process = NodeProcess(_Nobody(image), self._settings, self._ids)
         try:
-            await forker.prepare(program, image, process)
+            await forker.execute(program, process, keep_channel=True)
             await self._greeted(process)
         except (RuntimeFailure, OSError) as error:
             _log.warning("no Node.js process is started ahead: %s", error)
@@ -154,17 +150,22 @@ class NodeLauncher(Launcher):
                 raise InstanceStartFailed("node did not begin in time") from error
             raise
 
-    def _connecting_program(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
-        return self._program(image, instance_id, "connect", isolated=False), _more(image)
+    def _connecting_program(self, listener: Listener) -> tuple[Program, Mapping[str, Any]]:
+        return self._program(listener, "connect", isolated=False), _more(listener.image)
 
-    def _program(self, image: FunctionImage, instance_id: str, *arguments: str, isolated: bool) -> Program:
+    def _program(self, listener: Listener, *arguments: str, isolated: bool) -> Program:
+        image = listener.image
         command = (_executable(image.runtime, self._settings.interpreters), str(_MAIN), *arguments)
-        environment = node_environment(image, instance_id, self._settings, isolated=isolated)
+        environment = node_environment(image, listener.instance_id, self._settings, isolated=isolated)
         return Program(command=command, folder=Path(), environment=environment)
 
 
 class _Nobody:
-    """The listener of a process that is no instance yet."""
+    """The listener of a process that is no instance yet; *image* is of its runtime."""
+
+    def __init__(self, image: FunctionImage) -> None:
+        self.image = image
+        self.instance_id = ""
 
     def output(self, data: bytes, request_id: str | None) -> None:
         """Drop it: no function has run."""

@@ -29,11 +29,6 @@ class PollingProgram:
     variables: Mapping[str, str]
 
 
-def polls(runtime: str) -> bool:
-    """Whether functions on *runtime* poll for their calls."""
-    return runtime.startswith(("go", "java", "php", "dotnet"))
-
-
 async def polling_program(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgram:
     """Return what runs the instances of *image*.
 

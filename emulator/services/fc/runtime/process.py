@@ -53,7 +53,10 @@ Pending = asyncio.Future[Answer | Exit]
 
 
 class Listener(Protocol):
-    """Hears what happens in a process apart from answers."""
+    """The instance that a process is for, which hears what happens in it apart from answers."""
+
+    image: FunctionImage
+    instance_id: str
 
     def output(self, data: bytes, request_id: str | None) -> None:
         """The process wrote to its log; the request is None when only the time says whose output it is."""
@@ -187,7 +190,7 @@ class InstanceProcess(ABC):
 
     def __init__(self, listener: Listener, payload_limit: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._listener = listener
+        self.listener = listener
         self.control: ProcessControl | None = None
         self._log: LogSource | None = None
         self._watchers = 0
@@ -203,14 +206,14 @@ class InstanceProcess(ABC):
         self.control = control
         self._log = log
 
-    def listen(self, listener: Listener) -> None:
-        """Let *listener* hear from now on what happens."""
-        self._listener = listener
-
     @property
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
-        return self.control.namespaces if self.control is not None and not self.gone.done() else 0
+        return control.namespaces if (control := self._running) is not None else 0
+
+    @property
+    def _running(self) -> ProcessControl | None:
+        return None if self.gone.done() else self.control
 
     @property
     def outdated(self) -> bool:
@@ -225,27 +228,21 @@ class InstanceProcess(ABC):
         wrote has been passed to the listener.
         """
 
-    def watch(self) -> None:
-        """From now on look regularly at what the process uses and kill it when that is too much."""
-        self._watchers += 1
-        if self._watchers == 1 and self.control is not None and not self.gone.done():
-            self.control.watch(True)
-
-    def unwatch(self) -> None:
-        """Take back one `watch`."""
-        self._watchers -= 1
-        if self._watchers == 0 and self.control is not None and not self.gone.done():
-            self.control.watch(False)
+    def watch(self, on: bool) -> None:
+        """Look regularly at what the process uses, and kill it when that is too much, while a caller wants that."""
+        self._watchers += 1 if on else -1
+        if self._watchers == int(on) and (control := self._running) is not None:
+            control.watch(on)
 
     def terminate(self) -> None:
         """Ask the process to end (SIGTERM), which makes it log what it was doing."""
-        if self.control is not None and not self.gone.done():
-            self.control.terminate()
+        if (control := self._running) is not None:
+            control.terminate()
 
     def kill(self) -> None:
         """End the process and all that it started."""
-        if self.control is not None and not self.gone.done():
-            self.control.kill()
+        if (control := self._running) is not None:
+            control.kill()
 
     @abstractmethod
     def abandon(self) -> None:
@@ -253,7 +250,7 @@ class InstanceProcess(ABC):
 
     def output(self, data: bytes) -> None:
         """Take in what came through the log pipe."""
-        self._listener.output(data, None)
+        self.listener.output(data, None)
 
     @abstractmethod
     def exited(self, memory_kb: int) -> None:
@@ -271,21 +268,16 @@ class InstanceProcess(ABC):
 class Launcher(ABC):
     """Starts the processes of one family of runtimes."""
 
-    def warm_up(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Prepare in the background, so that the first launch is quick."""
-
     @abstractmethod
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Start a process for *image*; *credentials* are for families that do not get those of each call.
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
+        """Start a process for *listener*; *credentials* are for families that do not get those of each call.
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """End every process that was launched, unless its forker does, and release what `warm_up` prepared."""
+        """End every process that was launched, unless its forker does, and release what was prepared."""
 
 
 @frozen
@@ -321,10 +313,8 @@ class Forker(Protocol):
         """
         ...
 
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> None:
-        """Start *program* as an instance of *image*, which *process* reaches then.
+    async def execute(self, program: Program, process: InstanceProcess, *, keep_channel: bool) -> None:
+        """Start *program*, which *process* reaches then.
 
         A program that cannot be executed is reported by a ``fatal`` frame.
 

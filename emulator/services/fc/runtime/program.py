@@ -18,7 +18,6 @@ from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.model import (
     Credentials,
-    FunctionImage,
     HealthCheck,
     HttpAnswer,
     InstanceStartFailed,
@@ -35,15 +34,14 @@ from emulator.services.fc.runtime.process import (
     Pending,
     Program,
 )
-from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, faketime_library, shell_environment
+from emulator.services.fc.runtime.settings import RuntimeSettings, faketime_library, shell_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _CODE = re.compile(r"""(?<![^\s=:,;'"(])/code(?=$|[/\s:,;'")&|])""")
 
 
 def program_of(
-    image: FunctionImage,
-    instance_id: str,
+    instance: Listener,
     settings: RuntimeSettings,
     words: Sequence[str],
     variables: Mapping[str, str],
@@ -57,9 +55,11 @@ def program_of(
 
     Raises: ProgramMissing.
     """
+    image = instance.image
     folder = image.code_dir
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
-    environment = {**shell_environment(image, instance_id, settings, credentials, isolated=isolated), **variables}
+    environment = shell_environment(image, instance.instance_id, settings, credentials, isolated=isolated)
+    environment |= variables
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
 
@@ -133,29 +133,25 @@ class ProgramProcess(InstanceProcess):
     Without *measured* its memory says nothing about the function.
     """
 
-    def __init__(self, image: FunctionImage, listener: Listener, *, measured: bool = True) -> None:
+    def __init__(self, listener: Listener, settings: RuntimeSettings, *, measured: bool = True) -> None:
         super().__init__(listener, _FRAME_LIMIT)
         self._measured = measured
-        self._image = image
+        self._image = listener.image
         self._calls: set[Pending] = set()
         self._background: set[asyncio.Task[None]] = set()
         self._at_end: list[Callable[[], object]] = []
         self._tail = b""
-        self._time = FunctionTime()
-        self._shift: tuple[int, int | None] | None = None
+        self._time = settings.time
+        self._shift = settings.time.shift if faketime_library() else None
+        """The time that the program sees: that of its start, where libfaketime is installed."""
         self._warned = False
-
-    def follow(self, time: FunctionTime) -> None:
-        """Take note of the time that the program sees: that of its start, where libfaketime is installed."""
-        self._time = time
-        self._shift = time.shift if faketime_library() else None
 
     @property
     def outdated(self) -> bool:
         """Whether the clock has been moved since the start, and the next process would see that."""
         return self._time.shift != self._shift and bool(faketime_library())
 
-    async def start(self, forker: Forker, program: Program, instance_id: str, command: str, limit_s: float) -> None:
+    async def start(self, forker: Forker, program: Program, command: str, limit_s: float) -> None:
         """Run *program* and wait until it is ready, at most *limit_s*; what was started is abandoned when it never is.
 
         Messages call it *command*.
@@ -163,7 +159,7 @@ class ProgramProcess(InstanceProcess):
         Raises: RuntimeUnavailable; InstanceStartFailed when it ends before, or is not ready in time.
         """
         try:
-            await forker.execute(program, self._image, instance_id, self, keep_channel=False)
+            await forker.execute(program, self, keep_channel=False)
             await self._until_ready(command, limit_s)
         except BaseException:
             self.abandon()
@@ -194,11 +190,9 @@ class ProgramProcess(InstanceProcess):
         self._at_end.append(action)
 
     def _written(self) -> str:
-        """Return the end of what the program has written so far."""
         return self._tail.decode("utf-8", "replace").strip()
 
     def _failure(self, command: str) -> str:
-        """Say why the process ended before it was ready."""
         if self._fatal:
             return f"Failed to start function instance. Error: {self._fatal}"
         return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self._written()}"
@@ -213,7 +207,7 @@ class ProgramProcess(InstanceProcess):
             self._shift = self._time.shift
             if not self._warned:
                 self._warned = True
-                self._listener.output(_REAL_TIME, None)
+                self.listener.output(_REAL_TIME, None)
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
         if call.fault and kind == "invoke":
@@ -236,15 +230,10 @@ class ProgramProcess(InstanceProcess):
             case "crash":
                 self.kill()
 
-    def watch(self) -> None:
-        """Have the process looked at; see `InstanceProcess`."""
+    def watch(self, on: bool) -> None:
+        """Have the process looked at, or no longer; see `InstanceProcess`."""
         if self._measured:
-            super().watch()
-
-    def unwatch(self) -> None:
-        """Take back one `watch`; see `InstanceProcess`."""
-        if self._measured:
-            super().unwatch()
+            super().watch(on)
 
     def abandon(self) -> None:
         """Let go of a process whose start failed; its listener hears no more of it."""
@@ -258,7 +247,7 @@ class ProgramProcess(InstanceProcess):
         data = _OWN_MARKER.sub(b"", data)
         if data:
             self._tail = (self._tail + data)[-_SAID:]
-            self._listener.output(data, None)
+            self.listener.output(data, None)
 
     def exited(self, memory_kb: int) -> None:
         """Take note that the process has ended; answers on their way are still delivered."""
@@ -296,11 +285,11 @@ class ProgramProcess(InstanceProcess):
 
     def _measure(self) -> bool:
         """Take note of the memory that a living process uses; return whether it is more than the function's."""
-        if not self._measured or self.control is None or self.gone.done():
+        if not self._measured or (control := self._running) is None:
             return False
-        peak_kb = tree_peak_kb(self.control.pid)
+        peak_kb = tree_peak_kb(control.pid)
         self._memory_kb = max(self._memory_kb, peak_kb)
-        return peak_kb > self._image.memory_mb * 1024 and uses_more_than(self.control.pid, self._image.memory_mb)
+        return peak_kb > self._image.memory_mb * 1024 and uses_more_than(control.pid, self._image.memory_mb)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run *work* until the process has ended at most."""
@@ -318,7 +307,7 @@ class ProgramProcess(InstanceProcess):
         self._release()
         if not self._over:
             self._over = True
-            self._listener.ended(self._memory_kb)
+            self.listener.ended(self._memory_kb)
 
     def _release(self) -> None:
         self.channel.close()

@@ -156,27 +156,22 @@ class PollingLauncher(Launcher):
         self._forker = forker
         self._api = RuntimeApi(ids, settings.response_limit)
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
         """Start the program and wait until it polls; see `Launcher`.
 
         Raises: ProgramMissing; RuntimeUnavailable; InstanceStartFailed.
         """
-        polling = await polling_program(image, self._settings.interpreters)
-        process = PollingProcess(image, listener, self._settings.response_limit)
-        process.follow(self._settings.time)
-        isolated = await self._forker.isolated(image.runtime)
+        polling = await polling_program(listener.image, self._settings.interpreters)
+        process = PollingProcess(listener, self._settings)
+        isolated = await self._forker.isolated(listener.image.runtime)
         address = await self._api.address()
         variables = {**polling.variables, ADDRESS_VARIABLE: address}
-        program = program_of(
-            image, instance_id, self._settings, polling.command, variables, credentials, isolated=isolated
-        )
+        program = program_of(listener, self._settings, polling.command, variables, credentials, isolated=isolated)
         self._api.expect(address, process)
         process.at_end(lambda: self._api.forget(address))
         process.at_end(process.cut_short)
         command = " ".join(polling.command)
-        await process.start(self._forker, program, instance_id, command, self._settings.start_timeout_s)
+        await process.start(self._forker, program, command, self._settings.start_timeout_s)
         return process
 
     async def close(self) -> None:
@@ -195,9 +190,9 @@ class _Open(NamedTuple):
 class PollingProcess(ProgramProcess):
     """An `InstanceProcess` that gets its calls by polling; it is ready when it polls for the first time."""
 
-    def __init__(self, image: FunctionImage, listener: Listener, response_limit: int) -> None:
-        super().__init__(image, listener)
-        self._limit = response_limit
+    def __init__(self, listener: Listener, settings: RuntimeSettings) -> None:
+        super().__init__(listener, settings)
+        self._limit = settings.response_limit
         self.queue = CallQueue()
         self._polled = asyncio.Event()
         self._open: dict[str, _Open] = {}

@@ -17,7 +17,7 @@ from typing import Any
 from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
@@ -29,8 +29,8 @@ _MARK_S = 1.0
 _SETTLE_S = 0.002
 """Output that was written before an answer may be read a turn of the loop after it."""
 
-Agents = Callable[[FunctionImage, str], tuple[Program, Mapping[str, Any]]]
-"""From an image and an instance's id to the program its agent is, and more fields of its boot frame."""
+Agents = Callable[[Listener], tuple[Program, Mapping[str, Any]]]
+"""From an instance to the program its agent is, and more fields of its boot frame."""
 
 
 class SpawnLauncher(Launcher):
@@ -44,11 +44,9 @@ class SpawnLauncher(Launcher):
         self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
         self._running: set[SpawnedAgent] = set()
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
+    async def launch(self, listener: Listener, credentials: Credentials | None = None) -> InstanceProcess:
         """Start an agent's process for one instance; see `Launcher`."""
-        program, more = self._agents(image, instance_id)
+        program, more = self._agents(listener)
         loop = asyncio.get_running_loop()
         process = AgentProcess(listener, self._settings, self._ids)
         executable = program.command[0]
@@ -71,7 +69,7 @@ class SpawnLauncher(Launcher):
                 transport, rest = await connected
         except OSError as error:
             control.kill()
-            raise RuntimeUnavailable(image.runtime, f"{executable} does not start: {error}") from error
+            raise RuntimeUnavailable(listener.image.runtime, f"{executable} does not start: {error}") from error
         except TimeoutError as error:
             control.kill()
             raise InstanceStartFailed(f"{executable} did not connect in time") from error
@@ -80,7 +78,7 @@ class SpawnLauncher(Launcher):
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
         process.attach(control, control.log)
-        process.channel.send(process.boot_frame(image, instance_id, isolated=False, mark=True, more=more))
+        process.channel.send(process.boot_frame(isolated=False, mark=True, more=more))
         if rest:
             process.channel.feed(rest)
         return process
@@ -95,8 +93,8 @@ class SpawnLauncher(Launcher):
             await control.gone
             control.close()
 
-    def _python_agent(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
-        executable = executable_for(image.runtime, self._settings.interpreters)
+    def _python_agent(self, listener: Listener) -> tuple[Program, Mapping[str, Any]]:
+        executable = executable_for(listener.image.runtime, self._settings.interpreters)
         command = bootstrap_command(executable, "agent", hook=self._settings.redirect_hook)
         return Program(command=tuple(command), folder=Path(), environment=interpreter_environment()), {}
 
@@ -118,9 +116,7 @@ class ProgramSpawner:
         """Whether instances have namespaces: no."""
         return False
 
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> None:
+    async def execute(self, program: Program, process: InstanceProcess, *, keep_channel: bool) -> None:
         """Start *program*; see `Forker`."""
         assert not keep_channel
         spawned = SpawnedProgram(process, self._running.discard)
@@ -155,7 +151,6 @@ class _Greeting(asyncio.Protocol):
         self._received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
@@ -187,13 +182,9 @@ class _Spawned(asyncio.SubprocessProtocol):
         assert self._transport is not None
         return self._transport.get_pid()
 
-    @property
-    def namespaces(self) -> int:
-        """There are none."""
-        return 0
+    namespaces = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from emulator.services.fc.runtime.agent import bootstrap_command, interpreter_environment
 from emulator.services.fc.runtime.bootstrap.python import frames
-from emulator.services.fc.runtime.model import FunctionImage, InstanceStartFailed
-from emulator.services.fc.runtime.process import InstanceProcess
+from emulator.services.fc.runtime.model import InstanceStartFailed
+from emulator.services.fc.runtime.process import InstanceProcess, Listener
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -73,9 +73,9 @@ class ZygoteControl:
         self._signal(signal.SIGKILL)
         asyncio.get_running_loop().call_soon(self._process.exited, 0)
 
-    def adopt(self, image: FunctionImage, instance_id: str, max_processes: int, link: socket.socket) -> None:
+    def adopt(self, link: socket.socket) -> None:
         """Have the zygote make the process an instance, whose folders are named on *link*."""
-        self._zygote.order(frames.ADOPT, self._number, image, instance_id, max_processes, [link.fileno()])
+        self._zygote.order(frames.ADOPT, self._number, self._process.listener, [link.fileno()])
 
     def watch(self, on: bool) -> None:
         """Have the zygote look at it."""
@@ -134,6 +134,7 @@ class Zygote:
         self._heard_at = 0.0
         self._root = root_folder(settings)
         self._confined = settings.confined
+        self._max_processes = settings.max_processes
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[bool] = self._loop.create_future()
         self._on_end = on_end
@@ -167,41 +168,26 @@ class Zygote:
         self._control.setblocking(False)
         self._loop.add_reader(self._control, self._readable)
 
-    def fork(
-        self,
-        image: FunctionImage,
-        instance_id: str,
-        channel: socket.socket,
-        log: int,
-        max_processes: int,
-        process: InstanceProcess,
-    ) -> ZygoteControl:
+    def fork(self, process: InstanceProcess, channel: socket.socket, log: int) -> ZygoteControl:
         """Have an instance forked; `ZygoteControl.started` has the outcome.
 
         Raises: InstanceStartFailed.
         """
         self._last_number += 1
         number = self._last_number
-        self.order(frames.LAUNCH, number, image, instance_id, max_processes, [channel.fileno(), log])
+        self.order(frames.LAUNCH, number, process.listener, [channel.fileno(), log])
         control = self._instances[number] = ZygoteControl(self, number, process)
         self._expect_event(number)
         return control
 
-    def order(
-        self,
-        command: int,
-        number: int,
-        image: FunctionImage,
-        instance_id: str,
-        max_processes: int,
-        descriptors: list[int],
-    ) -> None:
+    def order(self, command: int, number: int, instance: Listener, descriptors: list[int]) -> None:
         """Send a command about an instance that comes with descriptors.
 
         Raises: InstanceStartFailed.
         """
-        memory_mb = _UNLIMITED_MB if image.debug else image.memory_mb
-        order = frames.COMMAND.pack(command, number, memory_mb, max_processes, instance_id.encode("ascii"))
+        memory_mb = _UNLIMITED_MB if instance.image.debug else instance.image.memory_mb
+        name = instance.instance_id.encode("ascii")
+        order = frames.COMMAND.pack(command, number, memory_mb, self._max_processes, name)
         try:
             socket.send_fds(self._control, [order], descriptors)
         except BlockingIOError as error:

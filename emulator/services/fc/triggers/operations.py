@@ -13,24 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc import limits
+from emulator.services.fc import codec, limits
 from emulator.services.fc.catalog.fields import DOMAIN
-from emulator.services.fc.codec import (
-    EVERY_API,
-    V2016,
-    V2021,
-    V2023,
-    WITH_SERVICES,
-    api_of,
-    if_match,
-    json_answer,
-    json_body,
-    list_answer,
-    no_content,
-    slice_of,
-    times_of,
-    writable_service,
-)
+from emulator.services.fc.codec import EVERY_API, V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.http_access import read_rules
 from emulator.services.fc.model import check_if_match, function_arn
@@ -49,8 +34,8 @@ def create_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     LimitExceeded.
     Source: API reference, CreateTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    trigger = fc.sources.triggers.create(call.tenant, *_function(call), json_body(call), call.now)
-    return json_answer(_render(fc, call, trigger), trigger.etag)
+    trigger = fc.sources.triggers.create(call.tenant, *_function(call), codec.json_body(call), call.now)
+    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
 
 
 @operation("GetTrigger", "GET /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -62,7 +47,7 @@ def get_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     trigger = fc.sources.triggers.get(call.tenant, *_function(call), call.path["trigger"])
-    return json_answer(_render(fc, call, trigger), trigger.etag)
+    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
 
 
 @operation("UpdateTrigger", "PUT /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -75,8 +60,10 @@ def update_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, UpdateTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     name = call.path["trigger"]
-    trigger = fc.sources.triggers.update(call.tenant, *_function(call), name, json_body(call), if_match(call), call.now)
-    return json_answer(_render(fc, call, trigger), trigger.etag)
+    trigger = fc.sources.triggers.update(
+        call.tenant, *_function(call), name, codec.json_body(call), codec.if_match(call), call.now
+    )
+    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
 
 
 @operation("DeleteTrigger", "DELETE /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -88,8 +75,8 @@ def delete_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     file.
     Source: API reference, DeleteTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    fc.sources.triggers.delete(call.tenant, *_function(call), call.path["trigger"], if_match(call))
-    return no_content()
+    fc.sources.triggers.delete(call.tenant, *_function(call), call.path["trigger"], codec.if_match(call))
+    return codec.no_content()
 
 
 @operation("ListTriggers", "GET /services/{service}/functions/{function}/triggers", api=WITH_SERVICES)
@@ -100,14 +87,14 @@ def list_triggers(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
     Source: API reference, ListTriggers; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    (service, function), part = _function(call), slice_of(call)
+    (service, function), part = _function(call), codec.slice_of(call)
     fc.resolver.function(call.tenant, service, function)
     triggers = fc.sources.store.some(call.tenant, service, function, part)
-    return list_answer("triggers", triggers, part.limit, lambda trigger: _render(fc, call, trigger))
+    return codec.list_answer("triggers", triggers, part.limit, lambda trigger: _render(fc, call, trigger))
 
 
 def _function(call: OperationRequest) -> tuple[str, str]:
-    return writable_service(call), call.path["function"]
+    return codec.writable_service(call), call.path["function"]
 
 
 def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
@@ -119,7 +106,7 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
     Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py; that other types than HTTP have an empty
     ``httpTrigger`` is assumed from terraform-provider-alicloud, whose plan is never clean with null.
     """
-    api, is_http = api_of(call), trigger.kind == "http"
+    api, is_http = codec.api_of(call), trigger.kind == "http"
     url = fc.sources.url(trigger) if is_http else ""
     body: dict[str, Any] = {
         "triggerName": trigger.name,
@@ -129,7 +116,7 @@ def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> di
         "sourceArn": None if is_http else trigger.source_arn or None,
         "invocationRole": trigger.role,
         "qualifier": trigger.qualifier,
-        **times_of(trigger),
+        **codec.times_of(trigger),
     }
     if api == V2016:
         return body | {"triggerConfig": dict(trigger.config)} | ({"urlInternet": url} if is_http else {})
@@ -157,7 +144,7 @@ def _render_domain(domain: Domain) -> dict[str, Any]:
         "accountId": domain.tenant.account,
         "apiVersion": domain.api,
         **config,
-        **times_of(domain),
+        **codec.times_of(domain),
     }
 
 
@@ -168,7 +155,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Raises: InvalidArgument, DomainNameAlreadyExists.
     Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    body, api = json_body(call), api_of(call)
+    body, api = codec.json_body(call), codec.api_of(call)
     name = _domain_name(body.get("domainName"))
     if fc.sources.domains.get(name) is not None:
         raise FcError("DomainNameAlreadyExists", domain=name)
@@ -178,7 +165,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
         modified_at=call.now,
     )  # fmt: skip
     fc.sources.domains.put(domain)
-    return json_answer(_render_domain(domain), domain.etag)
+    return codec.json_answer(_render_domain(domain), domain.etag)
 
 
 @operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
@@ -188,7 +175,7 @@ def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     domain = _domain(fc, call)
-    return json_answer(_render_domain(domain), domain.etag)
+    return codec.json_answer(_render_domain(domain), domain.etag)
 
 
 def _domain(fc: FunctionCompute, call: OperationRequest) -> Domain:
@@ -206,13 +193,13 @@ def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    body, api = json_body(call), api_of(call)
+    body, api = codec.json_body(call), codec.api_of(call)
     old = _domain(fc, call)
-    check_if_match(if_match(call), old.etag)
+    check_if_match(codec.if_match(call), old.etag)
     config = {**old.config, **_domain_config(body, api)}
     domain = old.updated(call.now, config=config, api=api)
     fc.sources.domains.put(domain)
-    return json_answer(_render_domain(domain), domain.etag)
+    return codec.json_answer(_render_domain(domain), domain.etag)
 
 
 @operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
@@ -223,9 +210,9 @@ def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     Source: API reference, DeleteCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     domain = _domain(fc, call)
-    check_if_match(if_match(call), domain.etag)
+    check_if_match(codec.if_match(call), domain.etag)
     fc.sources.domains.delete(domain)
-    return no_content()
+    return codec.no_content()
 
 
 @operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
@@ -234,8 +221,8 @@ def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response
 
     Raises: InvalidArgument. Source: API reference, ListCustomDomains; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    part = slice_of(call)
-    return list_answer("customDomains", fc.sources.domains.some(call.tenant, part), part.limit, _render_domain)
+    part = codec.slice_of(call)
+    return codec.list_answer("customDomains", fc.sources.domains.some(call.tenant, part), part.limit, _render_domain)
 
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

@@ -1,4 +1,9 @@
-"""Triggers as resources: create, get, update, delete, and those the functions folder names."""
+"""Triggers as resources: create, get, update, delete, and those the functions folder names.
+
+A ``function.yml`` describes them in the form of the API, in that of ``s.yaml``, or in a short one. The short form is
+for queues, ``{name: new, type: mns_queue, queue: orders}``: it stands for a trigger of the event bus whose source is
+that queue, which the cloud has and nobody writes by heart.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,14 +13,16 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.spelling import suggestion
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Field, Text, check_name, read
+from emulator.services.fc.attributes import TEXT, Field, Shape, Text, check_name, read, unknown_names
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Slice, check_if_match
-from emulator.services.fc.triggers.described import as_api, mistakes, name_of
+from emulator.services.fc.model import Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
+    KINDS,
     PASSED_ON,
+    TRIGGER_CONFIGS,
     Trigger,
     bucket_of,
     check_source,
@@ -178,10 +185,10 @@ class Triggers:
             where = dict(enumerate(places.get((function.service, function.name), ())))
             for number, described in enumerate(function.triggers):
                 place = where.get(number, function.folder)
-                named = f"the trigger '{name}'" if (name := name_of(described)) else "a trigger"
-                problems += [f"{place}: {named}: {mistake}" for mistake in mistakes(described)]
+                named = f"the trigger '{name}'" if (name := _name_of(described)) else "a trigger"
+                problems += [f"{place}: {named}: {mistake}" for mistake in _mistakes(described)]
                 try:
-                    trigger = self._read(tenant, function.service, function.name, as_api(described), now)
+                    trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
                     trigger = self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
@@ -303,3 +310,64 @@ _CHANGEABLE = (
 def _check_own(trigger: Trigger) -> None:
     if trigger.folder:
         raise InvalidArgument(f"trigger '{trigger.name}' is set in {trigger.folder}; change the files there instead")
+
+
+_QUEUE_KIND = "mns_queue"
+
+_NAMES = {"name": "triggerName", "type": "triggerType", "config": "triggerConfig", "role": "invocationRole"}
+"""The shorter names of ``s.yaml``."""
+
+_KNOWN = (*_NAMES, *_NAMES.values(), "sourceArn", "qualifier", "description")
+_LONG = {name.lower(): _NAMES.get(name, name) for name in (*_KNOWN, "queue")}
+
+
+def _name_of(described: Struct) -> str:
+    """Return the name of a trigger, as far as it has one."""
+    return str(_under_long_names(described).get("triggerName") or "")
+
+
+def _as_api(described: Struct) -> dict[str, Any]:
+    """Return a trigger under the API's names.
+
+    Raises: InvalidArgument for a type that there is not.
+    """
+    named = _under_long_names(described)
+    kind = str(named.get("triggerType") or "")
+    if kind == _QUEUE_KIND:
+        named |= {"triggerType": "eventbridge", "triggerConfig": _queue_config(named.pop("queue", None))}
+    elif kind not in KINDS:
+        types = sorted({*KINDS, _QUEUE_KIND})
+        said = f"there is no type '{kind}'" if kind else "it has no type"
+        near = suggestion(kind, types)
+        raise InvalidArgument(f"{said}{near or '; the types are ' + ', '.join(types)}")
+    config = named.get("triggerConfig")
+    if isinstance(config, dict):
+        named["triggerConfig"] = {str(key): value for key, value in config.items()}
+    if "qualifier" in named:
+        named["qualifier"] = str(named["qualifier"])
+    return named
+
+
+def _mistakes(described: Struct) -> list[str]:
+    """Return a sentence about each name of *described* that means nothing and is passed over."""
+    named = _under_long_names(described)
+    kind, config = str(named.get("triggerType")), named.get("triggerConfig")
+    known = (*_KNOWN, "queue") if kind == _QUEUE_KIND else _KNOWN
+    found = unknown_names(map(str, described), known)
+    shape = next((each for known_kind, each in TRIGGER_CONFIGS.items() if known_kind == kind), None)
+    if isinstance(shape, Shape) and isinstance(config, dict):
+        found += unknown_names(map(str, config), shape.fields)
+    return [problem for problem, _ in found]
+
+
+def _under_long_names(described: Struct) -> dict[str, Any]:
+    """Return *described* under the API's names, which match in any case; null counts as absent."""
+    return {_LONG.get(str(key).lower(), str(key)): value for key, value in described.items() if value is not None}
+
+
+def _queue_config(queue: object) -> Struct:
+    if not isinstance(queue, str) or not queue:
+        raise InvalidArgument(f"queue is required for a trigger of type {_QUEUE_KIND}: the name of the queue")
+    parameters = {"QueueName": queue, "IsBase64Decode": True}
+    source = {"eventSourceType": "MNS", "eventSourceParameters": {"sourceMNSParameters": parameters}}
+    return {"triggerEnable": True, "eventRuleFilterPattern": "{}", "eventSourceConfig": source}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from emulator.kernel.paging import Range
 from emulator.services.mns.codec import unknown_word
 from emulator.services.mns.queues.model import QUEUE, TYPES, QueueView
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, TopicView
@@ -18,10 +19,10 @@ from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
 Parameters = Mapping[str, str]
 Object = dict[str, Any]
 
-PAGE_NUMBER = (1, 100_000_000)
-PAGE_SIZE = (10, 50)
+PAGE_NUMBER = Range(1, 100_000_000, 1)
+PAGE_SIZE = Range(10, 50, 10)
 
-_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
+_TAG = r"Tag\.(\d{1,4})\.(Key|Value)"
 _DONE = "operation success"
 
 
@@ -91,7 +92,7 @@ def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
     """
     by_number: dict[int, dict[str, str]] = {}
     for name, value in parameters.items():
-        if match := _TAG.fullmatch(name):
+        if match := re.fullmatch(_TAG, name):
             by_number.setdefault(int(match[1]), {})[match[2]] = value
     tags = tuple((by_number[number].get("Key", ""), by_number[number].get("Value", "")) for number in sorted(by_number))
     if not all(key for key, _ in tags):
@@ -117,11 +118,12 @@ def read_page(parameters: Parameters) -> tuple[int, int]:
 
     Raises: InvalidParameter for what is no number.
     """
-    number, size = read_number(parameters, "PageNum"), read_number(parameters, "PageSize")
-    return (
-        min(max(PAGE_NUMBER[0] if number is None else number, PAGE_NUMBER[0]), PAGE_NUMBER[1]),
-        min(max(PAGE_SIZE[0] if size is None else size, PAGE_SIZE[0]), PAGE_SIZE[1]),
-    )
+    return _bounded(parameters, "PageNum", PAGE_NUMBER), _bounded(parameters, "PageSize", PAGE_SIZE)
+
+
+def _bounded(parameters: Parameters, name: str, allowed: Range) -> int:
+    number = read_number(parameters, name)
+    return min(max(allowed.default if number is None else number, allowed.low), allowed.high)
 
 
 def _switch(value: object, name: str) -> bool:

@@ -7,7 +7,7 @@ tags are in no published SDK; their source is terraform-provider-alicloud, SetRe
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page
@@ -332,14 +332,10 @@ def untag_resources(service: MessageService, call: OperationRequest) -> Reply:
 
 def _changed(service: MessageService, call: OperationRequest, change: Callable[[Tags], Tags]) -> Reply:
     kind, names = required(call.parameters, "ResourceType"), numbered(call.parameters, "ResourceId")
+    resources: Any = {"queue": service.queues, "topic": service.topics}.get(kind)
+    if resources is None:
+        raise InvalidParameter(name="ResourceType")
     for name in names:
-        match kind:
-            case "queue":
-                tags = change(dict(service.queues.view(call.tenant, name).queue.settings.tags))
-                service.queues.change(call.tenant, name, {"tags": tuple(tags.items())})
-            case "topic":
-                tags = change(dict(service.topics.view(call.tenant, name).topic.settings.tags))
-                service.topics.change(call.tenant, name, {"tags": tuple(tags.items())})
-            case _:
-                raise InvalidParameter(name="ResourceType")
+        tags = change(dict(getattr(resources.view(call.tenant, name), kind).settings.tags))
+        resources.change(call.tenant, name, {"tags": tuple(tags.items())})
     return success()

@@ -70,16 +70,18 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 @operation("EnableEndpoint")
 def enable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
     """Enable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: EnableEndpoint (2022-01-19)."""
-    _check_endpoint_type(call.parameters)
-    service.topic_store.put_open_setting(call.tenant, _ENDPOINT, {"Enabled": True})
-    return success()
+    return _switch_endpoint(service, call, enabled=True)
 
 
 @operation("DisableEndpoint")
 def disable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
     """Disable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: DisableEndpoint (2022-01-19)."""
+    return _switch_endpoint(service, call, enabled=False)
+
+
+def _switch_endpoint(service: MessageService, call: OperationRequest, *, enabled: bool) -> Reply:
     _check_endpoint_type(call.parameters)
-    service.topic_store.put_open_setting(call.tenant, _ENDPOINT, {"Enabled": False})
+    service.topic_store.put_open_setting(call.tenant, _ENDPOINT, {"Enabled": enabled})
     return success()
 
 

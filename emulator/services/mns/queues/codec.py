@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 
 from emulator.kernel.frozen import replace
-from emulator.services.mns.codec import (
-    document,
-    leaf,
-    read_bool,
-    read_document,
-    read_int,
-)
+from emulator.services.mns.codec import document, leaf, read_bool, read_document, read_int
 from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.services.mns.queues.messages import ChangedVisibility
 from emulator.services.mns.queues.model import (

@@ -126,7 +126,7 @@ class QueueRegistry:
     def __init__(self, database: Database, store: QueueStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._by_name: dict[tuple[str, str, str], LiveQueue] = {}
+        self._by_name: dict[tuple[Tenant, str], LiveQueue] = {}
         self._by_id: dict[QueueId, LiveQueue] = {}
         database.on_rollback(self.forget)
 
@@ -135,7 +135,7 @@ class QueueRegistry:
 
         Raises: QueueNotExist.
         """
-        live = self._by_name.get((tenant.account, tenant.region, name))
+        live = self._by_name.get((tenant, name))
         if live is not None:
             return live
         queue = self._store.queue(tenant, name)
@@ -154,7 +154,7 @@ class QueueRegistry:
     def keep(self, queue: Queue) -> LiveQueue:
         """Take a stored queue into use; its counters are made from the tables."""
         live = LiveQueue(queue, self._count(queue.queue_id, self._clock.now()))
-        self._by_name[queue.tenant.account, queue.tenant.region, queue.name] = live
+        self._by_name[queue.tenant, queue.name] = live
         self._by_id[queue.queue_id] = live
         return live
 
@@ -164,7 +164,7 @@ class QueueRegistry:
 
     def drop(self, queue: Queue) -> None:
         """Forget a deleted queue."""
-        self._by_name.pop((queue.tenant.account, queue.tenant.region, queue.name), None)
+        self._by_name.pop((queue.tenant, queue.name), None)
         self._by_id.pop(queue.queue_id, None)
 
     def forget(self) -> None:

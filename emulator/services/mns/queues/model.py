@@ -401,7 +401,7 @@ def check_batch(drafts: Sequence[Draft], settings: QueueSettings, profile: limit
 
 
 _TYPES = frozenset(kind.value for kind in PropertyType)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 def check_user_properties(properties: Properties) -> None:
@@ -420,7 +420,7 @@ def check_user_properties(properties: Properties) -> None:
             )
         if kind not in _TYPES:
             raise SchemaViolation(name="Type")
-        wrong_number = kind == PropertyType.NUMBER.value and _NUMBER.fullmatch(value.strip()) is None
+        wrong_number = kind == PropertyType.NUMBER.value and re.fullmatch(_NUMBER, value.strip()) is None
         wrong_boolean = kind == PropertyType.BOOLEAN.value and value.strip().lower() not in {"true", "false"}
         if wrong_number or wrong_boolean:
             raise SchemaViolation(name="Value")

@@ -97,13 +97,13 @@ def dead_letter_properties(source: Queue, message: Message) -> tuple[Property, .
     )
 
 
-_SOURCE = re.compile(r"acs:mns:[^:]*:[^:]*:/queues/([^/]+)")
+_SOURCE = r"acs:mns:[^:]*:[^:]*:/queues/([^/]+)"
 
 
 def source_of(message: Message) -> str:
     """Return the queue that a dead letter comes from, empty for any other message."""
     matches = (
-        _SOURCE.fullmatch(each.value) for each in restored(message.system_properties) if each.name == _SOURCE_ARN
+        re.fullmatch(_SOURCE, each.value) for each in restored(message.system_properties) if each.name == _SOURCE_ARN
     )
     return next((match[1] for match in matches if match is not None), "")
 

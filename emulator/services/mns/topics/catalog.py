@@ -70,7 +70,7 @@ class TopicRegistry:
 
     def __init__(self, database: Database, store: TopicStore) -> None:
         self._store = store
-        self._by_name: dict[tuple[str, str, str], LiveTopic] = {}
+        self._by_name: dict[tuple[Tenant, str], LiveTopic] = {}
         self._by_id: dict[TopicId, LiveTopic] = {}
         database.on_rollback(self.forget)
 
@@ -79,7 +79,7 @@ class TopicRegistry:
 
         Raises: TopicNotExist.
         """
-        live = self._by_name.get((tenant.account, tenant.region, name))
+        live = self._by_name.get((tenant, name))
         if live is not None:
             return live
         topic = self._store.topic(tenant, name)
@@ -90,7 +90,7 @@ class TopicRegistry:
     def keep(self, topic: Topic) -> LiveTopic:
         """Take a stored topic into use."""
         live = LiveTopic(topic, self._store.subscriptions(topic))
-        self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
+        self._by_name[topic.tenant, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
 
@@ -113,7 +113,7 @@ class TopicRegistry:
 
     def drop(self, topic: Topic) -> None:
         """Forget a deleted topic."""
-        self._by_name.pop((topic.tenant.account, topic.tenant.region, topic.name), None)
+        self._by_name.pop((topic.tenant, topic.name), None)
         self._by_id.pop(topic.topic_id, None)
 
     def forget(self) -> None:
@@ -138,11 +138,11 @@ class Topics:
         made: Callable[[Tenant, str], None],
         unsubscribed: Callable[[SubscriptionId], None],
     ) -> None:
-        self._made = made
         self._registry = registry
         self._store = store
         self._clock = clock
         self._profile = profile
+        self._made = made
         self._unsubscribed = unsubscribed
 
     def view(self, tenant: Tenant, name: str) -> TopicView:

@@ -19,13 +19,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
-from emulator.services.mns.limits import (
-    BODY_SHOWN,
-    HISTORY,
-    PUSHES,
-    PUSHES_PER_SUBSCRIPTION,
-    TRIES,
-)
+from emulator.services.mns.limits import BODY_SHOWN, HISTORY, PUSHES, PUSHES_PER_SUBSCRIPTION, TRIES
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.model import (
@@ -69,6 +63,10 @@ class _Lane:
         self.under_way: dict[DeliveryId, asyncio.Task[None]] = {}
         self.rest_until = 0
 
+    def cancel(self) -> None:
+        for task in self.under_way.values():
+            task.cancel()
+
 
 class Courier:
     """Starts attempts when they are due and decides what follows. *scale* stretches or shrinks every retry's gap."""
@@ -96,7 +94,8 @@ class Courier:
         self._tasks = TaskGroup("mns-push")
         self._lanes: dict[SubscriptionId, _Lane] = {}
         self._starved: dict[SubscriptionId, None] = {}
-        self._under_way = 0
+        self.under_way = 0
+        """How many attempts are being made."""
         self._closed = True
         self.history = History()
         database.on_rollback(self._after_rollback)
@@ -116,8 +115,7 @@ class Courier:
     def reset(self) -> None:
         """Break off what is under way and forget it; the rows are removed by the caller."""
         for lane in self._lanes.values():
-            for task in lane.under_way.values():
-                task.cancel()
+            lane.cancel()
         self.stop()
         self.history.clear()
         self._closed = False
@@ -157,8 +155,7 @@ class Courier:
         self._starved.pop(subscription_id, None)
         self.history.forget(subscription_id)
         if lane is not None:
-            for task in lane.under_way.values():
-                task.cancel()
+            lane.cancel()
 
     def redeliver(self, subscription: Subscription, message_id: str, now: Millis) -> bool:
         """Make the next attempt at a delivery now, or deliver a message once more; False when it is not known."""
@@ -176,11 +173,9 @@ class Courier:
         self._database.after_commit(partial(self._committed, [subscription_id]))
         return True
 
-    def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
+    def reports(self, subscription: Subscription, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, then ended ones, newest first."""
-        subscription = self._store.subscription_by_id(subscription_id)
-        endpoint = subscription.settings.endpoint if subscription is not None else ""
-        return self.history.reports(subscription_id, endpoint, self._store.pending(subscription_id, limit), limit)
+        return self.history.reports(subscription, self._store.pending(subscription.subscription_id, limit), limit)
 
     def attempts_under_way(self) -> list[tuple[str, str, str]]:
         """Return the attempts being made: topic, subscription, endpoint."""
@@ -188,11 +183,6 @@ class Courier:
             self._store.subscription_by_id(number) for number, lane in self._lanes.items() for _ in lane.under_way
         )
         return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
-
-    @property
-    def under_way(self) -> int:
-        """How many attempts are being made."""
-        return self._under_way
 
     def _committed(self, subscription_ids: list[SubscriptionId], failure: CommitFailed | None) -> None:
         if failure is None:
@@ -233,7 +223,7 @@ class Courier:
         for delivery_id in due:
             if room and delivery_id not in lane.under_way:
                 room -= 1
-                self._under_way += 1
+                self.under_way += 1
                 task = self._tasks.spawn(
                     self._attempt(subscription_id, delivery_id), f"{subscription_id}/{delivery_id}"
                 )
@@ -252,7 +242,7 @@ class Courier:
         own = PUSHES_PER_SUBSCRIPTION - len(lane.under_way)
         if own <= 0:
             return 0
-        shared = min(own, PUSHES - self._under_way)
+        shared = min(own, PUSHES - self.under_way)
         return max(shared, 0 if lane.under_way else 1)
 
     async def _attempt(self, subscription_id: SubscriptionId, delivery_id: DeliveryId) -> None:
@@ -271,9 +261,9 @@ class Courier:
     def _ended(
         self, subscription_id: SubscriptionId, lane: _Lane, delivery_id: DeliveryId, task: "asyncio.Task[None]"
     ) -> None:
-        self._under_way -= 1
+        self.under_way -= 1
         lane.under_way.pop(delivery_id, None)
-        while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first
+        while self._starved and self.under_way < PUSHES:  # the subscriptions that have waited come first
             waiting = next(iter(self._starved))
             del self._starved[waiting]
             if waiting in self._lanes:
@@ -398,14 +388,15 @@ class History:
         return self._published.get(message_id)
 
     def reports(
-        self, subscription_id: SubscriptionId, endpoint: str, pending: Sequence[DeliveryReport], limit: int
+        self, subscription: Subscription, pending: Sequence[DeliveryReport], limit: int
     ) -> list[DeliveryReport]:
         """Return *pending* with endpoint and attempts, then the ended deliveries of a subscription, newest first."""
+        endpoint = subscription.settings.endpoint
         complete = [
             replace(each, body=each.body[:BODY_SHOWN], endpoint=endpoint, tries=self._tries.get(each.delivery_id, ()))
             for each in pending
         ]
-        return [*complete, *reversed(self._reports.get(subscription_id, ()))][:limit]
+        return [*complete, *reversed(self._reports.get(subscription.subscription_id, ()))][:limit]
 
     def _keep_published(self, publication: Publication) -> None:
         """Remember a message, and forget the oldest ones that are too much."""

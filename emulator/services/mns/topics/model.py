@@ -3,7 +3,7 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from typing import Literal, NewType, assert_never
+from typing import Literal, NewType
 from urllib.parse import urlsplit
 
 from emulator.http.message import Unsendable, split_url
@@ -306,19 +306,17 @@ class OutboxEntry:
 DEFAULT_PATH = "/notifications"
 
 # SDK helpers cut account and region out of the host they talk to, so a local address gives odd ones; only names count.
-_QUEUE = re.compile(r"acs:mns:[^:/]*:[^/]*:/?queues/([A-Za-z0-9][A-Za-z0-9-]*)", re.ASCII)
-_OUTBOX: tuple[tuple[OutboxKind, re.Pattern[str]], ...] = (
-    ("mail", re.compile(r"mail:directmail:([^\s:@]+@[^\s:@]+)")),
-    ("mail", re.compile(r"smq-ep:dm:[^:]*:(__dynamic|[^\s:@]+@[^\s:@]+)")),
-    ("sms", re.compile(r"sms:(?:directsms|dayu):(anonymous|\+?[0-9]{1,20})", re.ASCII)),
-    ("sms", re.compile(r"smq-ep:dysms:[^:]*:(__dynamic|\+?[0-9]{1,20})", re.ASCII)),
-    ("push", re.compile(r"push:([A-Za-z0-9_-]+)", re.ASCII)),
-    ("event", re.compile(r"acs:eventbridge:[^:/]*:[^:/]*:eventbus/([A-Za-z0-9_.-]+)", re.ASCII)),
-    ("event", re.compile(r"kafka:([^\s]+)")),
+_QUEUE = r"acs:mns:[^:/]*:[^/]*:/?queues/([A-Za-z0-9][A-Za-z0-9-]*)"
+_OUTBOX: tuple[tuple[OutboxKind, str], ...] = (
+    ("mail", r"mail:directmail:([^\s:@]+@[^\s:@]+)"),
+    ("mail", r"smq-ep:dm:[^:]*:(__dynamic|[^\s:@]+@[^\s:@]+)"),
+    ("sms", r"sms:(?:directsms|dayu):(anonymous|\+?[0-9]{1,20})"),
+    ("sms", r"smq-ep:dysms:[^:]*:(__dynamic|\+?[0-9]{1,20})"),
+    ("push", r"push:([A-Za-z0-9_-]+)"),
+    ("event", r"acs:eventbridge:[^:/]*:[^:/]*:eventbus/([A-Za-z0-9_.-]+)"),
+    ("event", r"kafka:([^\s]+)"),
 )
-_FUNCTION = re.compile(
-    r"acs:fc:[^:/]*:[^:/]*:(?:services/[A-Za-z0-9_.$-]+/)?functions/[A-Za-z0-9_.$-]+(?:/[A-Za-z0-9_.$-]+)?", re.ASCII
-)
+_FUNCTION = r"acs:fc:[^:/]*:[^:/]*:(?:services/[A-Za-z0-9_.$-]+/)?functions/[A-Za-z0-9_.$-]+(?:/[A-Za-z0-9_.$-]+)?"
 
 
 @frozen(kw_only=False)
@@ -365,29 +363,24 @@ def read_endpoint(text: str) -> Endpoint:
         raise MnsError("EndpointInvalid")
     if text[:8].lower().startswith(("http://", "https://")):
         return HttpEndpoint(_push_url(text))
-    if match := _QUEUE.fullmatch(text):
+    if match := re.fullmatch(_QUEUE, text):
         return QueueEndpoint(match[1])
     for kind, form in _OUTBOX:
-        if match := form.fullmatch(text):
+        if match := re.fullmatch(form, text):
             return OutboxEndpoint(kind, match[1])
-    if _FUNCTION.fullmatch(text):
+    if re.fullmatch(_FUNCTION, text):
         return FunctionEndpoint(text)
     raise MnsError("EndpointInvalid")
 
 
+_KINDS: dict[type[Endpoint], str] = {
+    HttpEndpoint: "http", QueueEndpoint: "queue", FunctionEndpoint: "function", OutboxEndpoint: "outbox",
+}  # fmt: skip
+
+
 def kind_of(text: str) -> str:
     """Return the kind of a subscription's endpoint, for metrics: ``http``, ``queue``, ``function`` or ``outbox``."""
-    match read_endpoint(text):
-        case HttpEndpoint():
-            return "http"
-        case QueueEndpoint():
-            return "queue"
-        case FunctionEndpoint():
-            return "function"
-        case OutboxEndpoint():
-            return "outbox"
-        case never:
-            assert_never(never)
+    return _KINDS[type(read_endpoint(text))]
 
 
 def queue_endpoint(tenant: Tenant, queue: str) -> str:

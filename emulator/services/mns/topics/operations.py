@@ -14,12 +14,7 @@ from emulator.services.mns.codec import (
 from emulator.services.mns.errors import SchemaViolation
 from emulator.services.mns.queues.codec import read_properties, render_receipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.model import (
-    SUBSCRIPTION,
-    TOPIC,
-    PublishDraft,
-    SubscriptionSettings,
-)
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, PublishDraft, SubscriptionSettings
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 

@@ -3,7 +3,7 @@
 Source: MNS developer guide on filter tags; NotifyStrategy page.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import md5
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -39,11 +39,6 @@ def wants(filter_tag: str | None, tag: str | None) -> bool:
     assumed.
     """
     return not filter_tag or filter_tag == tag
-
-
-def subscribers(subscriptions: Iterable[Subscription], tag: str | None) -> list[Subscription]:
-    """Return the subscriptions that get a message with *tag*."""
-    return [item for item in subscriptions if wants(item.settings.filter_tag, tag)]
 
 
 def retries(strategy: NotifyStrategy) -> int:
@@ -108,7 +103,7 @@ class Publishing:
             published_at=now,
             trace=trace(),
         )
-        wanted = subscribers(live.subscriptions.values(), tag)
+        wanted = [each for each in live.subscriptions.values() if wants(each.settings.filter_tag, tag)]
         if wanted:
             self._dispatch(live.topic, publication, wanted, now)
         return MessageReceipt(publication.message_id, publication.body_md5, group_id=publication.group_id)

@@ -15,7 +15,7 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any, assert_never
 
-from emulator.auth.push import SigningFailed, string_to_sign
+from emulator.auth.push import PushSigner, SigningFailed, string_to_sign
 from emulator.http.client import HttpClient
 from emulator.http.client_connection import ClientError
 from emulator.http.message import Origin, Unsendable, split_url
@@ -23,7 +23,6 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.services.mns.codec import VERSION
 from emulator.services.mns.limits import BODY_SHOWN, PUSH_TIMEOUT_S
-from emulator.services.mns.ports import NotificationSigner
 from emulator.services.mns.topics.model import ContentFormat, Outcome, Publication, Push, Subscription
 from emulator.wire.dates import http_date
 from emulator.wire.xml import Element, render
@@ -250,7 +249,7 @@ class Pusher:
 
     def __init__(
         self,
-        signer: NotificationSigner | None,
+        signer: PushSigner | None,
         clock: Clock,
         ids: Ids,
         policy: PushPolicy,

@@ -135,21 +135,21 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
     if timeout_s is None or time_out_at(timeout_s, entry) > fired.now:
         return ()  # the timer of an earlier attempt
     cause = f"The task has not ended within {timeout_s} seconds."
-    return (_event(state, strand, entry, events.TASK_TIMED_OUT, TASK_TIMEOUT, cause),)
+    return (failed(state, strand, entry, TASK_TIMEOUT, cause, events.TASK_TIMED_OUT),)
 
 
 def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
     if entry.phase is Phase.SUBMITTED and step.reply_is_result:
-        return (_result(facts, state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result),)
     if entry.phase is not Phase.CALLING:
         return ()
     if step.pattern == "requestResponse":
-        return (_result(facts, state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result),)
     if step.reply_is_result and not result.refused:  # a synchronous call: submission and result in one
         submitted = _submitted(facts, state, strand, entry, Result())
-        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
+        return (submitted, _result(facts, state, strand, entry, result, submitted))
     if result.error is not None:
-        return (_event(state, strand, entry, events.TASK_SUBMIT_FAILED, result.error, result.cause),)
+        return (failed(state, strand, entry, result.error, result.cause, events.TASK_SUBMIT_FAILED),)
     return (_submitted(facts, state, strand, entry, result),)
 
 
@@ -157,11 +157,11 @@ def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry,
     if step.pattern == "requestResponse":
         return ()
     if entry.phase is Phase.SUBMITTED:
-        return (_result(facts, state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result),)
     if entry.phase is Phase.CALLING:
         # a fast worker reports before the submission's own reply is in: that reply is no longer waited for
         submitted = Event(state.last + 1, step.submitted_event, strand.id, strand.last, step.name, "{}", None, None)
-        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
+        return (submitted, _result(facts, state, strand, entry, result, submitted))
     return ()
 
 
@@ -179,16 +179,11 @@ def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
 
 
 def _result(
-    facts: Facts,
-    state: ExecutionState,
-    strand: Strand,
-    entry: Entry,
-    result: Result,
-    last: int,
-    cause_id: int | None = None,
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, result: Result, submitted: Event | None = None
 ) -> Event:
+    """Record how an attempt ended; *submitted* is the event before, when that is recorded with it."""
     name = entry.step.name
-    cause_of_event = strand.last if cause_id is None else cause_id
+    last, trigger = (state.last, strand.last) if submitted is None else (submitted.id, submitted.id)
     error, cause = result.error, result.cause
     if error is None:
         try:
@@ -196,16 +191,11 @@ def _result(
             text = canonical(value)
             check_size(facts, text)
             detail = f'{{"output":{text}}}'
-            return Event(last + 1, events.TASK_SUCCEEDED, strand.id, cause_of_event, name, detail, None, (value, text))
+            return Event(last + 1, events.TASK_SUCCEEDED, strand.id, trigger, name, detail, None, (value, text))
         except NotAnObject as problem:
             error, cause = INVALID_LOCAL, f"The result of the task is not a JSON object: {problem}"
     detail = events.failure(error, cause)
-    return Event(last + 1, events.TASK_FAILED, strand.id, cause_of_event, name, detail, None, (error, cause))
-
-
-def _event(state: ExecutionState, strand: Strand, entry: Entry, kind: str, error: str, cause: str) -> Event:
-    detail = events.failure(error, cause)
-    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+    return Event(last + 1, events.TASK_FAILED, strand.id, trigger, name, detail, None, (error, cause))
 
 
 def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
@@ -223,8 +213,10 @@ def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
 
 
 def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Event:
-    """Make the event that ends an execution other than well."""
-    return Event(state.last + 1, kind, ROOT, trigger(state), "", events.failure(error, cause), None, (error, cause))
+    """Make the event that ends an execution other than well; its cause is the flow's own latest event."""
+    root = state.strands.get(ROOT)
+    last = root.last if root is not None else state.last
+    return Event(state.last + 1, kind, ROOT, last, "", events.failure(error, cause), None, (error, cause))
 
 
 def data_limit_exceeded(facts: Facts, state: ExecutionState) -> Event:
@@ -274,17 +266,12 @@ def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Ent
     return Park((call_of(entry, task), *_time_out(task, entry)))
 
 
-def failed(state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event:
-    """Return the event of a step that has failed for good."""
+def failed(
+    state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str, kind: str = events.STEP_FAILED
+) -> Event:
+    """Return the event of a step that has failed for good, or of another *kind* of failure."""
     detail = events.failure(error, cause)
-    kind = events.STEP_FAILED
     return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
-
-
-def trigger(state: ExecutionState) -> int:
-    """Return the cause of an event that ends the execution from outside: the flow's own latest event."""
-    root = state.strands.get(ROOT)
-    return root.last if root is not None else state.last
 
 
 def time_out_at(timeout_s: int, entry: Entry) -> Millis:

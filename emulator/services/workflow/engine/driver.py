@@ -24,7 +24,7 @@ from emulator.services.workflow.engine.language import (
     Resumed,
     TimerFired,
 )
-from emulator.services.workflow.engine.run import Calls, Run, Slice, Turns, give_up, load_run
+from emulator.services.workflow.engine.run import Calls, Ended, Run, Slice, Turns, give_up, load_run
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
@@ -59,7 +59,7 @@ class Outside(Protocol):
         """Make the call of an attempt."""
         ...
 
-    def execution_ended(self, execution: ExecutionId) -> None:
+    def execution_ended(self, ended: Ended) -> None:
         """Act on the end of an execution."""
         ...
 
@@ -128,8 +128,15 @@ class Driver:
         self._wakeups_due = True
         self._kick()
 
-    def start(self, execution: ExecutionId) -> None:
-        """Queue an execution that has been accepted; its first step runs in a later tick."""
+    def start(self, execution: ExecutionId, live: LiveExecution | None = None) -> None:
+        """Queue an execution that has been accepted; its first step runs in a later tick.
+
+        *live* is what the store has of it, which is read when it is None.
+        """
+        if live is not None and len(self._queue) < HOT:  # else it would be dropped before its turn
+            program = self._programs.known(live.definition_id)
+            if program is not None:
+                self._hot[execution] = load_run(self._store, live, program, self._mint, self._bounds)
         self._queue.setdefault(execution, [])
         self._kick()
 
@@ -293,10 +300,10 @@ class Driver:
             self._calls.cancel(execution, entry)
         for run, call in part.orphans:
             self._outside.task_abandoned(run, call)
-        for ending in part.endings:
-            self.ended[ending.status] = self.ended.get(ending.status, 0) + 1
-            self._calls.cancel_execution(ending.execution)
-            self._outside.execution_ended(ending.execution)
+        for ended in part.ended:
+            self.ended[ended.status] = self.ended.get(ended.status, 0) + 1
+            self._calls.cancel_execution(ended.id)
+            self._outside.execution_ended(ended)
         for run, call in part.dispatches:
             self._calls.make(run, call)
 

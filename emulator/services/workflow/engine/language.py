@@ -158,10 +158,6 @@ class DefinitionError(Exception):
 class EvaluationError(Exception):
     """An expression that cannot be evaluated on the data of this run; the engine reports ``FnF.RuntimeError``."""
 
-    def __init__(self, message: str) -> None:
-        self.message = message
-        super().__init__(message)
-
 
 class Program(Definition):
     """A definition that can be run."""

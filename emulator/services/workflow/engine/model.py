@@ -227,9 +227,14 @@ class Definition(ABC):
         return events.decode(kind, detail)
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the flow from being express, None when nothing does."""
-        task = next(waiting_tasks(self.steps), None)
-        return f"the pattern {task.pattern} of step {task.name!r} is not for express flows" if task else None
+        """Return what keeps the flow from being express, such as a task that waits for a report; None for nothing.
+
+        Source: express executions, Serverless Workflow guide; that such a definition is refused at once is assumed.
+        """
+        for step in all_steps(self.steps):
+            if isinstance(step, Task) and step.pattern != "requestResponse":
+                return f"the pattern {step.pattern} of step {step.name!r} is not for express flows"
+        return None
 
 
 def all_steps(steps: StepList) -> Iterator[Step]:
@@ -246,14 +251,6 @@ def all_lists(steps: StepList) -> Iterator[StepList]:
     for step in steps.steps:
         for inner in step.inner_lists():
             yield from all_lists(inner)
-
-
-def waiting_tasks(steps: StepList) -> Iterator[Task]:
-    """Yield the tasks that wait for more than the reply of their call: not for express flows.
-
-    Source: express executions, Serverless Workflow guide; that such a definition is refused at once is assumed.
-    """
-    return (step for step in all_steps(steps) if isinstance(step, Task) and step.pattern != "requestResponse")
 
 
 ROOT = 0

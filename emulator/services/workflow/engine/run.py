@@ -7,7 +7,7 @@ changes is collected in a `Slice`; nothing is written or done here.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import Tenant
@@ -37,7 +37,7 @@ from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.store import Changes, Ending, EngineStore, Progress
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
-from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, WorldId
+from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Status, WorldId
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.breakpoints import Watch
@@ -97,27 +97,21 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     if live.map_step is not None:
         program = program.processor(live.map_step)
 
-    def token(entry: int, attempt: int) -> str:
-        return mint.make(live.tenant, live.flow_name, live.name, live.started_at, entry, attempt)
-
-    def chance(number: int) -> bytes:
-        return mint.chance(live.tenant, live.flow_name, live.name, live.started_at, number)
-
+    identity = (live.tenant, live.flow_name, live.name, live.started_at)
     facts = Facts(
         program=program,
         flow_name=live.flow_name,
         execution_name=live.name,
         input=parse_object(live.input) if live.last_event == 0 else {},
-        token=token,
+        token=lambda entry, attempt: mint.make(*identity, entry, attempt),
         halted=live.halted,
         bounds=bounds,
-        chance=chance,
+        chance=lambda number: mint.chance(*identity, number),
         role_arn=live.role_arn,
         is_express=live.is_express or bool(live.is_express_child),
     )
-    state = load(program, live.snapshot) if live.snapshot is not None else None
-    snapshot_at = state.last if state is not None else 0
-    state = state if state is not None else ExecutionState()
+    state = (load(program, live.snapshot) if live.snapshot is not None else None) or ExecutionState()
+    snapshot_at = state.last
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
@@ -127,19 +121,33 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     return run
 
 
+class Ended(NamedTuple):
+    """An execution that has ended; ``halted``: its flow has been deleted."""
+
+    id: ExecutionId
+    flow_name: str
+    name: str
+    status: Status
+    callback_token: str
+    trace: str
+    halted: bool
+
+
 class Slice(Changes):
     """What a slice has changed, and the effects that follow its commit.
 
-    ``orphans`` are abandoned sync tasks, whose child executions and queued calls stop with them.
+    ``ended`` are the executions of ``endings``; ``orphans`` are abandoned sync tasks, whose child executions and queued
+    calls stop with them.
     """
 
-    __slots__ = ("cancelled", "dispatches", "orphans")
+    __slots__ = ("cancelled", "dispatches", "ended", "orphans")
 
     def __init__(self) -> None:
         super().__init__()
         self.dispatches: list[tuple[Run, CallService]] = []
         self.cancelled: list[tuple[ExecutionId, int]] = []
         self.orphans: list[tuple[Run, CallService]] = []
+        self.ended: list[Ended] = []
 
     def earliest(self) -> Millis | None:
         """Return the earliest time for which a wake-up was set."""
@@ -147,7 +155,7 @@ class Slice(Changes):
 
     def has_effects(self) -> bool:
         """Whether something follows the commit."""
-        return bool(self.dispatches or self.cancelled or self.orphans or self.endings)
+        return bool(self.dispatches or self.cancelled or self.orphans or self.ended)
 
 
 class Calls:
@@ -369,6 +377,10 @@ class Turns:
         part.endings.append(
             Ending(status.value, state.at, state.last, state.output_text, state.error, state.cause, run.id)
         )
+        facts = run.facts
+        part.ended.append(
+            Ended(run.id, facts.flow_name, facts.execution_name, status, run.callback_token, run.trace, facts.halted)
+        )
         if run.has_rows:
             part.cleared.append(run.id)
         if run.callback_token:
@@ -382,5 +394,9 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     cause = "The engine cannot go on with this execution; the log of the emulator tells why."
     event = final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause)
     part.events.setdefault((live.id, live.world_id, now), []).append(event)
-    part.endings.append(Ending("Failed", now, event.id, "", RUNTIME_ERROR, cause, live.id))
+    status = Status.FAILED
+    part.endings.append(Ending(status.value, now, event.id, "", RUNTIME_ERROR, cause, live.id))
+    part.ended.append(
+        Ended(live.id, live.flow_name, live.name, status, live.callback_token, live.trace, bool(live.halted))
+    )
     part.cleared.append(live.id)

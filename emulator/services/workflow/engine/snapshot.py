@@ -7,6 +7,7 @@ and each holds the whole input of the foreach.
 """
 
 import json
+from operator import itemgetter
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -23,14 +24,7 @@ def dump(state: ExecutionState) -> str:
     Raises: ValueError when the data cannot be written as JSON.
     """
     strands = [
-        [
-            strand.id,
-            strand.parent,
-            strand.index,
-            strand.last,
-            strand.parked,
-            _scopes_out(strand),
-        ]
+        [strand.id, strand.parent, strand.index, strand.last, strand.parked, _scopes_out(strand)]
         for strand in state.strands.values()
     ]
     return canonical(
@@ -62,16 +56,12 @@ def load(definition: Definition, text: str) -> ExecutionState | None:
     state.started_at = Millis(started_at)
     state.error, state.cause = error, cause
     state.variables = variables
-    for fields in sorted(strands, key=_strand_id):  # a parent's id is smaller than its children's
+    for fields in sorted(strands, key=itemgetter(0)):  # a parent's id is smaller than its children's
         strand = _strand_in(definition, state, fields)
         state.strands[strand.id] = strand
         if not strand.parked:
             state.ready.append(strand.id)
     return state
-
-
-def _strand_id(fields: list[Any]) -> int:
-    return int(fields[0])
 
 
 def _entry_out(entry: Entry, scope: Scope) -> list[Any]:

@@ -9,7 +9,7 @@ only just happened: waits and time-outs under way keep what they had left. Tasks
 the shared part are called again, with keys and tokens of the fork's own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
@@ -135,7 +135,7 @@ class Debugger:
 
         self._intervene(record, act)
 
-    def _intervene(self, record: ExecutionRecord, act: Any) -> None:
+    def _intervene(self, record: ExecutionRecord, act: Callable[[Run], Events]) -> None:
         if not self._engine.intervene(record.id, act):
             raise WorkflowError("ExecutionAlreadyCompleted", execution=record.name, flow=record.flow_name)
 
@@ -300,21 +300,20 @@ class Forks:
         state, last_at = _folded(program, shared, at)
         watch = Watch()
         if data is not None:
-            self._change(watch, shared, state, at, data)
+            _change(watch, shared, state, at, data)
         origin = Origin(source.id, at - 1, self._clock.now() - last_at, watch.dump() if watch.changes else None)
         chosen = self._flow_store.keep_definition(flow, text)
         return self._executions.fork(tenant, chosen, name or None, source.input, origin).name
 
-    def _change(
-        self, watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]
-    ) -> None:
-        """Let the step that is entered by event *at* get other input."""
-        entered = next((each for each in shared if each.id == at), None)
-        if entered is None or entered.type != events.STEP_ENTERED:
-            raise invalid("input goes with a step that is about to be entered")
-        strand = state.strands[entered.strand]
-        watch.passed[strand.id] = strand.last
-        watch.changes[strand.id] = data
+
+def _change(watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
+    """Let the step that is entered by event *at* get other input."""
+    entered = next((each for each in shared if each.id == at), None)
+    if entered is None or entered.type != events.STEP_ENTERED:
+        raise invalid("input goes with a step that is about to be entered")
+    strand = state.strands[entered.strand]
+    watch.passed[strand.id] = strand.last
+    watch.changes[strand.id] = data
 
 
 def _folded(program: Program, shared: list[Recorded], at: int) -> tuple[ExecutionState, Millis]:

@@ -10,13 +10,13 @@ from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Result, Submitted
-from emulator.services.workflow.engine.run import Run
+from emulator.services.workflow.engine.run import Ended, Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
 from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
+from emulator.services.workflow.model import ExecutionId, Status
 from emulator.services.workflow.ports import (
     DIALECT,
     FunctionInvoker,
@@ -110,15 +110,16 @@ class Effects:
         refusal = self._guard.refusal(run.tenant, role, target)
         return refused(target, refusal) if refusal is not None else None
 
-    def execution_ended(self, execution: ExecutionId) -> None:
+    def execution_ended(self, ended: Ended) -> None:
         """Wake the waiters for an execution, and report to the task it was started by."""
-        self._waiters.wake(execution)
-        ended = self._store.ended(execution)
-        if ended is not None:
-            _log_end(ended)
-        if ended is not None and ended.callback_token:
-            self._call_back(execution)
-        if ended is not None and ended.deleted:
+        self._waiters.wake(ended.id)
+        _log.info(
+            "execution %(execution)s of flow %(flow)s has ended: %(status)s",
+            {"execution": ended.name, "flow": ended.flow_name, "status": ended.status.value, "trace": ended.trace},
+        )
+        if ended.callback_token:
+            self._call_back(ended.id)
+        if ended.halted:
             self._retention.sweep()
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
@@ -179,11 +180,3 @@ class Effects:
         except WorkflowError as error:
             _log.info("execution %s: its end is not reported: %s", record.name, error)
             self._engine.callback_done(execution)
-
-
-def _log_end(ended: EndedExecution) -> None:
-    record = ended.record
-    _log.info(
-        "execution %(execution)s of flow %(flow)s has ended: %(status)s",
-        {"execution": record.name, "flow": record.flow_name, "status": record.status.value, "trace": ended.trace},
-    )

@@ -218,14 +218,13 @@ class Executions:
         """
         self._make_room(tenant)
         now, settings = self._clock.now(), flow.settings
-        execution = self._store.add(
-            tenant, flow, NewExecution(name, text, callback_token, now, qualifier, map_run, index)
-        )
+        live = self._store.add(tenant, flow, NewExecution(name, text, callback_token, now, qualifier, map_run, index))
+        execution = live.id
         if origin is not None:
             self._store.share(execution, origin)
         self.started += 1
         _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": name, "flow": flow.name})
-        self._engine.start(execution)
+        self._engine.start(execution, live if origin is None and map_run is None else None)
         record = (execution, flow.name, name, flow.definition, settings.role_arn, settings.environment, text)
         return ExecutionRecord(*record, "", Status.STARTING, now, None)
 

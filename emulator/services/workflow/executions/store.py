@@ -26,6 +26,7 @@ from emulator.services.workflow.model import (
     FlowId,
     FlowRecord,
     HistoryEvent,
+    LiveExecution,
     MapRun,
     NewExecution,
     Origin,
@@ -62,19 +63,24 @@ class ExecutionStore:
         self._database = database
         self._tenants = tenants
 
-    def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> ExecutionId:
-        """Keep an accepted execution; it is ready to run."""
+    def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
+        """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
+        world, request, settings = self._tenants.id_of(tenant), trace(), flow.settings
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, definition, role_arn, environment,"
             " version, trace, name, input, callback_token, started_at, qualifier, map_run, map_index, status, ready)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                self._tenants.id_of(tenant), flow.id, flow.definition_id, flow.settings.role_arn,
-                flow.settings.environment, flow.version, trace(), *new,
+                world, flow.id, flow.definition_id, settings.role_arn, settings.environment, flow.version, request,
+                *new,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
-        return ExecutionId(row)
+        return LiveExecution(
+            ExecutionId(row), tenant, world, flow.name, new.name, flow.definition_id, new.input, new.callback_token,
+            new.started_at, halted=False, last_event=0, snapshot=None, is_express=settings.is_express, trace=request,
+            role_arn=settings.role_arn,
+        )  # fmt: skip
 
     def share(self, execution: ExecutionId, origin: Origin) -> None:
         """Let a new execution begin with the events of *origin*."""
@@ -183,21 +189,19 @@ class ExecutionStore:
     def ended(self, execution: ExecutionId) -> EndedExecution | None:
         """Return an ended execution with what others need to know of its end."""
         row = self._database.read(
-            "SELECT e.world, e.callback_token, e.trace, f.deleted, e.map_run IS NOT NULL,"  # noqa: S608 - of the two texts above
+            "SELECT e.world, e.callback_token, e.map_run IS NOT NULL,"  # noqa: S608 - of the two texts above
             f" {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"
             " WHERE e.id = ? AND e.stopped_at IS NOT NULL",
             (execution,),
         ).fetchone()
         if row is None:
             return None
-        tenant, token, trace_id, deleted, is_element, *columns = row
+        tenant, token, is_element, *columns = row
         return EndedExecution(
             record=_execution(columns),
             tenant=self._tenants.by_id(tenant),
             callback_token=token,
-            deleted=bool(deleted),
             is_element=bool(is_element),
-            trace=trace_id,
         )
 
     def secret(self, draw: bytes) -> bytes:

@@ -152,12 +152,9 @@ class StepRun:
             return {**shown, "status": "Waiting", "cause": f"waits for a report of {name}"}
         if state.outcome is not None or ROOT not in state.strands:
             return {**shown, "status": "Failed"}
-        caught = last.value is not None and "error" in events.parse_object(last.detail)
-        if caught:
-            shown |= {
-                "status": "Caught",
-                **{key: events.parse_object(last.detail).get(key, "") for key in ("error", "cause")},
-            }
+        left = events.parse_object(last.detail)
+        if "error" in left:
+            shown |= {"status": "Caught", "error": left["error"], "cause": left.get("cause", "")}
         scope = self._root
         following = self._steps.steps[scope.position].name if scope.position < len(self._steps.steps) else None
         return {**shown, "output": scope.local, "next": following}

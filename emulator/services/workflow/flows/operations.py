@@ -18,7 +18,7 @@ from emulator.services.workflow.codec import (
     required,
     whole,
 )
-from emulator.services.workflow.model import AliasRecord, FlowSettings
+from emulator.services.workflow.model import AliasRecord, FlowRecord, FlowSettings
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -37,9 +37,7 @@ async def create_flow(service: Workflow, call: OperationRequest) -> Reply:
     if "Description" not in call.parameters and await service.flows.needs_description(definition):
         required(call, "Description")
     settings = parse_new_settings(call)
-    flow = render_flow(await service.flows.create(call.tenant, name, definition, settings))
-    del flow["ExternalStorageLocation"]
-    return flow
+    return _shown(await service.flows.create(call.tenant, name, definition, settings))
 
 
 @operation("DescribeFlow")
@@ -49,7 +47,11 @@ def describe_flow(service: Workflow, call: OperationRequest) -> Reply:
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowVersionNotExists.
     Source: DescribeFlow, Serverless Workflow API reference.
     """
-    flow = render_flow(service.versions.flow_at(call.tenant, required(call, "Name"), optional(call, "FlowVersion")))
+    return _shown(service.versions.flow_at(call.tenant, required(call, "Name"), optional(call, "FlowVersion")))
+
+
+def _shown(record: FlowRecord) -> Reply:
+    flow = render_flow(record)
     del flow["ExternalStorageLocation"]
     return flow
 
@@ -91,10 +93,7 @@ def list_flows(service: Workflow, call: OperationRequest) -> Reply:
     """
     limit = whole(call, "Limit", limits.LIST_FLOWS)
     page = service.flows.page(call.tenant, limit, optional(call, "NextToken"), optional(call, "ResourceGroupId"))
-    flows = [render_flow(flow) for flow in page.items]
-    for flow in flows:
-        del flow["ExternalStorageLocation"]
-    return render_page("Flows", flows, page.next_marker)
+    return render_page("Flows", [_shown(flow) for flow in page.items], page.next_marker)
 
 
 @operation("DescribeRegions")

@@ -25,6 +25,9 @@ _FLOW = (
 )
 _ALIAS = "SELECT name, description, created_at, version, weight, other_version, other_weight FROM workflow_aliases"
 
+_KNOWN = 128
+"""Flows kept in memory."""
+
 
 class FlowStore:
     """Flows, their definitions, versions and aliases."""
@@ -32,9 +35,17 @@ class FlowStore:
     def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
         self._tenants = tenants
+        self._known: dict[tuple[Tenant, str], FlowRecord] = {}
+        """Flows that have been asked for since the last change of any flow."""
+        database.on_rollback(self.forget)
+
+    def forget(self) -> None:
+        """Drop what memory holds of the tables."""
+        self._known.clear()
 
     def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Keep a new flow."""
+        self.forget()
         world_id = self._tenants.id_of(tenant)
         flow = self._database.write(
             "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
@@ -51,6 +62,7 @@ class FlowStore:
 
     def change(self, flow: FlowRecord, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Replace a flow's definition and settings; executions that run keep theirs."""
+        self.forget()
         world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
         self._database.write(
             "UPDATE workflow_flows SET description = ?, definition = ?, type = ?, role_arn = ?, environment = ?,"
@@ -63,16 +75,25 @@ class FlowStore:
 
     def delete(self, flow: FlowRecord) -> None:
         """Take a flow out of sight, and remove its versions and aliases; its rows go when its executions have ended."""
+        self.forget()
         self._database.write("UPDATE workflow_flows SET deleted = 1 WHERE id = ?", (flow.id,))
         for table in ("versions", "aliases"):
             self._database.write(f"DELETE FROM workflow_{table} WHERE flow = ?", (flow.id,))  # noqa: S608 - names from the tuple above
 
     def get(self, tenant: Tenant, name: str) -> FlowRecord | None:
         """Return a flow."""
+        known = self._known.get((tenant, name))
+        if known is not None:
+            return known
         row = self._database.read(
             f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._tenants.id_of(tenant), name)
         ).fetchone()
-        return None if row is None else _flow(row)
+        if row is None:
+            return None
+        if len(self._known) >= _KNOWN:
+            self.forget()
+        flow = self._known[tenant, name] = _flow(row)
+        return flow
 
     def page(self, tenant: Tenant, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
         """Return up to *limit* flows by name, from *start* on."""

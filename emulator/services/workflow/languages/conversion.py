@@ -28,8 +28,8 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
 from emulator.services.workflow.languages.statemachine.nodes import MODES
-from emulator.services.workflow.languages.statemachine.tree import SUFFIX
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from emulator.services.workflow.languages.fdl.mappings import Mapping
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.statemachine.tree import SUFFIX
+from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
 from emulator.services.workflow.languages.terms import And, Array, Comparison, Constant, Minus, Not, Or, Term
 
 _CONTEXT: Final = {

@@ -54,7 +54,7 @@ def _is_machine(root: "Node") -> bool:
 
 
 class Programs:
-    """Programs by the ids of their definitions."""
+    """Programs by the ids of their definitions. Whatever reads one raises `DefinitionError`."""
 
     def __init__(self, text_of: Callable[[DefinitionId], str]) -> None:
         self._text_of = text_of
@@ -62,10 +62,7 @@ class Programs:
         self._thread: ThreadPoolExecutor | None = None
 
     async def read(self, text: str) -> Program:
-        """Parse a definition without holding the loop.
-
-        Raises: DefinitionError.
-        """
+        """Parse a definition without holding the loop."""
         if len(text) <= SHORT_CHARS:
             return read_program(text)
         if self._thread is None:
@@ -75,14 +72,17 @@ class Programs:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="workflow-definitions")
         return await asyncio.get_running_loop().run_in_executor(self._thread, read_program, text)
 
-    def find(self, definition: DefinitionId) -> Program | None:
-        """Return a program; None when its text is long and `load` has to come first.
-
-        Raises: DefinitionError.
-        """
+    def known(self, definition: DefinitionId) -> Program | None:
+        """Return a program that is kept."""
         program = self._programs.get(definition)
         if program is not None:
             self._programs.move_to_end(definition)
+        return program
+
+    def find(self, definition: DefinitionId) -> Program | None:
+        """Return a program; None when its text is long and `load` has to come first."""
+        program = self.known(definition)
+        if program is not None:
             return program
         text = self._text_of(definition)
         if len(text) > SHORT_CHARS:
@@ -90,17 +90,11 @@ class Programs:
         return self.keep(definition, read_program(text))
 
     def find_now(self, definition: DefinitionId) -> Program:
-        """Return a program, parsing even a long text at once: for callers that must answer in this tick.
-
-        Raises: DefinitionError.
-        """
+        """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
         return self.find(definition) or self.keep(definition, read_program(self._text_of(definition)))
 
     async def load(self, definition: DefinitionId) -> Program:
-        """Read a definition in a thread and keep it.
-
-        Raises: DefinitionError.
-        """
+        """Read a definition in a thread and keep it."""
         return self.keep(definition, await self.read(self._text_of(definition)))
 
     def keep(self, definition: DefinitionId, program: Program) -> Program:

@@ -31,10 +31,7 @@ class Budget:
         self.left = work
 
     def spend(self, work: int) -> None:
-        """Take *work* from what is left.
-
-        Raises: EvaluationError when there is not as much.
-        """
+        """Take *work* from what is left."""
         self.left -= work
         if self.left < 0:
             raise EvaluationError("the expression makes too much data")
@@ -85,37 +82,25 @@ class Evaluation:
         self.budget = budget
 
     def truth(self, operand: "Term", sign: str) -> bool:
-        """Return the value of an operand of ``&&``, ``||`` or ``!``.
-
-        Raises: EvaluationError.
-        """
+        """Return the value of an operand of ``&&``, ``||`` or ``!``."""
         value = operand.value(self)
         if not isinstance(value, bool):
             raise EvaluationError(f"{sign!r} takes booleans, and {operand} is none")
         return value
 
     def negative(self, value: Any) -> Any:
-        """Return a number with the other sign.
-
-        Raises: EvaluationError.
-        """
+        """Return a number with the other sign."""
         if not is_number(value):
             raise EvaluationError("'-' takes a number")
         return -value
 
     def item(self, term: "Term") -> Any:
-        """Return the value of a term in a list, an object or the arguments of a function.
-
-        Raises: EvaluationError.
-        """
+        """Return the value of a term in a list, an object or the arguments of a function."""
         value = term.value(self)
         return None if value is MISSING else value
 
     def weigh(self, value: Any) -> None:
-        """Account for a value that is looked at or made.
-
-        Raises: EvaluationError.
-        """
+        """Account for a value that is looked at or made."""
         self.budget.weigh(value)
 
 
@@ -131,10 +116,7 @@ class Term(ABC):
 
     @abstractmethod
     def value(self, evaluation: Evaluation) -> Any:
-        """Return the value, or `MISSING`.
-
-        Raises: EvaluationError.
-        """
+        """Return the value, or `MISSING`."""
 
 
 def _inside(term: Term, least: int) -> str:

@@ -14,6 +14,8 @@ from textwrap import dedent
 
 import pytest
 
+from emulator.kernel import system
+from emulator.services.fc.runtime import launcher
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.launcher import Scratch
 from tests.waiting import until
@@ -108,6 +110,27 @@ async def test_what_a_killed_emulator_left_is_removed_at_the_next_start(function
 
     assert list(tmp_path.glob("localyun-instances-*")) == [running.folder]
     await running.close()
+
+
+async def test_a_folder_that_was_swept_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    """Of two emulators that start at once none loses the folder of its instances to the other."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lock, swept = system.lock, []
+
+    def late(descriptor):
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            launcher._sweep(tmp_path / "another")
+        return lock(descriptor)
+
+    monkeypatch.setattr(system, "lock", late)
+    scratch = Scratch()
+
+    assert not swept[0].exists()
+    assert list(tmp_path.iterdir()) == [scratch.folder]
+    scratch.create("c-1")
+    await scratch.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_folder(tmp_path):

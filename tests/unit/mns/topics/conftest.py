@@ -183,7 +183,7 @@ class Site:
     async def settle(self):
         """Let attempts under way end."""
         await asyncio.sleep(0)
-        await until(lambda: not (self.database.dirty or self.service.under_way))
+        await until(lambda: not (self.database.dirty or self.service.courier.under_way))
 
     async def advance(self, seconds):
         """Move time forward, letting every attempt on the way end at its own instant."""

@@ -53,6 +53,45 @@ async def test_start_returns_before_the_first_step_runs(workflow):
         assert late["StoppedTime"] == late["StartedTime"] == "2023-11-14T22:13:20.000Z"
 
 
+async def test_a_start_and_a_change_that_cannot_be_written_leave_nothing_behind(workflow):
+    """What memory holds goes with their transaction: the execution never runs, the flow is what it was."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: {})
+        await bench.flow(TASK)
+        await bench.settle()
+        pages = bench.database.sizes().pages
+
+        bench.handle("StartExecution", FlowName="f", ExecutionName="e")
+        await bench.call("UpdateFlow", Name="f", Definition=ONE_PASS)
+        changed = (await bench.call("DescribeFlow", Name="f"))["Definition"]
+        bench.database.read(f"PRAGMA max_page_count = {pages}").fetchone()
+        with pytest.raises(sqlite3.OperationalError):
+            bench.database.write("UPDATE workflow_flows SET description = ?", ("x" * 1_000_000,))
+        bench.database.read("PRAGMA max_page_count = 100000").fetchone()
+        await bench.advance(2)
+
+        assert changed == ONE_PASS
+        assert (await bench.describe())["Code"] == "ExecutionNotExists"
+        assert (await bench.call("DescribeFlow", Name="f"))["Definition"] == TASK
+        assert bench.functions.calls == []
+        await bench.begin()
+        assert ((await bench.describe())["Status"], len(bench.functions.calls)) == ("Succeeded", 1)
+
+
+async def test_an_execution_whose_flow_is_deleted_before_its_first_step_takes_none(workflow):
+    """It is stopped and removed, although it is in memory already."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: {})
+        await bench.flow(TASK)
+        bench.handle("StartExecution", FlowName="f", ExecutionName="e")
+        bench.handle("DeleteFlow", Name="f")
+        await bench.settle()
+
+        assert bench.functions.calls == []
+        assert bench.database.read("SELECT count(*) FROM workflow_executions").fetchone() == (0,)
+        assert (await bench.call("DescribeFlow", Name="f"))["Code"] == "FlowNotExists"
+
+
 async def test_start_is_idempotent_while_the_execution_runs(workflow):
     """The running one is returned, whatever the input; an ended one's name is taken."""
     async with workflow() as bench:

@@ -77,9 +77,10 @@ def lists(draw, depth, number):
                 step["outputMappings"] = draw(mappings(local=False))
         elif kind == "parallel":
             step["branches"] = [{"steps": draw(lists(depth - 1, number))} for _ in range(2)]
-            # "d" is no member of the input: one that is not there is left out in the old language and null in the new
-            # one, where it would hide the input's.
-            step["outputMappings"] = [{"target": "c", "source": "$local"}, {"target": "d", "source": "$local[1].a"}]
+            # A name of its own: a value that is not there is left out in the old language and null in the new one,
+            # where it would hide what the input, or an earlier step, has under that name.
+            own = f"of {step['name']}"
+            step["outputMappings"] = [{"target": "c", "source": "$local"}, {"target": own, "source": "$local[1].a"}]
         else:
             step["iterationMapping"] = {"collection": "$.items", "item": "a"}
             step["steps"] = draw(lists(depth - 1, number))

@@ -1,7 +1,7 @@
 """What a strand of a flow does next: pure, total, without clock, randomness or store.
 
 One function for each `Phase` of an entered step. Something that cannot be evaluated fails the step with
-``FnF.RuntimeError``, and only a task can catch that.
+``FnF.RuntimeError``, and only a task can catch that: functions here raise `FAULTS` and TooMuchData.
 """
 
 from collections.abc import Callable
@@ -106,7 +106,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     if value is None:
         data = Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
         value = apply_mappings(step.input_mappings or (), data)
-    text = canonical(value)
+    text = scope.local_text if value is scope.local else canonical(value)
     if len(text) + len(scope.local_text) > SURELY_FITS:
         check_size(facts, text)
         check_size(facts, scope.local_text)
@@ -124,12 +124,7 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
     """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
     entry_id = entered.id
     value, text = entered.value
-    if step.output_mappings is None:
-        output: dict[str, Any] = {}
-        output_text = "{}"
-    else:
-        output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry_id, 0, value, {}))
-        output_text = canonical(output)
+    output, output_text = _output(facts, state, step, entry_id, value, {}, {})
     if len(text) + len(output_text) > SURELY_FITS:
         check_size(facts, text, output_text)
     sid, name = strand.id, step.name
@@ -307,10 +302,7 @@ def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, value: tuple
 
 
 def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that open the next attempt of a task.
-
-    Raises: ValueError.
-    """
+    """Return the events that open the next attempt of a task."""
     step = entry.step
     assert isinstance(step, TaskStep)
     value = _attempt_input(facts, state, strand, entry, entry.retries + 1)
@@ -321,16 +313,10 @@ def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     """Return the events that end a step well, but for tasks, which have one event less.
 
     *default* is the output without outputMappings.
-
-    Raises: TooMuchData, EvaluationError, ValueError.
     """
     step = entry.step
     assert isinstance(step, Step)
-    output = default
-    if step.output_mappings is not None:
-        data = Data(facts, state, step.name, entry.id, 0, entry.input, local)
-        output = apply_mappings(step.output_mappings, data)
-    output_text = canonical(output)
+    output, output_text = _output(facts, state, step, entry.id, entry.input, local, default)
     check_size(facts, entry.input_text, canonical(local) if local else "", output_text)
     first = state.last + 1
     detail = f'{{"output":{output_text}}}'
@@ -338,6 +324,18 @@ def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
         Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
         _exited(facts, first + 1, first, strand, step.name, output, _chosen_goto(entry)),
     )
+
+
+def _output(
+    facts: Facts, state: ExecutionState, step: Step, entry: int, value: Any, local: Any, default: Any
+) -> tuple[Any, str]:
+    """Return the output of a step with input *value*, and its text; *default* is that without outputMappings."""
+    if step.constant_output is not None:
+        return step.constant_output
+    output = default
+    if step.output_mappings is not None:
+        output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry, 0, value, local))
+    return output, canonical(output)
 
 
 def _exited(
@@ -349,10 +347,7 @@ def _exited(
     output: Any,
     goto: str | None,
 ) -> Event:
-    """Return the event that leaves a step with *output*, merged into the local of its scope.
-
-    Raises: TooMuchData, ValueError.
-    """
+    """Return the event that leaves a step with *output*, merged into the local of its scope."""
     scope = strand.scopes[-1]
     if output:
         local = {**scope.local, **output} if scope.local else output

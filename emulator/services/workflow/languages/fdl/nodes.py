@@ -46,12 +46,16 @@ class Step(model.Step):
 
     input_mappings: tuple[Mapping, ...] | None = None
     output_mappings: tuple[Mapping, ...] | None = None
+    constant_output: tuple[dict[str, Any], str] | None = field(default=None, compare=False)
+    """What ``output_mappings`` always build, with its text."""
     end: bool = False
 
     def derived_input(self, scope: Scope) -> Any:
         """Return the scope's input merged with its local, unless the step has inputMappings."""
         if self.input_mappings is not None:
             return None
+        if not scope.input:
+            return scope.local
         return {**scope.input, **scope.local} if scope.local else scope.input
 
     def next_position(self, steps: StepList, position: int) -> int:

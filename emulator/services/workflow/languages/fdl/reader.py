@@ -11,6 +11,7 @@ from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
+from emulator.services.workflow.languages.fdl.mappings import constant_of
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -102,10 +103,12 @@ def _read_step(part: Part, reading: Reading) -> Step:
     fields = Fields(part, _EVERY_STEP | own_fields)
     name = fields.need("name")
     name.name()
+    output = read_mappings(fields.find("outputMappings"))
     return node(
         name=reading.enter("step", name),
         input_mappings=read_mappings(fields.find("inputMappings")),
-        output_mappings=read_mappings(fields.find("outputMappings")),
+        output_mappings=output,
+        constant_output=constant_of(output),
         end=fields.flag("end"),
         **read(fields, reading),
     )

@@ -57,19 +57,9 @@ class Action:
     kind: Kind
 
     @property
-    def answers_in_full(self) -> bool:
-        """Whether the output is an object with the reply's code, header and body."""
-        return self.kind.answers_in_full
-
-    @property
     def reply_is_result(self) -> bool:
         """Whether the end of what is called is waited for, not reported."""
         return self.kind.stands_for is FunctionResource
-
-    @property
-    def is_available(self) -> bool:
-        """Whether the action can be called here."""
-        return self.kind.stands_for is not None
 
     def target(self, value: dict[str, Any]) -> Resource:
         """Return what a call with the parameters *value* goes to.
@@ -102,11 +92,12 @@ class Action:
         return sent
 
     def event(self, value: dict[str, Any]) -> bytes:
-        """Return what a called function gets.
+        """Return what a called function gets: text as it is, all else as JSON.
 
         Source: assumed for a missing body, which is ``{}``.
         """
-        return as_bytes(value.get("body", {}))
+        body = value.get("body", {})
+        return (body if isinstance(body, str) else canonical(body)).encode()
 
     def _checked(self, name: str, value: dict[str, Any]) -> Any:
         content = value.get(name)
@@ -116,11 +107,6 @@ class Action:
             return self.kind.parameters[name].check(content)
         except ValueError as error:
             raise ParameterError(f"the parameter {name}: {error}") from error
-
-
-def as_bytes(body: Any) -> bytes:
-    """Return a body: text as it is, all else as JSON."""
-    return (body if isinstance(body, str) else canonical(body)).encode()
 
 
 def read_action(text: str, pattern: Pattern) -> Action:

@@ -3,7 +3,8 @@
 One function for each `Phase` of an entered state. What a state evaluates is recorded by the event it leads to: the
 constructed input and the branch, seconds or elements that follow from it by StepStarted, the parameters by
 TaskScheduled, output and ``$Global`` by StepSucceeded and StepExited; so nothing is evaluated again after a crash.
-Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch.
+Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch: functions here
+raise `FAULTS` and TooMuchData.
 
 Source: error handling, CloudFlow documentation, for the order of Retry and Catch; that an input which a catch leaves
 without OutputConstructor is ``{}``, and that a retried parallel or map starts as a whole, are assumed.
@@ -227,10 +228,7 @@ def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that end a state well, but for tasks, which have one event less.
-
-    Raises: TooMuchData, EvaluationError, ValueError.
-    """
+    """Return the events that end a state well, but for tasks, which have one event less."""
     number = state.last + 1
     output, text, variables = outcome(facts, state, entry, number, number + 1)
     name = entry.step.name

@@ -16,6 +16,7 @@ from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import EvaluationError, Facts
 from emulator.services.workflow.engine.model import ROOT, Entry, whole_number
 from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Template
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
     ChoiceState,
@@ -27,7 +28,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     array_of,
 )
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Template
 from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
 
@@ -133,10 +133,7 @@ def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
 
 
 def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> tuple[Any, str]:
-    """Return what a constructor makes for event *number*, and its text.
-
-    Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
-    """
+    """Return what a constructor makes for event *number*, and its text."""
     if type(template) is Fixed and template.text is not None:
         value, text = template.value, template.text
     else:

@@ -7,6 +7,7 @@ order of ``mapKeys`` and ``mapValues``, and all that happens for arguments of a 
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -14,9 +15,11 @@ from typing import Any, Final, NamedTuple
 from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
-from emulator.services.workflow.languages.statemachine.tree import Function
 from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.languages.values import compare
+
+Function = Callable[[list[Any], Evaluation], Any]
+"""A function of the language: takes its arguments, as many as it knows, and may raise EvaluationError."""
 
 MANY: Final = 1_000
 """Arguments of a function that takes any number; assumed."""

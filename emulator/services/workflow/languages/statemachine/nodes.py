@@ -22,7 +22,7 @@ from emulator.services.workflow.engine.model import (
     Task,
 )
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.tree import Expression, Fixed, Path, Template
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Path, Template
 from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.ports import Resource
 
@@ -206,7 +206,7 @@ class TaskState(Guarded, Task):
     @property
     def answers_in_full(self) -> bool:  # type: ignore[override]  # it depends on what is called
         """Whether the output of a call is an object with the reply's code, header and body."""
-        return self.action.answers_in_full and self.pattern == "requestResponse"
+        return self.action.kind.answers_in_full and self.pattern == "requestResponse"
 
     def parameters(self, value: Any) -> dict[str, Any]:
         """Return the parameters by the names the engine knows.

@@ -15,7 +15,16 @@ from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.fields import Fields, Part, Reading, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
-from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
+from emulator.services.workflow.languages.statemachine.expressions import (
+    ITEM_ROOTS,
+    RESULT_ROOTS,
+    STATE_ROOTS,
+    SUFFIX,
+    Expression,
+    Fixed,
+    Members,
+    Template,
+)
 from emulator.services.workflow.languages.statemachine.nodes import (
     MAP_ITEMS,
     PATTERNS,
@@ -40,13 +49,6 @@ from emulator.services.workflow.languages.statemachine.reading import (
     read_expression,
     read_fields,
     read_policies,
-)
-from emulator.services.workflow.languages.statemachine.tree import (
-    SUFFIX,
-    Expression,
-    Fixed,
-    Members,
-    Template,
 )
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.services.workflow.ports import ActionResource, MapResource
@@ -294,7 +296,7 @@ def _task(fields: Fields, reading: Reading) -> Arguments:
     if mode is not None and pattern not in action.kind.patterns:
         known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
         raise mode.failure(f"for {action.name} the mode is {' or '.join(known)}")
-    if not action.is_available:
+    if action.kind.stands_for is None:
         reading.warn(part, f"{action.name} is not available here and will fail; there are {_available()}")
     constant, timeout = _either(fields, "Timeout")
     return {

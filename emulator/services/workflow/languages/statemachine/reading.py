@@ -15,7 +15,16 @@ from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
 from emulator.services.workflow.languages.fields import Fields, Part, Reading, reachable, whole
-from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, parse
+from emulator.services.workflow.languages.statemachine.expressions import (
+    STATE_ROOTS,
+    SUFFIX,
+    Expression,
+    Fixed,
+    Items,
+    Members,
+    Template,
+    parse,
+)
 from emulator.services.workflow.languages.statemachine.nodes import (
     Catch,
     ChoiceState,
@@ -24,7 +33,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     State,
     SucceedState,
 )
-from emulator.services.workflow.languages.statemachine.tree import SUFFIX, Expression, Fixed, Items, Members, Template
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import Scalar, Table
 from emulator.wire.yaml import Sequence as YamlSequence

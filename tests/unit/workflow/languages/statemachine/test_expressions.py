@@ -7,9 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.services.workflow.engine.language import EvaluationError
-from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS, parse
+from emulator.services.workflow.languages.statemachine.expressions import (
+    ITEM_ROOTS,
+    RESULT_ROOTS,
+    STATE_ROOTS,
+    Call,
+    Object,
+    Path,
+    parse,
+)
 from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS
-from emulator.services.workflow.languages.statemachine.tree import Call, Object, Path
 from emulator.services.workflow.languages.terms import (
     And,
     Array,
