@@ -131,9 +131,9 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     assert isinstance(step, State)
     number = state.last + 1
     value, text = scope.local, scope.local_text
-    called = isinstance(step, TaskState) and not isinstance(step, DistributedMapState)
-    action = quoted(step.action.name) if called else None  # type: ignore[attr-defined]  # a task
-    detail = events.detail(input=text, action=action)
+    detail = f'{{"input":{text}}}'
+    if isinstance(step, TaskState) and not isinstance(step, DistributedMapState):
+        detail = events.detail(input=text, action=quoted(step.action.name))
     entered = Event(number, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
     if isinstance(step, PassState | SucceedState):
         try:
@@ -150,11 +150,12 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
     entry.input, entry.input_text = constructed_input(facts, state, entry, first)
     output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
     step_input = (entry.input, entry.input_text, None)
-    exited = _went_well(text, None, variables)
+    succeeded = f'{{"output":{text}}}'
+    exited = _went_well(text, None, variables) if variables else succeeded
     return (
         entered,
         Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, step_input),
-        Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
+        Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, succeeded, None, (output, text)),
         Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
     )
 
