@@ -170,8 +170,10 @@ def _show(stop: dict[str, Any]) -> None:
         "after": _("after {step}", step=stop["step"]),
         "failure": _("{step} has failed", step=stop["step"]),
     }
-    failure = f"{stop['error']} {stop['cause']}".strip()
-    what = failure if stop["when"] == "failure" else json.dumps(stop["data"], ensure_ascii=False)
+    if stop["when"] == "failure":
+        what = f"{stop['error']} {stop['cause']}".strip()
+    else:
+        what = json.dumps(stop["data"], ensure_ascii=False)
     say(f"{words[stop['when']]}{branch}: {short(what, 200)}")
 
 
