@@ -150,7 +150,7 @@ def test_a_state_folder_that_becomes_read_only_does_not_stop_a_running_emulator(
 
     assert emulator.fc2().get_service("s").data["description"] == "changed"
     assert (refused["ErrorCode"], made["functionName"]) == ("InternalServerError", "f")
-    assert "Permission denied" in emulator.output()
+    eventually(lambda: "Permission denied" in emulator.output())
     assert call(emulator, "f") == b"hi"
 
 
