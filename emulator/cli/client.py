@@ -53,7 +53,7 @@ class Client(Connection):
             self._given_over = None
             complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
 
-    def told(self, page: str, member: str) -> str | None:
+    def admin_address(self, page: str, member: str) -> str | None:
         """Return an address that a page of the admin API has; None when this emulator does not tell it."""
         try:
             return str(self.admin("GET", page)[member])

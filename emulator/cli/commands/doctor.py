@@ -90,7 +90,7 @@ def examine(settings: Settings) -> list[Finding]:
         *ports(config, served, endpoint.running()),
         *names(account, region),
         *certificates(config.state, SystemClock().now() / 1000),
-        *proxies(os.environ, client.told("proxy", "forwarding") if client else None),
+        *proxies(os.environ, client.admin_address("proxy", "forwarding") if client else None),
         *_clocks(config, client),
         *state_folder(config),
         *_functions(client),
@@ -108,8 +108,8 @@ def _functions(client: Client | None) -> Findings:
 
 
 def _clocks(config: Config, client: Client | None) -> Findings:
-    told = client.admin("GET", "clock") if client else None
-    return clocks(config.state, SystemClock().now(), told)  # read after the answer, not before a slow look at names
+    answer = client.admin("GET", "clock") if client else None
+    return clocks(config.state, SystemClock().now(), answer)  # read after the answer, not before a slow look at names
 
 
 def answering(settings: Settings) -> Client | None:

@@ -119,13 +119,15 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     if http.hostname not in {"127.0.0.1", "localhost"}:
         text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
         raise CommandFailed(text.format(address=client.endpoint.http))
-    https = client.endpoint.https or client.told("status", "https")  # where LOCALYUN_ENDPOINT names only the first
+    https = client.endpoint.https or client.admin_address(
+        "status", "https"
+    )  # where LOCALYUN_ENDPOINT names only the first
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
         text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
         complain(text.format(state=state))
     port = urlsplit(https).port if https is not None else None
-    return hook_environment(http.port or 80, port, bundle, client.told("proxy", "forwarding"))
+    return hook_environment(http.port or 80, port, bundle, client.admin_address("proxy", "forwarding"))
 
 
 def _bundle(folder: Path) -> Path | None:

@@ -229,7 +229,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
         pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
         pairs["LOCALYUN_TOKEN"] = keys.admin_token
-    if health and (proxy := client.told("proxy", "served")) is not None:
+    if health and (proxy := client.admin_address("proxy", "served")) is not None:
         pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):
         say_json(pairs)

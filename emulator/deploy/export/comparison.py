@@ -109,7 +109,7 @@ _NUMBERED: Mapping[str, tuple[str, str, str, str]] = {
 
 
 def _row(resource: Resource, each: Disagreement) -> Difference | NotCompared | None:
-    """Return what is told of a place, None where the value follows from a resource that is not there."""
+    """Return what the file has for a place, None where the value follows from a resource that is not there."""
     path, mine, theirs = each.path, each.wanted, each.actual
     names = unset_in(mine)
     if names and theirs not in (None, ""):

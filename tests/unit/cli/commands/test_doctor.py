@@ -50,7 +50,7 @@ def test_slow_answer_is_no_difference_of_clocks(tmp_path, monkeypatch):
     class SlowClient:
         endpoint = None
 
-        def told(self, page, member):
+        def admin_address(self, page, member):
             return None
 
         def admin(self, method, path):
