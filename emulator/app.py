@@ -22,7 +22,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
-from emulator.gateway.admin import OWN, AdminFront, Part
+from emulator.gateway.admin import OWN, AdminFront, AdminOperations
 from emulator.gateway.hosts import FunctionNames, HostPolicy, prepare_certificates
 from emulator.gateway.journal import Journal
 from emulator.gateway.pipeline import Pipeline
@@ -162,7 +162,7 @@ class Emulator:
             work=work,
             schemas=_SCHEMAS,
         )
-        parts: list[Part] = [*services.admin(), (lab, lab_admin), (self._pipeline.refusals, gateway_errors)]
+        parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (self._pipeline.refusals, gateway_errors)]
         if self.config.console:
             front = self._console(services, lab)
             fronts["console"] = front

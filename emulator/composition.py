@@ -19,7 +19,7 @@ from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
-from emulator.gateway.admin import Part
+from emulator.gateway.admin import AdminOperations
 from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -67,7 +67,7 @@ from emulator.wire.request import Front
 if TYPE_CHECKING:
     from emulator.console.view import Perform, View
     from emulator.deploy.seeds import Seeds
-    from emulator.deploy.shapes import Part as FilePart
+    from emulator.deploy.shapes import LocatedValue
 
 _log = logging.getLogger(__name__)
 
@@ -333,7 +333,7 @@ class Composition:
             "ros": OrchestrationFront(ids),
         }
 
-    def admin(self) -> list[Part]:
+    def admin(self) -> list[AdminOperations]:
         """Return the services that have admin operations, each with the module that declares them."""
         return [
             (self._function_admin, fc_admin),
@@ -422,7 +422,7 @@ class Composition:
         yield from workflow_admin.metrics(self._workflow)
 
 
-def _fault(part: "FilePart") -> Rule:
+def _fault(part: "LocatedValue") -> Rule:
     """Read a fault of the configuration.
 
     Raises: ConfigError.

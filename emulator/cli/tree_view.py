@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from emulator.cli.output import _, padded, short
-from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit, duration
+from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, StepSequence, Visit, duration
 from emulator.drawing.text_width import cells, cut, fold, terminal_width
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -123,10 +123,10 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     ):
         if value is not None:
             yield style.fit(f"{MARGIN}{_label(name)}{value_text(value)}")
-    if execution.part.visits:
+    if execution.sequence.visits:
         yield ""
         yield f"{_right(_('start'), 9)}  {_right(_('took'), 8)}  {_('step')}"
-    yield from _part(execution, execution.part, 0, style)
+    yield from _sequence(execution, execution.sequence, 0, style)
 
 
 def _label(name: str) -> str:
@@ -137,8 +137,8 @@ def _right(text: str, width: int) -> str:
     return " " * (width - cells(text)) + text
 
 
-def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterator[str]:
-    for visit in part.visits:
+def _sequence(execution: Execution, sequence: StepSequence, depth: int, style: Style) -> Iterator[str]:
+    for visit in sequence.visits:
         columns = _columns(execution, visit.entered, visit.ended)
         line = f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
         yield style.fit(line, tone_of(visit))
@@ -147,13 +147,13 @@ def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterato
             yield style.fit(f"{indent}{_label(name)}{text}", "bad" if name in {"error", "cause"} else "dim")
         for line in _attempts(execution, visit):
             yield style.fit(indent + line, "dim")
-        for inner in visit.parts:
+        for inner in visit.sequences:
             if inner.kind == "option":
-                yield from _part(execution, inner, depth + 1, style)
+                yield from _sequence(execution, inner, depth + 1, style)
             else:
                 columns = _columns(execution, inner.entered, inner.ended)
                 yield style.fit(f"{columns}  {MARGIN * (depth + 1)}[{_(inner.kind)} {inner.index}]")
-                yield from _part(execution, inner, depth + 2, style)
+                yield from _sequence(execution, inner, depth + 2, style)
 
 
 def _columns(execution: Execution, begin: Millis, end: Millis | None) -> str:
@@ -309,17 +309,17 @@ class Follower:
 
     def _line(self, event: Event, visit: Visit, took: str, remark: str) -> str:
         at = offset(parse_iso(event["Time"]) - self.execution.started)
-        part = visit.part
-        place = f"[{part.index}] " if part.kind in {"branch", "iteration"} else ""
+        sequence = visit.sequence
+        place = f"[{sequence.index}] " if sequence.kind in {"branch", "iteration"} else ""
         return f"{at:>9}  {took:>8}  {MARGIN * visit.depth}{place}{visit.step}  {remark}".rstrip()
 
 
 def _just_opened(visit: Visit, kind: str) -> Visit | None:
-    """Return the step whose first nested part or step this is."""
+    """Return the step whose first nested sequence or step this is."""
     if kind != "StepEntered":
-        return visit if len(visit.parts) == 1 else None
-    part = visit.part
-    return part.owner if part.kind == "option" and part.visits[0] is visit else None
+        return visit if len(visit.sequences) == 1 else None
+    sequence = visit.sequence
+    return sequence.owner if sequence.kind == "option" and sequence.visits[0] is visit else None
 
 
 def _end_words(visit: Visit) -> Iterator[str]:

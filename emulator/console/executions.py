@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
+from emulator.drawing.execution_tree import Execution, Outcome, StepSequence, Visit, duration
 from emulator.drawing.picture import picture
 from emulator.drawing.words import Say
 from emulator.kernel.clock import Millis
@@ -83,7 +83,7 @@ class Folds:
 
 @frozen
 class Look:
-    """What of an execution is looked at: the history up to ``at``, a step, and windows into long lists of parts."""
+    """What of an execution is looked at: the history up to ``at``, a step, and windows into long lists of sequences."""
 
     at: int | None = None
     visit: int = 0
@@ -97,13 +97,13 @@ def took(begin: Millis, end: Millis | None) -> str:
 
 
 def rows(fold: Fold, look: Look, now: Millis, restarts: Sequence[Millis] = ()) -> list[Row]:
-    """Return a row per visit, or per folded list of parts, in the order of the tree.
+    """Return a row per visit, or per folded list of sequences, in the order of the tree.
 
     A row has ``restarts``, the places on its bar of those of the times *restarts* that are its own.
     """
     begin = fold.execution.started
     whole = max(1, (fold.execution.ended or now) - begin)
-    return [_placed(row, begin, whole, now, restarts) for row in _rows(fold.execution.part, 0, look)]
+    return [_placed(row, begin, whole, now, restarts) for row in _rows(fold.execution.sequence, 0, look)]
 
 
 def with_restarts(events: Iterable[HistoryEvent], restarts: Sequence[Millis]) -> list[Row]:
@@ -130,13 +130,13 @@ def _placed(row: Row, begin: Millis, whole: int, now: Millis, restarts: Sequence
     return row
 
 
-def _row(of: Visit | Part, kind: str, depth: int, step: str, state: Outcome, **more: Any) -> Row:
+def _row(of: Visit | StepSequence, kind: str, depth: int, step: str, state: Outcome, **more: Any) -> Row:
     common = {"kind": kind, "depth": depth, "step": step, "state": state, "entered": of.entered, "ended": of.ended}
     return {**common, "id": 0, "attempts": 0, "error": "", **more}
 
 
-def _rows(part: Part, depth: int, look: Look) -> Iterator[Row]:
-    for visit in part.visits:
+def _rows(sequence: StepSequence, depth: int, look: Look) -> Iterator[Row]:
+    for visit in sequence.visits:
         yield _row(
             visit,
             "step",
@@ -152,24 +152,24 @@ def _rows(part: Part, depth: int, look: Look) -> Iterator[Row]:
 
 
 def _parts(visit: Visit, depth: int, look: Look) -> Iterator[Row]:
-    parts = visit.parts
-    if not parts:
+    sequences = visit.sequences
+    if not sequences:
         return
-    if parts[0].kind == "option":
-        for part in parts:
-            yield from _rows(part, depth + 1, look)
+    if sequences[0].kind == "option":
+        for sequence in sequences:
+            yield from _rows(sequence, depth + 1, look)
         return
     offset = look.offset if look.opened == visit.number else 0
-    offset = max(0, min(offset, len(parts) - 1))
-    if len(parts) > WINDOW:
+    offset = max(0, min(offset, len(sequences) - 1))
+    if len(sequences) > WINDOW:
         yield _summary(visit, depth + 1, offset)
-    for part in parts[offset : offset + WINDOW]:
-        yield _row(part, part.kind, depth + 1, str(part.index), outcome(part))
-        yield from _rows(part, depth + 2, look)
+    for sequence in sequences[offset : offset + WINDOW]:
+        yield _row(sequence, sequence.kind, depth + 1, str(sequence.index), outcome(sequence))
+        yield from _rows(sequence, depth + 2, look)
 
 
 def _summary(visit: Visit, depth: int, offset: int) -> Row:
-    outcomes = [outcome(part) for part in visit.parts]
+    outcomes = [outcome(sequence) for sequence in visit.sequences]
     states, end = Counter(outcomes), offset + WINDOW
     loud: tuple[Outcome, ...] = ("failed", "running")
     return _row(
@@ -189,12 +189,12 @@ def _summary(visit: Visit, depth: int, offset: int) -> Row:
     )
 
 
-def outcome(part: Part) -> Outcome:
+def outcome(sequence: StepSequence) -> Outcome:
     """Return how a branch or iteration went: failed when a step of it did, running until it has ended."""
-    last = part.visits[-1].outcome if part.visits else "succeeded"
+    last = sequence.visits[-1].outcome if sequence.visits else "succeeded"
     if last in {"failed", "abandoned"}:
         return last
-    return "running" if part.ended is None else last
+    return "running" if sequence.ended is None else last
 
 
 def graph(definition: str, fold: Fold | None, title: str, say: Say) -> str:

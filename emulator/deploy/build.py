@@ -12,12 +12,12 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token, type_of
-from emulator.deploy.shapes import Findings, Part, kept, uncapitalised
+from emulator.deploy.shapes import Findings, LocatedValue, kept, uncapitalised
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.spelling import suggestion
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
-Builder = Callable[["Build", Part, str], None]
+Builder = Callable[["Build", LocatedValue, str], None]
 """Adds what one resource of a file stands for; the last argument is its type as written."""
 
 
@@ -41,14 +41,14 @@ class Build:
         """The region."""
         return self.scope.target.region
 
-    def properties(self, part: Part) -> Part:
+    def properties(self, part: LocatedValue) -> LocatedValue:
         """Return a resource's ``Properties`` with every function evaluated."""
         attributes = part.member("Properties")
         return attributes.with_value(self.scope.value(attributes))
 
     def add(
         self,
-        part: Part,
+        part: LocatedValue,
         kind: str,
         identity: tuple[str, ...],
         properties: Mapping[str, Any],
@@ -81,7 +81,7 @@ class Build:
             self.scope.attributes[name] = known
         return resource
 
-    def default_name(self, part: Part) -> str:
+    def default_name(self, part: LocatedValue) -> str:
         """Return the name of a resource whose file gives none."""
         return f"{self.scope.target.name}-{part.name}"
 
@@ -93,12 +93,12 @@ class Build:
         """Return properties whose role, if there is one, has its resource name."""
         return values | {"role": self.role_arn(values["role"])} if values.get("role") else values
 
-    def definition(self, part: Part) -> str | None:
+    def definition(self, part: LocatedValue) -> str | None:
         """Return the flow definition in the file a part names, the account's id in place of ``{accountID}``."""
         text = self.files.text(part)
         return None if text is None else text.replace("{accountID}", self.account)
 
-    def package(self, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
+    def package(self, place: LocatedValue, key: str, values: dict[str, Any]) -> bytes | None:
         """Return the package of the code at the member *key* of *place*, which has the properties *values*.
 
         What says where the code is leaves *values*; of code in a bucket its place comes into them.
@@ -123,12 +123,12 @@ class Build:
 _LONGEST_CHAIN = 100
 
 
-def in_order(wanted: Mapping[str, Part], needs: Callable[[Part], Iterable[str]]) -> list[Part]:
+def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue], Iterable[str]]) -> list[LocatedValue]:
     """Return resources so that each comes after those it *needs*; among equals the order of the file stays.
 
     One that needs itself is a problem, and so is one at the end of too long a chain.
     """
-    ordered: dict[str, Part] = {}
+    ordered: dict[str, LocatedValue] = {}
     under_way: list[str] = []
 
     def visit(name: str) -> None:
@@ -263,7 +263,7 @@ def _as_texts(value: Any) -> Any:
 
 
 def attach(
-    build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str = "", logical: str = ""
+    build: Build, part: LocatedValue, role: str, kind: str, policy: str, *, type_name: str = "", logical: str = ""
 ) -> None:
     """Add that a role has a policy."""
     if kind == SYSTEM and system_policy(policy) is None:
@@ -274,7 +274,7 @@ def attach(
     build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
 
 
-def role_of_policies(build: Build, owner: Part, policies: Part, service: str) -> str:
+def role_of_policies(build: Build, owner: LocatedValue, policies: LocatedValue, service: str) -> str:
     """Add the role that a list of policies stands for, and return its resource name.
 
     Each policy is the name of one of the cloud's, or a document.
@@ -300,7 +300,7 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     return build.role_arn(name)
 
 
-def add_calls_2(build: Build, part: Part, function: Resource, calls: Any, type_name: str = "") -> None:
+def add_calls_2(build: Build, part: LocatedValue, function: Resource, calls: Any, type_name: str = "") -> None:
     """Add how a function in a service is called asynchronously, when the file says it."""
     if calls:
         identity, logical = (*function.identity, "LATEST"), f"{function.logical}/async"
@@ -316,14 +316,14 @@ class Event:
     """A trigger as a file describes it; *config* is the part with its configuration."""
 
     kind: str
-    config: Part
+    config: LocatedValue
     role: str | None = None
     qualifier: str | None = None
     source: str | None = None
     description: str | None = None
 
 
-def trigger_type(part: Part) -> str:
+def trigger_type(part: LocatedValue) -> str:
     """Return the type of a trigger as the API has it; an unknown one is a problem."""
     name = part.text()
     kind = _ALIASES.get(name.lower(), name)
@@ -333,7 +333,7 @@ def trigger_type(part: Part) -> str:
 
 
 def add_trigger(
-    build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str = ""
+    build: Build, part: LocatedValue, function: Resource, event: Event, *, logical: str, type_name: str = ""
 ) -> Resource:
     """Add a trigger of *function*.
 

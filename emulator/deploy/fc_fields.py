@@ -11,8 +11,8 @@ from emulator.deploy.shapes import (
     Field,
     Like,
     ListOf,
+    LocatedValue,
     MapOf,
-    Part,
     Reader,
     anything,
     json_text,
@@ -58,7 +58,7 @@ _NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effe
 def or_auto(read: Reader, why: str) -> Reader:
     """Make a reader that also takes the text ``auto``, which asks for a resource of the cloud and has no effect."""
 
-    def read_or_auto(part: Part, capital: bool) -> Any:
+    def read_or_auto(part: LocatedValue, capital: bool) -> Any:
         if isinstance(part.value, str) and part.value.lower() == _AUTO:
             part.note(f"auto: {why}")
             return None
@@ -70,7 +70,7 @@ def or_auto(read: Reader, why: str) -> Reader:
 def with_note(read: Reader, why: str) -> Reader:
     """Make a reader of what is kept as given but has no effect."""
 
-    def read_with_note(part: Part, capital: bool) -> Any:
+    def read_with_note(part: LocatedValue, capital: bool) -> Any:
         part.note(why)
         return read(part, capital)
 
@@ -132,7 +132,7 @@ def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
 def _folded(fold: Callable[[str], str], read: Reader) -> Reader:
     """Make a reader of a word, or a list of words, in the spelling that the service keeps."""
 
-    def read_folded(part: Part, capital: bool) -> Any:
+    def read_folded(part: LocatedValue, capital: bool) -> Any:
         value = read(part, capital)
         return [fold(word) for word in value if word] if isinstance(value, list) else value and fold(value)
 
@@ -158,7 +158,7 @@ def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
 _MOUNT_POINT = MapOf(fields_of(cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind.fields, {}))
 
 
-def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
+def _mount_point(part: LocatedValue, capital: bool) -> dict[str, Any]:
     """Read a mount point; component fc splits its address into host and folder."""
     values = members(part, (*_MOUNT_POINT.table, Field("nasDir", text)), capital=capital)
     if folder := values.pop("nasDir", None):
@@ -166,7 +166,7 @@ def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
     return values
 
 
-def _tracing(part: Part, capital: bool) -> Any:
+def _tracing(part: LocatedValue, capital: bool) -> Any:
     """Read a tracing configuration; component fc says Enable or Disable."""
     if isinstance(part.value, str):
         part.note("there is no tracing here")
@@ -207,7 +207,7 @@ DEFAULTS_3 = {"description": "", "memorySize": 512, "timeout": 3, "environmentVa
 _DESTINATION = map_of(Field("destination", text, required=True))
 
 
-def _side(part: Part, capital: bool) -> Any:
+def _side(part: LocatedValue, capital: bool) -> Any:
     """Read where results go: a resource name, or a map with it."""
     return {"destination": part.value} if isinstance(part.value, str) else _DESTINATION(part, capital)
 
@@ -259,13 +259,13 @@ One that is not a `Shape` (eventbridge) takes anything.
 TRIGGER_TYPES = frozenset(_CONFIGS)
 
 
-def trigger_config(part: Part, kind: str) -> Any:
+def trigger_config(part: LocatedValue, kind: str) -> Any:
     """Return the configuration of a trigger of type *kind*; the case of its names does not count."""
     shape = _CONFIGS.get(kind, ANYTHING)
     return _members(part, shape) if isinstance(shape, Shape) else part.value
 
 
-def _members(part: Part, shape: Shape) -> dict[str, Any]:
+def _members(part: LocatedValue, shape: Shape) -> dict[str, Any]:
     names = {name.lower(): name for name in shape.fields}
     values: dict[str, Any] = {}
     for entry in part.entries():

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path, PurePath, PurePosixPath
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from emulator.deploy.shapes import Part
+from emulator.deploy.shapes import LocatedValue
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})
@@ -40,7 +40,7 @@ class Files:
         """The commands by which the file builds the code that is read next."""
         self._packages: dict[Path, bytes] = {}
 
-    def package(self, part: Part) -> bytes | None:
+    def package(self, part: LocatedValue) -> bytes | None:
         """Return the zip of the folder, the file or the archive a part names; what is not there is a problem."""
         path = self._path(part)
         if path is None:
@@ -56,7 +56,7 @@ class Files:
                 return None
         return self._packages[path]
 
-    def text(self, part: Part) -> str | None:
+    def text(self, part: LocatedValue) -> str | None:
         """Return the text of the file a part names; what cannot be read is a problem."""
         path = self._path(part)
         if path is None:
@@ -70,7 +70,7 @@ class Files:
             part.problem(f"{part.value} cannot be read: {getattr(error, 'strerror', None) or error}")
             return None
 
-    def _path(self, part: Part) -> Path | None:
+    def _path(self, part: LocatedValue) -> Path | None:
         name = part.text()
         if not name:
             return None

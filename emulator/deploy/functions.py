@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from emulator.deploy.model import Target, has_token, member_of
-from emulator.deploy.shapes import Part
+from emulator.deploy.shapes import LocatedValue
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, REFUSALS, VALUE_FUNCTIONS, Misuse, written
 from emulator.kernel.spelling import suggestion
 
@@ -26,7 +26,7 @@ class Scope:
     being what ``Ref`` gives. It grows while resources are read in the order of their references.
     """
 
-    def __init__(self, target: Target, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
+    def __init__(self, target: Target, parameters: Mapping[str, Any], mappings: Any, conditions: LocatedValue) -> None:
         self.target = target
         self.parameters = parameters
         self.attributes: dict[str, Mapping[str, Any]] = {}
@@ -44,7 +44,7 @@ class Scope:
         finally:
             self._preferred = before
 
-    def value(self, part: Part) -> Any:
+    def value(self, part: LocatedValue) -> Any:
         """Return the value of a part with every function in it evaluated."""
         value = part.value
         if isinstance(value, dict):
@@ -58,7 +58,7 @@ class Scope:
             return [item for item in map(self.value, part.items()) if item is not NOTHING]
         return value
 
-    def holds(self, part: Part) -> bool:
+    def holds(self, part: LocatedValue) -> bool:
         """Whether a condition does: a name, or a function that gives true or false."""
         if isinstance(part.value, str) and part.value.lower() not in {"true", "false"}:
             return self._named(part, part.value)
@@ -72,7 +72,7 @@ class Scope:
             return False
         return value
 
-    def _named(self, part: Part, name: str) -> bool:
+    def _named(self, part: LocatedValue, name: str) -> bool:
         conditions = self._conditions.value
         if not isinstance(conditions, dict) or name not in conditions:
             part.problem(f"there is no condition {name}")
@@ -86,7 +86,7 @@ class Scope:
         finally:
             self._deciding.pop()
 
-    def _call(self, name: str, part: Part) -> Any:
+    def _call(self, name: str, part: LocatedValue) -> Any:
         lazy = _LAZY.get(name)
         if lazy is not None:
             return lazy(self, part)
@@ -108,7 +108,7 @@ class Scope:
             part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
 
-    def reference(self, part: Part, name: str) -> Any:
+    def reference(self, part: LocatedValue, name: str) -> Any:
         """Return what ``Ref`` of *name* gives."""
         if name in self.parameters:
             return self.parameters[name]
@@ -121,7 +121,7 @@ class Scope:
         )
         return None
 
-    def attribute(self, part: Part, name: str, attribute: str) -> Any:
+    def attribute(self, part: LocatedValue, name: str, attribute: str) -> Any:
         """Return an attribute of a resource."""
         known = self.attributes.get(name)
         if known is None:
@@ -133,7 +133,7 @@ class Scope:
             return None
         return known[attribute]
 
-    def _pseudo(self, part: Part, name: str) -> Any:
+    def _pseudo(self, part: LocatedValue, name: str) -> Any:
         target = self.target
         known = {
             "ALIYUN::Region": target.region,
@@ -149,14 +149,14 @@ class Scope:
         return known[name]
 
 
-def _ref(scope: Scope, part: Part) -> Any:
+def _ref(scope: Scope, part: LocatedValue) -> Any:
     if not isinstance(part.value, str):
         part.problem("Ref takes the name of a parameter or resource")
         return None
     return scope.reference(part, part.value)
 
 
-def _get_att(scope: Scope, part: Part) -> Any:
+def _get_att(scope: Scope, part: LocatedValue) -> Any:
     names = part.value.split(".", 1) if isinstance(part.value, str) else part.value
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)):
         part.problem("Fn::GetAtt takes a resource and an attribute")
@@ -164,7 +164,7 @@ def _get_att(scope: Scope, part: Part) -> Any:
     return scope.attribute(part, names[0], names[1])
 
 
-def _sub(scope: Scope, part: Part) -> Any:
+def _sub(scope: Scope, part: LocatedValue) -> Any:
     own: dict[str, Any] = {}
     text: Any = part.value
     if isinstance(text, list) and len(text) == 2:
@@ -189,7 +189,7 @@ def _sub(scope: Scope, part: Part) -> Any:
     return _VARIABLE.sub(replaced, text)
 
 
-def _if(scope: Scope, part: Part) -> Any:
+def _if(scope: Scope, part: LocatedValue) -> Any:
     items = part.items()
     if len(items) != 3:
         part.problem("Fn::If takes a condition and two values")
@@ -197,7 +197,7 @@ def _if(scope: Scope, part: Part) -> Any:
     return scope.value(items[1] if scope.holds(items[0]) else items[2])
 
 
-def _find_in_map(scope: Scope, part: Part) -> Any:
+def _find_in_map(scope: Scope, part: LocatedValue) -> Any:
     names = scope.value(part)
     if not isinstance(names, list) or len(names) != 3 or not all(isinstance(name, (str, int)) for name in names):
         part.problem("Fn::FindInMap takes a mapping and two keys")
@@ -211,15 +211,15 @@ def _find_in_map(scope: Scope, part: Part) -> Any:
     return value
 
 
-def _all_hold(scope: Scope, part: Part) -> bool:
+def _all_hold(scope: Scope, part: LocatedValue) -> bool:
     return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is reported
 
 
-def _one_holds(scope: Scope, part: Part) -> bool:
+def _one_holds(scope: Scope, part: LocatedValue) -> bool:
     return max(map(scope.holds, part.items()), default=False)
 
 
-def _not(scope: Scope, part: Part) -> bool:
+def _not(scope: Scope, part: LocatedValue) -> bool:
     items = part.items() if isinstance(part.value, list) else [part]
     if len(items) != 1:
         part.problem("Fn::Not takes one condition")
@@ -227,7 +227,7 @@ def _not(scope: Scope, part: Part) -> bool:
     return not scope.holds(items[0])
 
 
-def _stack_output(scope: Scope, part: Part) -> Any:
+def _stack_output(scope: Scope, part: LocatedValue) -> Any:
     names = scope.value(part)
     if not isinstance(names, list) or len(names) not in {2, 3} or not all(isinstance(name, str) for name in names):
         part.problem("Fn::GetStackOutput takes the name of a deployment and of one of its outputs")
@@ -240,7 +240,7 @@ def _stack_output(scope: Scope, part: Part) -> Any:
     return outputs[names[1]]
 
 
-def _format_time(scope: Scope, part: Part) -> Any:
+def _format_time(scope: Scope, part: LocatedValue) -> Any:
     """Write the time of the deployment, in UTC unless a zone is given."""
     match scope.value(part):
         case str(pattern) | [str(pattern)]:
@@ -261,12 +261,12 @@ def _format_time(scope: Scope, part: Part) -> Any:
         return None
 
 
-def _marketplace_image(scope: Scope, part: Part) -> Any:
+def _marketplace_image(scope: Scope, part: LocatedValue) -> Any:
     part.note("there is no marketplace here; the image's code stands for its id")
     return scope.value(part)
 
 
-_LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
+_LAZY: Mapping[str, Callable[[Scope, LocatedValue], Any]] = {
     "Ref": _ref,
     "Fn::GetAtt": _get_att,
     "Fn::Sub": _sub,

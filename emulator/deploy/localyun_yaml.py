@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from emulator.config import Config, ConfigError, placed
-from emulator.deploy.shapes import Findings, Part
+from emulator.deploy.shapes import Findings, LocatedValue
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
@@ -39,7 +39,7 @@ _SHORT = "queue:"
 class Declared:
     """A queue, topic or subscription, the settings the file names, and a topic's subscriptions."""
 
-    part: Part
+    part: LocatedValue
     change: Change
     subscriptions: "tuple[Declared, ...]" = ()
 
@@ -53,7 +53,7 @@ class Declarations:
     def __init__(self, config: Config, tenant: Tenant) -> None:
         self._tenant = tenant
         findings = Findings()
-        root = Part(config.resources, (), config.resource_marks, findings)
+        root = LocatedValue(config.resources, (), config.resource_marks, findings)
         queues = _entries(root.member("queues"), "a mapping of queue names")
         topics = _entries(root.member("topics"), "a mapping of topic names")
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
@@ -121,12 +121,12 @@ def _differing(change: Change, before: object) -> Change:
     return {field: value for field, value in change.items() if getattr(before, field) != value}
 
 
-def _error(part: Part, reason: str) -> ConfigError:
+def _error(part: LocatedValue, reason: str) -> ConfigError:
     return ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {reason}"))
 
 
 @contextmanager
-def raised(part: Part) -> Iterator[None]:
+def raised(part: LocatedValue) -> Iterator[None]:
     """Turn what the service refuses inside into a ConfigError about *part*."""
     try:
         yield
@@ -135,7 +135,7 @@ def raised(part: Part) -> Iterator[None]:
 
 
 @contextmanager
-def _noted(part: Part) -> Iterator[None]:
+def _noted(part: LocatedValue) -> Iterator[None]:
     """Turn what the service refuses inside into a problem of *part*."""
     try:
         yield
@@ -145,10 +145,10 @@ def _noted(part: Part) -> Iterator[None]:
         part.problem(error.message)
 
 
-def _declared(part: Part, table: Resource[Any], tenant: Tenant) -> Declared:
+def _declared(part: LocatedValue, table: Resource[Any], tenant: Tenant) -> Declared:
     _check_name(part)
     change: Change = {}
-    subscriptions: list[Part] = []
+    subscriptions: list[LocatedValue] = []
     what, others = "a mapping of attributes", () if table is not TOPIC else (_SUBSCRIPTIONS,)
     known = {each.name: each for each in table.of_form("file")}
     for name, member in _members(part, " and ".join((what, *others)), [*known, *others]).items():
@@ -170,7 +170,7 @@ def _declared(part: Part, table: Resource[Any], tenant: Tenant) -> Declared:
     return Declared(part=part, change=change, subscriptions=inner)
 
 
-def _read(attribute: Attribute, part: Part) -> Change:
+def _read(attribute: Attribute, part: LocatedValue) -> Change:
     """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
 
     Raises: MnsError, InvalidParameter.
@@ -196,7 +196,7 @@ def _endpoint(text: str, tenant: Tenant) -> str:
     return endpoint
 
 
-def _check_name(part: Part) -> None:
+def _check_name(part: LocatedValue) -> None:
     """Check a name; the rules for queues, topics and subscriptions are the same."""
     try:
         check_queue_name(part.name, RELAXED)
@@ -205,14 +205,14 @@ def _check_name(part: Part) -> None:
         part.problem(f"{reason}; it has at most {RELAXED.queue_name_length} characters")
 
 
-def _has_endpoint(part: Part) -> bool:
+def _has_endpoint(part: LocatedValue) -> bool:
     if (isinstance(part.value, dict) and "Endpoint" not in part.value) or part.value is None:
         part.problem("needs an Endpoint")
         return False
     return True
 
 
-def _entries(part: Part, what: str) -> list[Part]:
+def _entries(part: LocatedValue, what: str) -> list[LocatedValue]:
     """Return the members of a mapping; an empty value has none, any other is a problem saying *what* was expected."""
     if part.value is not None and not isinstance(part.value, dict):
         part.problem(f"must be {what}")
@@ -220,7 +220,7 @@ def _entries(part: Part, what: str) -> list[Part]:
     return part.entries()
 
 
-def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
+def _members(part: LocatedValue, what: str, allowed: Iterable[str]) -> dict[str, LocatedValue]:
     """Return the members of a mapping that have a value and are *allowed*; the others are problems."""
     names = list(allowed)
     known = {}
@@ -234,6 +234,6 @@ def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
     return known
 
 
-def _text(part: Part) -> str:
+def _text(part: LocatedValue) -> str:
     """Return the value as a parameter of the API carries it: texts as written, the rest as JSON."""
     return part.value if isinstance(part.value, str) else json.dumps(part.value)

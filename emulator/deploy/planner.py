@@ -33,7 +33,7 @@ from emulator.deploy.model import (
 from emulator.deploy.provider import ActualState, ApiClient, Identity, ResourceProvider
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
 from emulator.deploy.service_providers import SERVICE_PROVIDERS
-from emulator.deploy.shapes import Part
+from emulator.deploy.shapes import LocatedValue
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
@@ -44,7 +44,7 @@ PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS
 
 
 def read(
-    root: Part,
+    root: LocatedValue,
     target: Target,
     folder: Path,
     parameters: Mapping[str, str],
@@ -73,12 +73,14 @@ def read(
     )
 
 
-def is_project(root: Part) -> bool:
+def is_project(root: LocatedValue) -> bool:
     """Whether a file is an ``s.yaml``."""
     return isinstance(root.value, dict) and not root.value.keys().isdisjoint({"edition", "services", "extend"})
 
 
-def actions(root: Part, target: Target, folder: Path, environ: Mapping[str, str] = os.environ) -> list[ActionCommand]:
+def actions(
+    root: LocatedValue, target: Target, folder: Path, environ: Mapping[str, str] = os.environ
+) -> list[ActionCommand]:
     """Return the commands that an ``s.yaml`` wants run before it is read; a template has none."""
     if not is_project(root):
         return []
@@ -86,7 +88,7 @@ def actions(root: Part, target: Target, folder: Path, environ: Mapping[str, str]
     return commands_before(extended(root.unreported(), files), target, files, environ)
 
 
-def project_name(root: Part, folder: Path) -> str:
+def project_name(root: LocatedValue, folder: Path) -> str:
     """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
     name = extended(root.unreported(), Files(folder)).member("name").value if is_project(root) else None
     return name if isinstance(name, str) and "${" not in name else ""

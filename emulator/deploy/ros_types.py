@@ -27,7 +27,7 @@ from emulator.deploy.model import Resource
 from emulator.deploy.provider import decoded
 from emulator.deploy.shapes import (
     Field,
-    Part,
+    LocatedValue,
     anything,
     json_text,
     map_of,
@@ -51,8 +51,8 @@ class Reading:
     """What a file says of one resource: its part, the part with its properties, and these by their names in the API."""
 
     build: Build
-    part: Part
-    place: Part
+    part: LocatedValue
+    place: LocatedValue
     values: Values
 
 
@@ -78,11 +78,13 @@ class RosType:
         """The properties that make up the identity; a version and a call go by their names in the file besides."""
         return self.names or identity_names(self.kind)
 
-    def __call__(self, build: Build, part: Part, type_name: str) -> None:
+    def __call__(self, build: Build, part: LocatedValue, type_name: str) -> None:
         """Add a resource of a template."""
         self.add(build, part, build.properties(part), type_name, capital=True)
 
-    def add(self, build: Build, part: Part, place: Part, type_name: str = "", *, capital: bool = False) -> None:
+    def add(
+        self, build: Build, part: LocatedValue, place: LocatedValue, type_name: str = "", *, capital: bool = False
+    ) -> None:
         """Add a resource whose properties stand at *place*; without *capital* they begin with small letters."""
         it = Reading(build, part, place, members(place, self.table, capital=capital))
         package = _package(place, it.values) if _CODE in self.table else None
@@ -115,7 +117,7 @@ _CODE = Field(
 _SOURCE_FILES = {"python": "index.py", "nodejs": "index.js", "php": "index.php"}
 
 
-def _package(place: Part, values: Values) -> bytes | None:
+def _package(place: LocatedValue, values: Values) -> bytes | None:
     """Return the package, or leave in *values* where it is in a bucket.
 
     The text of a handler is packed under the name its runtime expects.
@@ -157,7 +159,7 @@ def _trigger(it: Reading) -> Values | None:
     return trigger_properties(it.build, event)
 
 
-def _opened(part: Part) -> Any:
+def _opened(part: LocatedValue) -> Any:
     try:
         return json.loads(part.value)
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.shapes import (
     Field,
     ListOf,
-    Part,
+    LocatedValue,
     anything,
     json_text,
     map_of,
@@ -27,7 +27,7 @@ from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
-Component = Callable[[Build, Part, Part], None]
+Component = Callable[[Build, LocatedValue, LocatedValue], None]
 """Adds what a module stands for: the module, and its properties with their variables replaced."""
 
 _REGION = Field("region", text)
@@ -48,7 +48,7 @@ _FC_EXTRA = (
 )
 
 
-def fc(build: Build, part: Part, props: Part) -> None:
+def fc(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add a service, its function, triggers and domains."""
     table = (
         _REGION,
@@ -80,7 +80,7 @@ def fc(build: Build, part: Part, props: Part) -> None:
         _domain_2(build, function, domain)
 
 
-def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: str, config: str) -> None:
+def _trigger(build: Build, function: Resource, part: LocatedValue, prefix: str, role: str, config: str) -> None:
     """Add a trigger; fc calls its parts ``name`` and ``type``, fc3 ``triggerName`` and ``triggerType``."""
     name_key, type_key = ("triggerName", "triggerType") if prefix else ("name", "type")
     table = (
@@ -108,7 +108,7 @@ def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: st
         description=values.get("description"),
     )
     logical = f"{function.logical}/{values[name_key]}"
-    named = Part(part.value, (*part.path, values[name_key]), part.marks, part.findings)
+    named = LocatedValue(part.value, (*part.path, values[name_key]), part.marks, part.findings)
     add_trigger(build, named, function, event, logical=logical)
 
 
@@ -134,7 +134,7 @@ def _trigger_config(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _domain_2(build: Build, function: Resource, part: Part) -> None:
+def _domain_2(build: Build, function: Resource, part: LocatedValue) -> None:
     values = members(part, DOMAIN_2, capital=False)
     name = values.pop("domainName", "")
     if name.lower() == "auto":
@@ -171,7 +171,7 @@ _SETTINGS = {
 }
 
 
-def fc3(build: Build, part: Part, props: Part) -> None:
+def fc3(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add a function without a service, its triggers and settings."""
     values = members(props, (*fields.FUNCTION_3, *_FC3_EXTRA), capital=False)
     name = values.pop("functionName", "")
@@ -208,7 +208,7 @@ DOMAIN_3 = (
 )
 
 
-def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
+def _domain_3(build: Build, place: LocatedValue, *, logical: str, function: str = "") -> None:
     values = members(place, DOMAIN_3, capital=False)
     values.pop("region", None)
     name = values.pop("domainName", "")
@@ -221,12 +221,12 @@ def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") ->
     build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **values}, logical=logical)
 
 
-def fc3_domain(build: Build, part: Part, props: Part) -> None:
+def fc3_domain(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add a custom domain."""
     _domain_3(build, props, logical=part.name)
 
 
-def fc3_layer(build: Build, part: Part, props: Part) -> None:
+def fc3_layer(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add a layer version."""
     table = (_REGION, *fields.LAYER, Field("code", anything, required=True), Field("acl", anything))
     values = members(props, table, capital=False)
@@ -255,7 +255,7 @@ WRITTEN_HERE = "# written here\n"
 SCHEDULE = (Field("name", text, required=True, also=("scheduleName",)), *service_fields.RUNS)
 
 
-def flow(build: Build, part: Part, props: Part) -> None:
+def flow(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add a flow, whose definition is a file, a text or written out, and its schedules."""
     values = members(props, FLOW, capital=False)
     definition = values.get("definition")
@@ -294,7 +294,7 @@ _SUBSCRIPTION = (
 )
 
 
-def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
+def queue(build: Build, part: LocatedValue, props: LocatedValue, logical: str = "") -> None:
     """Add a queue."""
     values = members(props, _QUEUE, capital=False)
     name = values.get("queueName", "")
@@ -302,7 +302,7 @@ def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
     build.add(part, "mns.queue", (name,), properties, logical=logical and f"{logical}/{name}")
 
 
-def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
+def topic(build: Build, part: LocatedValue, props: LocatedValue, logical: str = "") -> None:
     """Add a topic and its subscriptions."""
     values = members(props, _TOPIC, capital=False)
     name = values.get("topicName", "")
@@ -316,7 +316,7 @@ def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
         build.add(place, "mns.subscription", (name, own_name), properties, logical=logical_name)
 
 
-def messages(build: Build, part: Part, props: Part) -> None:
+def messages(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     """Add queues and topics."""
     members(props, (_REGION, Field("queues", anything), Field("topics", anything)), capital=False)
     for place in props.member("queues").items():

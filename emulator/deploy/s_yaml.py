@@ -13,7 +13,7 @@ from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Blueprint, Problem, Target, unset
 from emulator.deploy.s_components import COMPONENTS
-from emulator.deploy.shapes import Findings, Part, whole
+from emulator.deploy.shapes import Findings, LocatedValue, whole
 from emulator.kernel.frozen import frozen
 from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark
@@ -30,7 +30,12 @@ class Variables:
     """What variables stand for in a file; *modules* are its resources by name, *environ* the process's variables."""
 
     def __init__(
-        self, root: Part, modules: Mapping[str, Part], scope: Scope, files: Files, environ: Mapping[str, str]
+        self,
+        root: LocatedValue,
+        modules: Mapping[str, LocatedValue],
+        scope: Scope,
+        files: Files,
+        environ: Mapping[str, str],
     ) -> None:
         self._root = root
         self._files = files
@@ -38,7 +43,7 @@ class Variables:
         self._scope = scope
         self._environ = environ
 
-    def resolved(self, part: Part, this: str, depth: int = 0) -> Any:
+    def resolved(self, part: LocatedValue, this: str, depth: int = 0) -> Any:
         """Return a part's value with its variables replaced; *this* is the resource it belongs to."""
         value = part.value
         if isinstance(value, dict):
@@ -60,7 +65,7 @@ class Variables:
 
         return _VARIABLE.sub(written, value)
 
-    def _value(self, part: Part, name: str, as_written: str, this: str, depth: int) -> Any:
+    def _value(self, part: LocatedValue, name: str, as_written: str, this: str, depth: int) -> Any:
         call = _CALL.fullmatch(name)
         if call is not None:
             return self._called(part, call[1], call[2])
@@ -75,7 +80,7 @@ class Variables:
             return self._of_module(part, first, path, name, depth)
         return as_written
 
-    def _called(self, part: Part, function: str, arguments: str) -> Any:
+    def _called(self, part: LocatedValue, function: str, arguments: str) -> Any:
         inner = _CALL.fullmatch(arguments.strip())
         if inner is not None:
             argument, default = self._called(part, inner[1], inner[2]), None
@@ -107,14 +112,14 @@ class Variables:
             case _:
                 return self._json(part, argument)
 
-    def _json(self, part: Part, text: Any) -> Any:
+    def _json(self, part: LocatedValue, text: Any) -> Any:
         try:
             return json.loads(text)
         except (TypeError, ValueError, RecursionError):
             part.problem(f"json({str(text)[:40]!r}) is not JSON")
             return None
 
-    def _of_module(self, part: Part, module: str, path: list[str], name: str, depth: int) -> Any:
+    def _of_module(self, part: LocatedValue, module: str, path: list[str], name: str, depth: int) -> Any:
         start = self._modules.get(module)
         if start is None:
             part.problem(f"${{{name}}}: there is no resource {module}")
@@ -129,7 +134,9 @@ class Variables:
             path = ["props", *path[1:]]
         return self._walked(part, start, path, name, module, depth)
 
-    def _walked(self, part: Part, start: Part, path: list[str], name: str, this: str, depth: int) -> Any:
+    def _walked(
+        self, part: LocatedValue, start: LocatedValue, path: list[str], name: str, this: str, depth: int
+    ) -> Any:
         place = start
         for key in path:
             if isinstance(place.value, list) and key.isdigit() and int(key[:6]) < len(place.value):
@@ -142,7 +149,7 @@ class Variables:
         return self.resolved(place, this, depth + 1)
 
 
-def modules_in(value: Any, modules: Mapping[str, Part]) -> set[str]:
+def modules_in(value: Any, modules: Mapping[str, LocatedValue]) -> set[str]:
     """Return the resources whose outputs a value refers to."""
     if isinstance(value, dict):
         return set().union(*(modules_in(item, modules) for item in value.values()))
@@ -164,7 +171,7 @@ _MODULE = ("component", "props", "actions", "access", "extend")
 _LONGEST_LINEAGE = 10
 
 
-def extended(root: Part, files: Files) -> Part:
+def extended(root: LocatedValue, files: Files) -> LocatedValue:
     """Return a file merged with the one it extends, that with the next; maps are merged, all else is replaced.
 
     What comes from another file has the place of what it belongs to in this one.
@@ -190,7 +197,7 @@ def _merged(base: Any, own: Any) -> Any:
 
 
 def read_project(
-    root: Part, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: bool
+    root: LocatedValue, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: bool
 ) -> Blueprint:
     """Return what an ``s.yaml`` says.
 
@@ -220,13 +227,13 @@ def read_project(
     return Blueprint(resources=tuple(build.resources), outputs={})
 
 
-def _modules(root: Part) -> dict[str, Part]:
+def _modules(root: LocatedValue) -> dict[str, LocatedValue]:
     """Return the resources by name, with what each takes over from a template."""
     section = root.member("resources" if root.member("resources").value is not None else "services")
     return {part.name: _with_template(root, part) for part in section.entries()}
 
 
-def _with_template(root: Part, part: Part) -> Part:
+def _with_template(root: LocatedValue, part: LocatedValue) -> LocatedValue:
     """Merge a resource's ``props`` over those of the template that it extends, without the ignored ones."""
     extend = part.member("extend")
     if extend.value is None:
@@ -258,7 +265,9 @@ class ActionCommand:
         return self.command if self.folder in {".", "./"} else f"{self.command} (in {self.folder})"
 
 
-def commands_before(root: Part, target: Target, files: Files, environ: Mapping[str, str]) -> list[ActionCommand]:
+def commands_before(
+    root: LocatedValue, target: Target, files: Files, environ: Mapping[str, str]
+) -> list[ActionCommand]:
     """Return the commands of the file that belong before a deployment, those of the whole project first."""
     modules = _modules(root)
     variables = Variables(
@@ -268,12 +277,12 @@ def commands_before(root: Part, target: Target, files: Files, environ: Mapping[s
 
 
 def _commands_by_module(
-    root: Part, modules: Mapping[str, Part], variables: Variables
+    root: LocatedValue, modules: Mapping[str, LocatedValue], variables: Variables
 ) -> dict[str, list[ActionCommand]]:
     return {name: _commands(part, variables, name) for name, part in {"": root, **modules}.items()}
 
 
-def _commands(place: Part, variables: Variables, module: str) -> list[ActionCommand]:
+def _commands(place: LocatedValue, variables: Variables, module: str) -> list[ActionCommand]:
     commands = []
     for occasion in place.member("actions").entries():
         for item in occasion.items() if _is_before(occasion.name) else []:
@@ -296,7 +305,7 @@ def _is_before(occasion: str) -> bool:
         return False
 
 
-def _note_actions(place: Part) -> None:
+def _note_actions(place: LocatedValue) -> None:
     """Note the actions that are not run whatever the command's options: components, plugins and later occasions."""
     for occasion in place.member("actions").entries():
         items = occasion.value if isinstance(occasion.value, list) else []
@@ -304,12 +313,12 @@ def _note_actions(place: Part) -> None:
             occasion.note("only commands before a deployment can be run here")
 
 
-def _needs(part: Part, modules: Mapping[str, Part]) -> list[str]:
+def _needs(part: LocatedValue, modules: Mapping[str, LocatedValue]) -> list[str]:
     named = modules_in(part.value, modules)
     return [name for name in modules if name != part.name and name in named]
 
 
-def _add(build: Build, part: Part, variables: Variables) -> None:
+def _add(build: Build, part: LocatedValue, variables: Variables) -> None:
     for entry in part.entries():
         if entry.name not in _MODULE:
             entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_MODULE))}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.config import Config, ConfigError, placed
 from emulator.deploy.localyun_yaml import Declarations, check, raised
-from emulator.deploy.shapes import Findings, Part
+from emulator.deploy.shapes import Findings, LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
@@ -78,7 +78,7 @@ _DEFINITION_FILES = (".yml", ".yaml", ".json")
 class Seed:
     """A resource and the attributes the file names, checked for their kind."""
 
-    part: Part
+    part: LocatedValue
     values: Mapping[str, Any]
 
 
@@ -94,7 +94,7 @@ class Seeds:
         self._tenant = tenant
         self._clock = clock
         findings = Findings()
-        root = Part(config.resources, (), config.resource_marks, findings)
+        root = LocatedValue(config.resources, (), config.resource_marks, findings)
         self._seeds = {
             kind: [_seed(part, fields) for part in root.member(kind).entries()] for kind, fields in _KINDS.items()
         }
@@ -254,7 +254,7 @@ class Seeds:
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
 
 
-def _seed(part: Part, fields: tuple[Field, ...]) -> Seed:
+def _seed(part: LocatedValue, fields: tuple[Field, ...]) -> Seed:
     known = {field.name: field for field in fields}
     needed = [field for field in fields if field.needed]
     if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
@@ -273,7 +273,7 @@ def _seed(part: Part, fields: tuple[Field, ...]) -> Seed:
     return Seed(part, values)
 
 
-def _value(part: Part, field: Field) -> Any:
+def _value(part: LocatedValue, field: Field) -> Any:
     """Return the value of an attribute, None when it is wrong."""
     value = part.value
     match field.kind:
@@ -302,7 +302,7 @@ def _chosen(seed: Seed, **fields: str) -> dict[str, Any]:
     return {field: seed.values[name] for name, field in fields.items() if name in seed.values}
 
 
-def _hooks(part: Part) -> list[Part]:
+def _hooks(part: LocatedValue) -> list[LocatedValue]:
     commands = []
     for occasion in part.entries():
         if occasion.name != "ready":

@@ -17,7 +17,7 @@ from emulator.deploy.shapes import (
     Field,
     Findings,
     ListOf,
-    Part,
+    LocatedValue,
     anything,
     json_text,
     map_of,
@@ -31,7 +31,7 @@ from emulator.services.mns.topics.model import TOPIC
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
 
-def definition_in_file(build: Build, place: Part) -> str | None:
+def definition_in_file(build: Build, place: LocatedValue) -> str | None:
     """Return the definition in the file that *place* names; its text as it is where it refers to nothing."""
     text = build.definition(place)
     if text is None or not _REFERS.search(text):
@@ -49,12 +49,12 @@ def definition_in_file(build: Build, place: Part) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def names_in_file(build: Build, resource: Part) -> set[str]:
+def names_in_file(build: Build, resource: LocatedValue) -> set[str]:
     """Return the names that the definition file of a resource may refer to; problems are reported when it is read."""
     place = resource.member("Properties").member("DefinitionUri")
     if not isinstance(place.value, str):
         return set()
-    text = build.definition(Part(place.value, place.path, place.marks, Findings()))
+    text = build.definition(LocatedValue(place.value, place.path, place.marks, Findings()))
     if text is None or not _REFERS.search(text):
         return set()
     try:
@@ -85,7 +85,7 @@ _EVENTS = {
 }  # fmt: skip
 
 
-def service(build: Build, part: Part, kind: str) -> None:
+def service(build: Build, part: LocatedValue, kind: str) -> None:
     """Add a service, its role, its functions and their triggers."""
     place = build.properties(part)
     values = members(place, (*fields.SERVICE, Field("policies", anything)), capital=True)
@@ -99,7 +99,7 @@ def service(build: Build, part: Part, kind: str) -> None:
             _function(build, made, entry)
 
 
-def _function(build: Build, owner: Resource, part: Part) -> None:
+def _function(build: Build, owner: Resource, part: LocatedValue) -> None:
     if not isinstance(part.value, dict) or part.value.get("Type") != FUNCTION_TYPE:
         part.problem(f"only functions can be in a service: Type must be {FUNCTION_TYPE}")
         return
@@ -128,7 +128,7 @@ def _function(build: Build, owner: Resource, part: Part) -> None:
         _event(build, made, event)
 
 
-def _event(build: Build, function: Resource, part: Part) -> None:
+def _event(build: Build, function: Resource, part: LocatedValue) -> None:
     kind = part.value.get("Type") if isinstance(part.value, dict) else None
     if not isinstance(kind, str) or kind not in _EVENTS:
         part.problem(f"Type must be one of {', '.join(_EVENTS)}")
@@ -165,7 +165,7 @@ _NESTED = {"log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Fi
 """Parts of configurations that are passed on as they are but for the capitals of their members."""
 
 
-def _source(build: Build, kind: str, own: Mapping[str, Any], place: Part) -> str | None:
+def _source(build: Build, kind: str, own: Mapping[str, Any], place: LocatedValue) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
@@ -196,7 +196,7 @@ _FLOW = (
 )
 
 
-def flow(build: Build, part: Part, kind: str) -> None:
+def flow(build: Build, part: LocatedValue, kind: str) -> None:
     """Add a flow, its role and its schedules."""
     place = build.properties(part)
     if isinstance(place.value, dict) and "Definition" in place.value:
@@ -229,7 +229,7 @@ def flow(build: Build, part: Part, kind: str) -> None:
 _ROUTE = map_of(*(field for field in fields.ROUTE if field.name != "path"))
 
 
-def _routes(part: Part, capital: bool) -> list[dict[str, Any]]:
+def _routes(part: LocatedValue, capital: bool) -> list[dict[str, Any]]:
     """Read routes: a map from path to target in Funcraft, a list elsewhere."""
     if isinstance(part.value, list):
         return list(ListOf(map_of(*fields.ROUTE))(part, capital))
@@ -244,7 +244,7 @@ _DOMAIN = (
 )
 
 
-def domain(build: Build, part: Part, kind: str) -> None:
+def domain(build: Build, part: LocatedValue, kind: str) -> None:
     """Add a custom domain, named by its key unless that is not a domain."""
     place = build.properties(part)
     values = members(place, _DOMAIN, capital=True)
@@ -262,7 +262,7 @@ def domain(build: Build, part: Part, kind: str) -> None:
 _TOPIC = (Field("region", text), Field("topicName", text), *service_fields.fields_of(TOPIC))
 
 
-def topic(build: Build, part: Part, kind: str) -> None:
+def topic(build: Build, part: LocatedValue, kind: str) -> None:
     """Add a topic."""
     values = members(build.properties(part), _TOPIC, capital=True)
     properties = service_fields.api_properties(TOPIC, values)

@@ -21,7 +21,7 @@ from emulator.deploy.model import Resource, has_token
 from emulator.deploy.shapes import (
     Field,
     ListOf,
-    Part,
+    LocatedValue,
     Reader,
     anything,
     json_text,
@@ -107,7 +107,7 @@ def _reader(attribute: Attribute) -> Reader:
     if attribute.members:
         inner = tuple(Field(uncapitalised(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
 
-        def read_members(part: Part, capital: bool) -> dict[str, Any]:
+        def read_members(part: LocatedValue, capital: bool) -> dict[str, Any]:
             values = members(part, inner, capital=capital)
             names = {uncapitalised(each.name): each.name for each in attribute.members}
             return {names[name]: value for name, value in values.items()}
@@ -198,7 +198,7 @@ def bucket_properties(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def add_policies_of_role(build: Build, part: Part, role: Resource, values: Mapping[str, Any]) -> None:
+def add_policies_of_role(build: Build, part: LocatedValue, role: Resource, values: Mapping[str, Any]) -> None:
     """Add the policies written into a role and those it only names; in a template they have types too."""
     policy_type, attachment_type = (POLICY_TYPE, ATTACHMENT_TYPE) if role.type == ROLE_TYPE else ("", "")
     for policy in values.get("policies") or []:
@@ -212,7 +212,7 @@ def add_policies_of_role(build: Build, part: Part, role: Resource, values: Mappi
             attach(build, part, role.identity[0], kind, own, type_name=attachment_type)
 
 
-def add_roles_of_policy(build: Build, part: Part, policy: Resource, values: Mapping[str, Any]) -> None:
+def add_roles_of_policy(build: Build, part: LocatedValue, policy: Resource, values: Mapping[str, Any]) -> None:
     """Add that the roles which a policy names have it."""
     for role in values.get("roles") or []:
         type_name = ATTACHMENT_TYPE if policy.type == POLICY_TYPE else ""

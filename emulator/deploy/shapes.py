@@ -45,7 +45,7 @@ class Findings:
 
 
 @frozen(kw_only=False)
-class Part:
+class LocatedValue:
     """A value, the path of keys that lead to it, and the places of all parts of the file."""
 
     value: Any
@@ -81,20 +81,20 @@ class Part:
     def _finding(self, text: str) -> Problem:
         return Problem(*self.mark, f"{'.'.join(self.path)}: {text}" if self.path else text)
 
-    def with_value(self, value: Any) -> "Part":
+    def with_value(self, value: Any) -> "LocatedValue":
         """Return the same place with another value."""
-        return Part(value, self.path, self.marks, self.findings)
+        return LocatedValue(value, self.path, self.marks, self.findings)
 
-    def unreported(self) -> "Part":
+    def unreported(self) -> "LocatedValue":
         """Return the same place with findings of its own: its problems are reported by another reading."""
-        return Part(self.value, self.path, self.marks, Findings())
+        return LocatedValue(self.value, self.path, self.marks, Findings())
 
-    def member(self, key: str) -> "Part":
+    def member(self, key: str) -> "LocatedValue":
         """Return a member of a map; its value is None when there is none."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Part(value, (*self.path, key), self.marks, self.findings)
+        return LocatedValue(value, (*self.path, key), self.marks, self.findings)
 
-    def entries(self) -> "list[Part]":
+    def entries(self) -> "list[LocatedValue]":
         """Return the members of a map; something else is a problem, nothing at all is an empty map."""
         if self.value is None:
             return []
@@ -103,7 +103,7 @@ class Part:
             return []
         return [self.member(key) for key in self.value]
 
-    def items(self) -> "list[Part]":
+    def items(self) -> "list[LocatedValue]":
         """Return the items of a list; something else is a problem, nothing at all is an empty list."""
         if self.value is None:
             return []
@@ -111,7 +111,8 @@ class Part:
             self.problem("must be a list")
             return []
         return [
-            Part(value, (*self.path, str(number)), self.marks, self.findings) for number, value in enumerate(self.value)
+            LocatedValue(value, (*self.path, str(number)), self.marks, self.findings)
+            for number, value in enumerate(self.value)
         ]
 
     def text(self) -> str:
@@ -124,7 +125,7 @@ class Part:
         return ""
 
 
-def whole(text: str, findings: Findings) -> Part:
+def whole(text: str, findings: Findings) -> LocatedValue:
     """Return all of a file's text.
 
     Raises: FileProblems.
@@ -138,10 +139,10 @@ def whole(text: str, findings: Findings) -> Part:
     except UnreadableYaml as error:
         problem = f"not valid YAML: {error.problem}" if error.is_syntax else error.problem
         raise FileProblems([Problem(error.line, error.column, problem)]) from error
-    return Part(document.value, (), document.marks, findings)
+    return LocatedValue(document.value, (), document.marks, findings)
 
 
-Reader = Callable[[Part, bool], Any]
+Reader = Callable[[LocatedValue, bool], Any]
 """Reads a value; the second argument is true when names begin with a capital letter."""
 
 
@@ -172,7 +173,7 @@ def uncapitalised(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-def text(part: Part, capital: bool = False) -> str | None:
+def text(part: LocatedValue, capital: bool = False) -> str | None:
     """Read a text; a number or switch counts as what it is written as."""
     value = part.value
     if isinstance(value, bool):
@@ -184,7 +185,7 @@ def text(part: Part, capital: bool = False) -> str | None:
     return None
 
 
-def number(part: Part, capital: bool = False) -> int | float | str | None:
+def number(part: LocatedValue, capital: bool = False) -> int | float | str | None:
     """Read a number, also one written as text, as parameters are."""
     value = part.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -211,7 +212,7 @@ def _plain_float(digits: str) -> float:
 _SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False, "1": True, "0": False}
 
 
-def switch(part: Part, capital: bool = False) -> bool | str | None:
+def switch(part: LocatedValue, capital: bool = False) -> bool | str | None:
     """Read true or false, also written as text or number."""
     value = part.value
     if isinstance(value, str) and has_token(value):
@@ -223,12 +224,12 @@ def switch(part: Part, capital: bool = False) -> bool | str | None:
     return None
 
 
-def anything(part: Part, capital: bool = False) -> Any:
+def anything(part: LocatedValue, capital: bool = False) -> Any:
     """Take a value as it is."""
     return part.value
 
 
-def lowered(part: Part, capital: bool = False) -> Any:
+def lowered(part: LocatedValue, capital: bool = False) -> Any:
     """Take a value whose keys are names of the API, in either spelling."""
     return _renamed(part.value, uncapitalised) if capital else part.value
 
@@ -239,26 +240,26 @@ def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
     return [_renamed(item, rename) for item in value] if isinstance(value, list) else value
 
 
-def json_text(part: Part, capital: bool = False) -> str | None:
+def json_text(part: LocatedValue, capital: bool = False) -> str | None:
     """Read a text, or a value whose JSON is that text."""
     if isinstance(part.value, (dict, list)):
         return json.dumps(part.value, ensure_ascii=False)
     return text(part, capital)
 
 
-def payload(part: Part, capital: bool = False) -> str | None:
+def payload(part: LocatedValue, capital: bool = False) -> str | None:
     """Read the JSON an execution starts with; null is nothing, as it is in the console's forms."""
     values = json_text(part, capital)
     return "" if values is not None and values.strip() in {"null", '""'} else values
 
 
-def texts(part: Part, capital: bool = False) -> list[str]:
+def texts(part: LocatedValue, capital: bool = False) -> list[str]:
     """Read a list of texts; one text is a list of one."""
     items = [part] if isinstance(part.value, (str, int, float)) else part.items()
     return [read for item in items if (read := text(item, capital)) is not None]
 
 
-def text_map(part: Part, capital: bool = False) -> dict[str, Any]:
+def text_map(part: LocatedValue, capital: bool = False) -> dict[str, Any]:
     """Read a map whose keys are the user's own."""
     return {entry.name: text(entry, capital) for entry in part.entries()}
 
@@ -269,7 +270,7 @@ class ListOf:
 
     read: Reader
 
-    def __call__(self, part: Part, capital: bool) -> list[Any]:
+    def __call__(self, part: LocatedValue, capital: bool) -> list[Any]:
         """Read every item."""
         return [self.read(item, capital) for item in part.items()]
 
@@ -280,7 +281,7 @@ class MapOf:
 
     table: tuple[Field, ...]
 
-    def __call__(self, part: Part, capital: bool) -> dict[str, Any]:
+    def __call__(self, part: LocatedValue, capital: bool) -> dict[str, Any]:
         """Read every member."""
         return members(part, self.table, capital=capital)
 
@@ -292,7 +293,7 @@ class Like:
     read: Reader
     usual: Reader
 
-    def __call__(self, part: Part, capital: bool) -> Any:
+    def __call__(self, part: LocatedValue, capital: bool) -> Any:
         """Read whatever form there is."""
         return self.read(part, capital)
 
@@ -326,7 +327,7 @@ def written_members(table: tuple[Field, ...], values: Mapping[str, Any], *, capi
     }
 
 
-def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:
+def members(part: LocatedValue, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:
     """Return the members of a map by their names in the API; null counts as absent.
 
     A member that is not in the *table*, and a required one that is missing, are problems. One that cannot be read is
@@ -355,7 +356,7 @@ def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str,
 def noted(why: str) -> Reader:
     """Make a reader of what is accepted and has no effect; *why* becomes a note."""
 
-    def read_noted(part: Part, capital: bool) -> None:
+    def read_noted(part: LocatedValue, capital: bool) -> None:
         part.note(why)
 
     return read_noted

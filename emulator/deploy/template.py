@@ -17,7 +17,7 @@ from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, Target, unset
 from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
-from emulator.deploy.shapes import Part, number
+from emulator.deploy.shapes import LocatedValue, number
 from emulator.deploy.value_functions import NOTHING
 from emulator.kernel.spelling import suggestion
 
@@ -30,7 +30,7 @@ TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **ROS_TYPES}
 _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy", "Count")
 
 
-def read_template(root: Part, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
+def read_template(root: LocatedValue, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
     """Return what a template says; *parameters* are its parameters by name.
 
     Raises: FileProblems.
@@ -59,7 +59,7 @@ def read_template(root: Part, target: Target, files: Files, parameters: Mapping[
     return Blueprint(resources=tuple(build.resources), outputs=outputs)
 
 
-def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
+def _parameters(section: LocatedValue, parameters: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     declared = {part.name: part for part in section.entries()}
     for name in parameters:
@@ -80,7 +80,7 @@ def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _typed(part: Part, value: Any) -> Any:
+def _typed(part: LocatedValue, value: Any) -> Any:
     kind = str(part.value.get("Type", "String"))
     match kind:
         case "Number":
@@ -101,7 +101,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _json(part: Part, value: Any) -> Any:
+def _json(part: LocatedValue, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
@@ -111,7 +111,7 @@ def _json(part: Part, value: Any) -> Any:
         return None
 
 
-def _check_allowed(part: Part, value: Any) -> None:
+def _check_allowed(part: LocatedValue, value: Any) -> None:
     allowed = part.value.get("AllowedValues")
     if isinstance(allowed, list) and value not in allowed and _text(value) not in map(_text, allowed):
         part.problem(f"{_text(value)[:80]!r} is none of the allowed values: {', '.join(map(_text, allowed))}")
@@ -126,7 +126,7 @@ def _check_allowed(part: Part, value: Any) -> None:
                 part.problem(f"{value[:80]!r} does not match {pattern}")
 
 
-def _is_wanted(part: Part, scope: Scope) -> bool:
+def _is_wanted(part: LocatedValue, scope: Scope) -> bool:
     if not isinstance(part.value, dict):
         part.problem("must be a map with a Type")
         return False
@@ -134,7 +134,7 @@ def _is_wanted(part: Part, scope: Scope) -> bool:
     return condition.value is None or scope.holds(condition)
 
 
-def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:
+def _needs(part: LocatedValue, wanted: Mapping[str, LocatedValue], build: Build) -> list[str]:
     depends = part.value.get("DependsOn") or []
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
     inside = _inside(wanted)
@@ -159,7 +159,7 @@ def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:
     return named + [name for name in wanted if name in mentioned or (name in inner and name != part.name)]
 
 
-def _inside(wanted: Mapping[str, Part]) -> dict[str, tuple[str, str]]:
+def _inside(wanted: Mapping[str, LocatedValue]) -> dict[str, tuple[str, str]]:
     """Return service and function of each function within a service by the name of both in one."""
     return {
         f"{name}{member}": (name, member)
@@ -170,7 +170,7 @@ def _inside(wanted: Mapping[str, Part]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _add(build: Build, part: Part) -> None:
+def _add(build: Build, part: LocatedValue) -> None:
     kind = part.value.get("Type")
     if not isinstance(kind, str):
         part.problem("Type is missing")
@@ -196,7 +196,7 @@ def _add(build: Build, part: Part) -> None:
     builder(build, part, kind)
 
 
-def _outputs(section: Part, scope: Scope) -> dict[str, Any]:
+def _outputs(section: LocatedValue, scope: Scope) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     for part in section.entries():
         if not isinstance(part.value, dict) or "Value" not in part.value:

@@ -1,8 +1,8 @@
 """The history of an execution as a tree: which steps were visited, in what, for how long and with what outcome.
 
 `Execution` takes events one at a time, so that a growing history can be shown while it grows. Each entry of a step is
-a `Visit`; steps nested in an option, branch or iteration stand in a `Part` of the visit that owns them. Where an event
-belongs follows from the event that caused it: a branch goes on where its latest event left off.
+a `Visit`; steps nested in an option, branch or iteration stand in a `StepSequence` of the visit that owns them. Where
+an event belongs follows from the event that caused it: a branch goes on where its latest event left off.
 """
 
 import json
@@ -16,7 +16,7 @@ from emulator.wire.dates import parse_iso
 Outcome = Literal["running", "succeeded", "failed", "caught", "abandoned"]
 """``caught``: left with an error that led on to another step; ``abandoned``: open when something around it ended."""
 
-PartKind = Literal["flow", "option", "branch", "iteration"]
+SequenceKind = Literal["flow", "option", "branch", "iteration"]
 
 FAILED_ATTEMPT = frozenset({"TaskFailed", "TaskSubmitFailed", "TaskTimedOut"})
 """Events that end an attempt of a task without a result."""
@@ -78,7 +78,7 @@ class Visit:
     step: str
     number: int = 0
     entered: Millis
-    part: "Part"
+    sequence: "StepSequence"
     ended: Millis | None = None
     outcome: Outcome = "running"
     entry: "Detail"
@@ -90,7 +90,7 @@ class Visit:
     goto: str = ""
     task: str = ""
     attempts: list[Attempt] = field(default_factory=list)
-    parts: list["Part"] = field(default_factory=list)
+    sequences: list["StepSequence"] = field(default_factory=list)
 
     @property
     def input(self) -> Any:
@@ -130,7 +130,7 @@ class Visit:
     @property
     def depth(self) -> int:
         """How many steps this one is nested in."""
-        return 0 if self.part.owner is None else self.part.owner.depth + 1
+        return 0 if self.sequence.owner is None else self.sequence.owner.depth + 1
 
     @property
     def retries(self) -> int:
@@ -139,10 +139,10 @@ class Visit:
 
 
 @dataclass(slots=True, kw_only=True)
-class Part:
+class StepSequence:
     """Steps that ran one after the other: the flow, a chosen option, a branch, an iteration."""
 
-    kind: PartKind
+    kind: SequenceKind
     index: int = 0
     entered: Millis
     owner: Visit | None = None
@@ -151,12 +151,12 @@ class Part:
 
 
 class _Strand:
-    """Where one line of control stands: the open visits, outermost first, and the part each new one goes into."""
+    """Where one line of control stands: the open visits, outermost first, and the sequence each new one goes into."""
 
-    __slots__ = ("open", "parent", "part")
+    __slots__ = ("open", "parent", "sequence")
 
-    def __init__(self, part: Part, parent: "_Strand | None") -> None:
-        self.part = part
+    def __init__(self, sequence: StepSequence, parent: "_Strand | None") -> None:
+        self.sequence = sequence
         self.parent = parent
         self.open: list[Visit] = []
 
@@ -165,24 +165,24 @@ class Execution:
     """What is known of an execution from the events added so far."""
 
     def __init__(self) -> None:
-        self.part = Part(kind="flow", entered=Millis(0))
+        self.sequence = StepSequence(kind="flow", entered=Millis(0))
         self.ended: Millis | None = None
         self.status = "Running"
         self.input: Any = None
         self.output: Any = None
         self.error = ""
         self.cause = ""
-        self._root = _Strand(self.part, None)
+        self._root = _Strand(self.sequence, None)
         self._strands: dict[int, _Strand] = {}
 
     @property
     def started(self) -> Millis:
         """The time of the first event; offsets are counted from it."""
-        return self.part.entered
+        return self.sequence.entered
 
     def visits(self) -> Iterator[Visit]:
         """Yield every visit in all depths, in the order they stand in the tree."""
-        yield from _visits_in(self.part)
+        yield from _visits_in(self.sequence)
 
     def add(self, event: Mapping[str, Any]) -> Visit | None:
         """Take the next event; return the visit it belongs to, None for those of the whole execution.
@@ -211,7 +211,7 @@ class Execution:
         if kind in {"BranchEntered", "IterationEntered"}:
             strand = self._open_part(strand, visit, kind, at, detail)
         elif kind in {"BranchExited", "IterationExited"}:
-            caused_by.part.ended = at
+            caused_by.sequence.ended = at
             strand = caused_by
         else:
             _step_event(strand, visit, kind, at, detail)
@@ -220,21 +220,21 @@ class Execution:
 
     def _execution_event(self, kind: str, at: Millis, detail: Detail) -> None:
         if kind == "ExecutionStarted":
-            self.part.entered = at
+            self.sequence.entered = at
             self.input = detail.get("input")
         elif kind in _FINAL:
             self.status = kind.removeprefix("Execution")
-            self.ended = self.part.ended = at
+            self.ended = self.sequence.ended = at
             self.output = detail.get("output")
             self.error, self.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
-            _abandon(self.part, at)
+            _abandon(self.sequence, at)
 
     @staticmethod
     def _open_part(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Detail) -> _Strand:
-        opened: PartKind = "branch" if kind == "BranchEntered" else "iteration"
-        part = Part(kind=opened, index=int(detail.get("index") or 0), entered=at, owner=visit)
-        visit.parts.append(part)
-        return _Strand(part, strand)
+        opened: SequenceKind = "branch" if kind == "BranchEntered" else "iteration"
+        sequence = StepSequence(kind=opened, index=int(detail.get("index") or 0), entered=at, owner=visit)
+        visit.sequences.append(sequence)
+        return _Strand(sequence, strand)
 
 
 def duration(millis: int) -> str:
@@ -268,15 +268,15 @@ def _strand_at(strand: _Strand, name: str) -> _Strand:
 
 
 def _enter(strand: _Strand, name: str, number: int, at: Millis, detail: Detail) -> Visit:
-    part = strand.part
+    sequence = strand.sequence
     if strand.open:
         # The step that is open can only be a choice: branches and iterations have strands of their own.
         choice = strand.open[-1]
-        if not choice.parts:
-            choice.parts.append(Part(kind="option", entered=at, owner=choice))
-        part = choice.parts[-1]
-    visit = Visit(step=name, number=number, entered=at, part=part, entry=detail)
-    part.visits.append(visit)
+        if not choice.sequences:
+            choice.sequences.append(StepSequence(kind="option", entered=at, owner=choice))
+        sequence = choice.sequences[-1]
+    visit = Visit(step=name, number=number, entered=at, sequence=sequence, entry=detail)
+    sequence.visits.append(visit)
     strand.open.append(visit)
     return visit
 
@@ -326,21 +326,21 @@ def _exit(visit: Visit, at: Millis, detail: Detail) -> None:
         visit.outcome = "caught" if caught else "succeeded"
     visit.error = visit.error or str(detail.get("error") or "")
     visit.cause = visit.cause or str(detail.get("cause") or "")
-    for part in visit.parts:
-        part.ended = part.ended if part.ended is not None else at
-        _abandon(part, at)
+    for sequence in visit.sequences:
+        sequence.ended = sequence.ended if sequence.ended is not None else at
+        _abandon(sequence, at)
 
 
-def _abandon(part: Part, at: Millis) -> None:
-    for visit in _visits_in(part):
+def _abandon(sequence: StepSequence, at: Millis) -> None:
+    for visit in _visits_in(sequence):
         if visit.ended is None:
             visit.ended = at
             if visit.outcome == "running":
                 visit.outcome = "abandoned"
 
 
-def _visits_in(part: Part) -> Iterator[Visit]:
-    for visit in part.visits:
+def _visits_in(sequence: StepSequence) -> Iterator[Visit]:
+    for visit in sequence.visits:
         yield visit
-        for inner in visit.parts:
+        for inner in visit.sequences:
             yield from _visits_in(inner)

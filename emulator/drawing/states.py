@@ -77,20 +77,20 @@ class Passage(NamedTuple):
 def taken(execution: Execution) -> frozenset[Passage]:
     """Return the ways that the execution has gone, from the starts to the ends of scopes."""
     ways: set[Passage] = set()
-    parts = [execution.part, *(part for visit in execution.visits() for part in visit.parts)]
-    for part in parts:
-        if not part.visits:
+    sequences = [execution.sequence, *(sequence for visit in execution.visits() for sequence in visit.sequences)]
+    for sequence in sequences:
+        if not sequence.visits:
             continue
-        ways.add(Passage(START, part.visits[0].step))
-        ways.update(_way(visit, following.step) for visit, following in pairwise(part.visits))
-        last = part.visits[-1]
+        ways.add(Passage(START, sequence.visits[0].step))
+        ways.update(_way(visit, following.step) for visit, following in pairwise(sequence.visits))
+        last = sequence.visits[-1]
         if last.outcome == "succeeded":
             ways.add(_way(last, END))
     return frozenset(ways)
 
 
 def _way(visit: Visit, target: str) -> Passage:
-    options = [part for part in visit.parts if part.kind == "option" and part.visits]
+    options = [sequence for sequence in visit.sequences if sequence.kind == "option" and sequence.visits]
     first = options[0].visits[0].step if options else ""
     return Passage(visit.step, target, visit.outcome == "caught", first)
 

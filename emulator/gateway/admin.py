@@ -37,7 +37,7 @@ from emulator.wire.request import Answer, OperationRequest
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 """JSON Schemas of the files that users write, ``NAME.json``; ``python -m website.schemas`` writes them."""
 
-Part = tuple[Any, ModuleType]
+AdminOperations = tuple[Any, ModuleType]
 """A service and the module with its admin operations."""
 
 
@@ -47,17 +47,17 @@ class AdminFront(UnsignedFront):
     name = "admin"
     max_body = 48 * 1024 * 1024  # a debugged call's event is the largest: 32 MiB in base64
 
-    def __init__(self, token: str, ids: Ids, parts: Iterable[Part], *, is_local: bool = True) -> None:
+    def __init__(self, token: str, ids: Ids, services: Iterable[AdminOperations], *, is_local: bool = True) -> None:
         self._token = token.encode()
         super().__init__(ids)
         self._is_local = is_local
         self._operations: list[Operation] = []
         self._services: dict[str, Any] = {}  # by route
-        self.add(parts)
+        self.add(services)
 
-    def add(self, parts: Iterable[Part]) -> None:
+    def add(self, services: Iterable[AdminOperations]) -> None:
         """Serve the operations of further services."""
-        for service, module in parts:
+        for service, module in services:
             for each in operations_of(module):
                 self._operations.append(each)
                 self._services[each.route] = service

@@ -102,7 +102,7 @@ def test_a_fold_goes_back_to_any_event_and_on_again():
     before = folds.upto(ExecutionId(1), read, 2)
     assert [row["state"] for row in rows(before, Look(), Millis(2))] == ["running"]
     assert [row["state"] for row in rows(folds.upto(ExecutionId(1), read, 4), Look(), Millis(9))] == ["succeeded"]
-    assert isinstance(Fold().execution.part.visits, list)
+    assert isinstance(Fold().execution.sequence.visits, list)
 
 
 HOSTILE = ["<script>x</script>", '"><img onerror=x>', "{{7*7}}", "a\r\nb", "\u202eright\u2066", "\x00", "\ud800"]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from emulator.deploy.model import FileProblems
 from emulator.deploy.planner import read
-from emulator.deploy.shapes import Findings, Part
+from emulator.deploy.shapes import Findings, LocatedValue
 
 
 def values_of(words):
@@ -19,7 +19,7 @@ def values_of(words):
 def refusals_of(value, target, folder):
     """Read a file that says *value* and return the problems it is refused with; no other error comes out."""
     try:
-        read(Part(value, (), {}, Findings()), target, folder, {}, {})
+        read(LocatedValue(value, (), {}, Findings()), target, folder, {}, {})
     except FileProblems as error:
         return error.problems
     return ()

@@ -13,7 +13,7 @@ from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_pla
 from emulator.deploy.files import same_code, write_package
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.planner import PROVIDERS, read
-from emulator.deploy.shapes import Findings, Part, members, whole, written_members
+from emulator.deploy.shapes import Findings, LocatedValue, members, whole, written_members
 from emulator.services.mns.queues.model import QUEUE
 from tests.unit.deploy.conftest import WORLD
 
@@ -154,7 +154,7 @@ def test_field_tables_write_what_they_read(capital):
     text = written_members(fc_fields.FUNCTION_3, values, capital=capital)
     findings = Findings()
 
-    assert members(Part(text, (), {}, findings), fc_fields.FUNCTION_3, capital=capital) == values
+    assert members(LocatedValue(text, (), {}, findings), fc_fields.FUNCTION_3, capital=capital) == values
     assert findings.problems == []
     assert ("Handler" in text) is capital
 

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.deploy import fc_fields
-from emulator.deploy.shapes import Findings, Part, members
+from emulator.deploy.shapes import Findings, LocatedValue, members
 from emulator.services.fc.asynchronous.model import CONFIG_2, CONFIG_3
 from emulator.services.fc.capacity.model import CONCURRENCY, PROVISION, SCALING
 from emulator.services.fc.catalog import fields as catalog
@@ -12,7 +12,7 @@ from emulator.services.fc.triggers.model import KINDS
 
 def part_of(value):
     findings = Findings()
-    return Part(value, (), {}, findings), findings
+    return LocatedValue(value, (), {}, findings), findings
 
 
 def names_of(table):

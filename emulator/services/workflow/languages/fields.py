@@ -51,7 +51,7 @@ def read_document(text: str) -> Node:
     return root
 
 
-class Part(NamedTuple):
+class LocatedNode(NamedTuple):
     """A node and the path it has in the definition, such as ``steps[2].name``."""
 
     node: Node
@@ -71,13 +71,13 @@ class Part(NamedTuple):
         except UnreadableYaml as error:
             raise DefinitionError(error.problem, error.line, error.column, self.field) from error
 
-    def items(self, least: int = 0) -> list["Part"]:
+    def items(self, least: int = 0) -> list["LocatedNode"]:
         """Return the elements of a list that must have at least *least* of them."""
         if not isinstance(self.node, Sequence):
             raise self.failure("must be a list")
         if len(self.node.items) < least:
             raise self.failure("must not be empty")
-        return [Part(item, f"{self.field}[{position}]") for position, item in enumerate(self.node.items)]
+        return [LocatedNode(item, f"{self.field}[{position}]") for position, item in enumerate(self.node.items)]
 
     def text(self) -> str:
         """Return the text as written, so that ``404`` without quotes is the text 404.
@@ -104,7 +104,7 @@ class Fields:
 
     __slots__ = ("_values", "part")
 
-    def __init__(self, part: Part, known: Collection[str] | None = None) -> None:
+    def __init__(self, part: LocatedNode, known: Collection[str] | None = None) -> None:
         self.part = part
         if not isinstance(part.node, Table):
             raise part.failure("must be a map")
@@ -115,18 +115,18 @@ class Fields:
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
-    def raw(self, key: str) -> Part | None:
+    def raw(self, key: str) -> LocatedNode | None:
         """Return the field even when it is null, or None when it is not there."""
-        return Part(self._values[key], self.path(key)) if key in self._values else None
+        return LocatedNode(self._values[key], self.path(key)) if key in self._values else None
 
-    def find(self, key: str) -> Part | None:
+    def find(self, key: str) -> LocatedNode | None:
         """Return the field, or None when it is absent or null."""
         node = self._values.get(key)
         if node is None or (isinstance(node, Scalar) and node.is_null):
             return None
-        return Part(node, self.path(key))
+        return LocatedNode(node, self.path(key))
 
-    def need(self, key: str) -> Part:
+    def need(self, key: str) -> LocatedNode:
         """Return the field.
 
         Raises: DefinitionError when it is absent or null.
@@ -176,10 +176,10 @@ class Fields:
         key = next(key for key, _ in table.entries if key.text not in known)
         near = difflib.get_close_matches(key.text[:100], known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(sorted(known))}"
-        return Part(key, self.path(key.text[:200])).failure(f"unknown field{hint}")
+        return LocatedNode(key, self.path(key.text[:200])).failure(f"unknown field{hint}")
 
 
-def whole(part: Part, limit: Range) -> int:
+def whole(part: LocatedNode, limit: Range) -> int:
     """Return the whole number at *part*, which must be in the range of *limit*."""
     value = part.value()
     if isinstance(value, bool) or not isinstance(value, int) or not limit.contains(value):
@@ -196,9 +196,9 @@ class Reading(NamedTuple):
 
     warnings: list[str]
     names: dict[str, int]
-    jumps: list[Part]
+    jumps: list[LocatedNode]
 
-    def enter(self, what: str, part: Part) -> str:
+    def enter(self, what: str, part: LocatedNode) -> str:
         """Return the name of a step, or *what* its language calls it; no other may have it."""
         name = part.text()
         if name in self.names:
@@ -206,7 +206,7 @@ class Reading(NamedTuple):
         self.names[name] = part.node.line
         return name
 
-    def warn(self, part: Part, message: str) -> None:
+    def warn(self, part: LocatedNode, message: str) -> None:
         """Note something that is allowed and probably not meant."""
         self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
 

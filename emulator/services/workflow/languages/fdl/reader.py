@@ -27,7 +27,7 @@ from emulator.services.workflow.languages.fdl.nodes import (
 )
 from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
 from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
-from emulator.services.workflow.languages.fields import Fields, Part, Reading, reachable, whole
+from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, reachable, whole
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import Node
 
@@ -53,7 +53,7 @@ def read_flow(root: Node) -> FlowProgram:
     Source: flow definition language, Serverless Workflow guide; assumed: unknown fields are refused, and a name may
         stand once in the whole flow, not only in its list, so that the history's step names are clear.
     """
-    fields = Fields(Part(root, ""), _FLOW)
+    fields = Fields(LocatedNode(root, ""), _FLOW)
     version = fields.need("version")
     if version.text() not in VERSIONS:
         raise version.failure(f"unknown version; there are {', '.join(VERSIONS)}")
@@ -84,7 +84,7 @@ Arguments = dict[str, Any]
 """Keyword arguments for a step's class."""
 
 
-def _read_steps(part: Part, outer: Reading) -> StepList:
+def _read_steps(part: LocatedNode, outer: Reading) -> StepList:
     reading = outer._replace(jumps=[])
     steps = tuple(_read_step(item, reading) for item in part.items(least=1))
     index = {step.name: position for position, step in enumerate(steps)}
@@ -94,7 +94,7 @@ def _read_steps(part: Part, outer: Reading) -> StepList:
     return StepList(steps=steps, index=index)
 
 
-def _read_step(part: Part, reading: Reading) -> Step:
+def _read_step(part: LocatedNode, reading: Reading) -> Step:
     anything = Fields(part)
     kind = anything.need("type")
     if kind.text() not in _KINDS:
@@ -147,7 +147,7 @@ def _choice(fields: Fields, reading: Reading) -> Arguments:
     }
 
 
-def _option(part: Part, reading: Reading) -> Option:
+def _option(part: LocatedNode, reading: Reading) -> Option:
     fields = Fields(part, _OPTION)
     condition = fields.need("condition")
     try:
@@ -192,7 +192,7 @@ def _foreach(fields: Fields, reading: Reading) -> Arguments:
     }
 
 
-def _path(part: Part) -> Path:
+def _path(part: LocatedNode) -> Path:
     try:
         return Path.parse(part.text(), STEP_ROOTS)
     except ExpressionError as error:

@@ -14,7 +14,7 @@ from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy, whole_number
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.fields import Fields, Part, Reading, parse_action, parse_arn
+from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, parse_action, parse_arn
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
@@ -43,12 +43,12 @@ PRIORITY: Final = Range(1, 16, 8)
 _KNOWN: Final = frozenset({"target", "source"})
 
 
-def read_mappings(part: Part | None, parse: Callable[[Any], Any] = parse_source) -> tuple[Mapping, ...] | None:
+def read_mappings(part: LocatedNode | None, parse: Callable[[Any], Any] = parse_source) -> tuple[Mapping, ...] | None:
     """Return the entries of mappings; None when the field is absent, () when it is empty."""
     return tuple(_entry(item, parse) for item in part.items()) if part else None
 
 
-def _entry(part: Part, parse: Callable[[Any], Any]) -> Mapping:
+def _entry(part: LocatedNode, parse: Callable[[Any], Any]) -> Mapping:
     fields = Fields(part, _KNOWN)
     target = fields.need("target")
     if not all(target.text().split(".")):
@@ -67,7 +67,7 @@ _RETRY: Final = frozenset({"errors", "intervalSeconds", "maxIntervalSeconds", "m
 _CATCH: Final = frozenset({"errors", "goto"})
 
 
-def _retry(part: Part) -> RetryPolicy:
+def _retry(part: LocatedNode) -> RetryPolicy:
     fields = Fields(part, _RETRY)
     attempts = fields.whole("maxAttempts", RETRY_ATTEMPTS)
     return RetryPolicy(
@@ -79,7 +79,7 @@ def _retry(part: Part) -> RetryPolicy:
     )
 
 
-def _catch(part: Part, reading: Reading) -> CatchPolicy:
+def _catch(part: LocatedNode, reading: Reading) -> CatchPolicy:
     fields = Fields(part, _CATCH)
     target = fields.need("goto")
     reading.jumps.append(target)
@@ -96,7 +96,7 @@ PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
 """Which patterns each kind of target knows."""
 
 
-Check = Callable[[Part, Any], Any]
+Check = Callable[[LocatedNode, Any], Any]
 """Takes a constant where it stands and its value; returns the value to keep, or raises DefinitionError."""
 
 
@@ -107,20 +107,20 @@ class Parameters(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-def _anything(_part: Part, value: Any) -> Any:
+def _anything(_part: LocatedNode, value: Any) -> Any:
     return value
 
 
-def _text(part: Part, _value: Any) -> Any:
+def _text(part: LocatedNode, _value: Any) -> Any:
     return part.text()
 
 
-def _name(part: Part, _value: Any) -> Any:
+def _name(part: LocatedNode, _value: Any) -> Any:
     return part.name()
 
 
 def _whole(limit: Range) -> Check:
-    def check(part: Part, value: Any) -> Any:
+    def check(part: LocatedNode, value: Any) -> Any:
         try:
             return whole_number(value, limit.low, limit.high)
         except ValueError as error:
@@ -129,7 +129,7 @@ def _whole(limit: Range) -> Check:
     return check
 
 
-def _invocation_type(part: Part, value: Any) -> Any:
+def _invocation_type(part: LocatedNode, value: Any) -> Any:
     if value not in {"Sync", "Async"}:
         raise part.failure("must be Sync or Async")
     return value
@@ -150,7 +150,7 @@ _START_EXECUTION: Final = Parameters(
 )
 
 
-def _parameters(part: Part | None, resource: Resource, step: Part) -> dict[str, Any] | None:
+def _parameters(part: LocatedNode | None, resource: Resource, step: LocatedNode) -> dict[str, Any] | None:
     """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
 
     Raises: DefinitionError for unknown, missing or unusable ones; a missing one points at *step* when there is no

@@ -12,7 +12,7 @@ from typing import Final
 
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.languages.fields import Fields, Part, Reading, whole
+from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
 from emulator.services.workflow.languages.statemachine.expressions import (
@@ -91,7 +91,7 @@ def read_machine(root: Node) -> MachineProgram:
 
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     """
-    part = Part(root, "")
+    part = LocatedNode(root, "")
     warnings: list[str] = []
     fields = read_fields(part, _DOCUMENT, Reading(warnings, {}, []))
     kind = fields.need("Type")
@@ -129,7 +129,7 @@ def _names(index: dict[str, int]) -> str:
     return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
 
 
-def _state(part: Part, reading: Reading) -> State:
+def _state(part: LocatedNode, reading: Reading) -> State:
     anything = Fields(part)
     kind = anything.need("Type")
     if kind.text() not in _KINDS:
@@ -177,7 +177,7 @@ def _variables(fields: Fields) -> Template | None:
     assert isinstance(part.node, Table)
     for key, _ in part.node.entries:
         if len(key.text.removesuffix(SUFFIX).encode()) > KEY_BYTES:
-            raise Part(key, part.field).failure(f"a key of $Global has at most {KEY_BYTES} bytes")
+            raise LocatedNode(key, part.field).failure(f"a key of $Global has at most {KEY_BYTES} bytes")
     return constructor
 
 
@@ -189,7 +189,7 @@ def _nothing(read_fields: Fields, _reading: Reading) -> Arguments:
     return {}
 
 
-def _either(fields: Fields, key: str) -> tuple[Part | None, Expression | None]:
+def _either(fields: Fields, key: str) -> tuple[LocatedNode | None, Expression | None]:
     """Return a field as it is, or as the expression under its key with ``.$``."""
     constant, dynamic = fields.find(key), fields.find(key + SUFFIX)
     if constant is not None and dynamic is not None:
@@ -314,7 +314,7 @@ def _available() -> str:
     return ", ".join(name for name, kind in ACTIONS.items() if kind.stands_for is not None)
 
 
-def _seconds(part: Part) -> int | None:
+def _seconds(part: LocatedNode) -> int | None:
     """Return a time-out, a number or its digits; None for 0, which is without end."""
     text = part.text()
     if not (text.isascii() and text.isdigit() and len(text) < 10 and TIMEOUT_S.contains(int(text))):

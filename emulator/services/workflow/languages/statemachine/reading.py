@@ -14,7 +14,7 @@ from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
-from emulator.services.workflow.languages.fields import Fields, Part, Reading, reachable, whole
+from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, reachable, whole
 from emulator.services.workflow.languages.statemachine.expressions import (
     STATE_ROOTS,
     SUFFIX,
@@ -74,16 +74,16 @@ RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
 """The ends of attempts and rate are assumed: they keep the arithmetic finite."""
 
 
-def read_fields(part: Part, known: Collection[str], reading: Reading) -> Fields:
+def read_fields(part: LocatedNode, known: Collection[str], reading: Reading) -> Fields:
     """Return the fields of a map; those that are not known are remarked upon, those of other languages refused."""
     fields = Fields(part)
     lower = {name.lower(): name for name in known}
     for key in fields:
         if key in known:
             continue
-        here = Part(part.node, fields.path(key[:200]))
+        here = LocatedNode(part.node, fields.path(key[:200]))
         if isinstance(part.node, Table):
-            here = Part(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
+            here = LocatedNode(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
         if key in FOREIGN:
             raise here.failure(FOREIGN[key])
         if key.lower() in lower:
@@ -99,7 +99,7 @@ def _near(key: str, known: Collection[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def read_expression(part: Part, roots: Collection[str]) -> Expression:
+def read_expression(part: LocatedNode, roots: Collection[str]) -> Expression:
     """Return the expression at *part*.
 
     Raises: DefinitionError, which points at the place of the trouble where it can.
@@ -117,7 +117,7 @@ def read_expression(part: Part, roots: Collection[str]) -> Expression:
         raise failure from error
 
 
-def read_template(part: Part, roots: Collection[str]) -> Template:
+def read_template(part: LocatedNode, roots: Collection[str]) -> Template:
     """Return what stands at *part*, a JSON value with expressions at any depth."""
     node = part.node
     if isinstance(node, YamlSequence):
@@ -128,7 +128,7 @@ def read_template(part: Part, roots: Collection[str]) -> Template:
     return Fixed(part.value())
 
 
-def read_constructor(part: Part, roots: Collection[str]) -> Template:
+def read_constructor(part: LocatedNode, roots: Collection[str]) -> Template:
     """Return a constructor, which must be a map."""
     if not isinstance(part.node, Table):
         raise part.failure("must be a map")
@@ -136,11 +136,11 @@ def read_constructor(part: Part, roots: Collection[str]) -> Template:
     return Fixed(made.value, canonical(made.value)) if isinstance(made, Fixed) else made
 
 
-def _map(part: Part, node: Table, roots: Collection[str]) -> Template:
+def _map(part: LocatedNode, node: Table, roots: Collection[str]) -> Template:
     members: dict[str, Template] = {}
     for key, value in node.entries:
         name = key.text.removesuffix(SUFFIX)
-        inner = Part(value, f"{part.field}.{key.text[:200]}")
+        inner = LocatedNode(value, f"{part.field}.{key.text[:200]}")
         if name in members:
             raise DefinitionError(f"{name!r} stands here with and without '.$'", key.line, key.column, inner.field)
         if not name:
@@ -171,7 +171,7 @@ def read_policies(fields: Fields, reading: Reading) -> Arguments:
     }
 
 
-def _retry(part: Part, reading: Reading) -> RetryPolicy:
+def _retry(part: LocatedNode, reading: Reading) -> RetryPolicy:
     known = {"Errors", "Description", "MaxAttempts", "IntervalSeconds", "BackoffRate", "MaxBackoffSeconds"}
     fields = read_fields(part, known, reading)
     longest = fields.whole("MaxBackoffSeconds", RETRY_S)
@@ -184,7 +184,7 @@ def _retry(part: Part, reading: Reading) -> RetryPolicy:
     )
 
 
-def _catch(part: Part, reading: Reading) -> Catch:
+def _catch(part: LocatedNode, reading: Reading) -> Catch:
     fields = read_fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
     following = fields.need("Next")
     reading.jumps.append(following)
@@ -203,7 +203,7 @@ def _ways_out(state: Step) -> list[str]:
     return [state.next, *caught] if isinstance(state, State) and state.next is not None else caught
 
 
-def check_ways(steps: StepList, parts: Sequence[Part], warn: Callable[[Part, str], None]) -> None:
+def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[LocatedNode, str], None]) -> None:
     """Refuse a scope that cannot end; *parts* are the places of its states, *warn* takes remarks."""
     ways = {step.name: _ways_out(step) for step in steps.steps}
     reached = reachable(ways, steps.steps[steps.start].name)
