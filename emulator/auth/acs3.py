@@ -33,7 +33,7 @@ def sign(secret: str, string: str) -> str:
     return hmac.digest(octets(secret), octets(string), "sha256").hex()
 
 
-def claim(request: Request) -> SignedRequest | None:
+def signed_request(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no ``ACS3-`` authorization.
 
     Raises: AuthFailure for a call with something missing, unsigned or not supported.

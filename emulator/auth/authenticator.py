@@ -34,13 +34,13 @@ class Scheme(NamedTuple):
     covers_head: Callable[[Request], bool] = lambda request: True
 
 
-MNS = Scheme(mns.claim, "mns")
-FC = Scheme(fc.claim, "fc")
-OSS = Scheme(oss.claim, "oss")
-OSS_FORM = Scheme(oss.claim, in_header=False, covers_head=lambda request: False)
-ACS3 = Scheme(acs3.claim, covers_head=acs3.covers_head)
-ROA = Scheme(roa.claim)
-RPC = Scheme(rpc.claim, in_header=False, covers_head=lambda request: False)
+MNS = Scheme(mns.signed_request, "mns")
+FC = Scheme(fc.signed_request, "fc")
+OSS = Scheme(oss.signed_request, "oss")
+OSS_FORM = Scheme(oss.signed_request, in_header=False, covers_head=lambda request: False)
+ACS3 = Scheme(acs3.signed_request, covers_head=acs3.covers_head)
+ROA = Scheme(roa.signed_request)
+RPC = Scheme(rpc.signed_request, in_header=False, covers_head=lambda request: False)
 
 _BY_WORD = {
     "MNS": MNS, "MNS4-HMAC-SHA256": MNS, "APSARA-MNS4-HMAC-SHA256": MNS, "FC": FC, "OSS": OSS, "OSS2": OSS,

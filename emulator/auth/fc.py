@@ -35,7 +35,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha256")
 
 
-def claim(request: Request) -> SignedRequest | None:
+def signed_request(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it has neither an ``FC`` authorization nor a signed trigger URL.
 
     Raises: AuthFailure for a request with something missing.
@@ -43,7 +43,7 @@ def claim(request: Request) -> SignedRequest | None:
     headers = request.headers
     authorization = headers.get("authorization")
     if not authorization.startswith("FC "):
-        return _claim_of_url(request)
+        return _signed_of_url(request)
     date_text = headers.get("date")
     date = read_http_date(date_text, NAME)  # the service complains about the date first
     key_id, signature = id_and_signature(authorization, NAME)
@@ -59,7 +59,7 @@ def claim(request: Request) -> SignedRequest | None:
     )
 
 
-def _claim_of_url(request: Request) -> SignedRequest | None:
+def _signed_of_url(request: Request) -> SignedRequest | None:
     if request.query is None or "x-fc-signature" not in request.query or not is_trigger(request):
         return None
     query = dict(request.query_pairs)

@@ -34,7 +34,7 @@ _CREDENTIAL = re.compile(r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/mns/(?:aliyun|apsara)_v4
 _KEY_PREFIXES = {NAME_V4: "aliyun_v4", f"APSARA-{NAME_V4}": "apsara_v4"}
 
 
-def claim(request: Request) -> SignedRequest | None:
+def signed_request(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no MNS authorization.
 
     Raises: AuthFailure for a request with something missing.
@@ -42,7 +42,7 @@ def claim(request: Request) -> SignedRequest | None:
     headers = request.headers
     authorization = headers.get("authorization")
     if not authorization.startswith("MNS "):
-        return _claim_v4(request, authorization)
+        return _signed_v4(request, authorization)
     key_id, signature = id_and_signature(authorization, NAME)
     date_text = headers.get("date") or headers.get("x-mns-date")
     return SignedRequest(
@@ -72,7 +72,7 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
     return f"{NAME} {key_id}:{sign(secret, next(texts(request, request.headers.get('date')))[0])}"
 
 
-def _claim_v4(request: Request, authorization: str) -> SignedRequest | None:
+def _signed_v4(request: Request, authorization: str) -> SignedRequest | None:
     algorithm = authorization.partition(" ")[0]
     if algorithm not in _KEY_PREFIXES:
         if algorithm == NAME:

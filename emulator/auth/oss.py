@@ -80,7 +80,7 @@ def resource(request: Request) -> str:
     return f"/{bucket}/{key}" if bucket else "/"
 
 
-def claim(request: Request) -> SignedRequest | None:
+def signed_request(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no OSS signature, in a header or in the query.
 
     Raises: AuthFailure for a request with something missing.
@@ -89,25 +89,25 @@ def claim(request: Request) -> SignedRequest | None:
     if authorization.startswith("OSS"):
         word = authorization.partition(" ")[0]
         if word == NAME:
-            return _claim_v1(request, authorization)
+            return _signed_v1(request, authorization)
         if word == NAME_V2:
-            return _claim_v2(request, authorization)
+            return _signed_v2(request, authorization)
         if word == NAME_V4:
-            return _claim_v4(request, authorization)
+            return _signed_v4(request, authorization)
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail=word)
     if authorization:
         return None
     if request.method == "POST" and request.query is None and is_form(request.headers.get("content-type")):
-        return _claim_of_form(request)
+        return _signed_of_form(request)
     if request.query is None:
         return None
     query = dict(reversed(request.query_pairs))  # the first of a repeated name counts, for all that follows
     if query.get("x-oss-signature-version") == NAME_V2:
-        return _claim_v2_of_url(request, query)
+        return _signed_v2_of_url(request, query)
     if "x-oss-credential" in query or "x-oss-signature-version" in query:
-        return _claim_v4_of_url(request, query)
+        return _signed_v4_of_url(request, query)
     if "OSSAccessKeyId" in query:
-        return _claim_v1_of_url(request, query)
+        return _signed_v1_of_url(request, query)
     return None
 
 
@@ -116,7 +116,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha1")
 
 
-def _claim_v1(request: Request, authorization: str) -> SignedRequest:
+def _signed_v1(request: Request, authorization: str) -> SignedRequest:
     key_id, signature = id_and_signature(authorization, NAME)
     date_text = request.headers.get("x-oss-date") or request.headers.get("date")
     date = read_utc(date_text, NAME, basic=True) if date_text[:4].isdigit() else read_http_date(date_text, NAME)
@@ -132,7 +132,7 @@ def _claim_v1(request: Request, authorization: str) -> SignedRequest:
     )
 
 
-def _claim_v1_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
+def _signed_v1_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     expires = query.get("Expires", "")
     return SignedRequest(
         scheme=NAME,
@@ -160,7 +160,7 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
     return f"{NAME} {key_id}:{sign(secret, next(texts(request, date))[0])}"
 
 
-def _claim_of_form(request: Request) -> SignedRequest | None:
+def _signed_of_form(request: Request) -> SignedRequest | None:
     """Read who signed an upload form: what is signed is its policy, which says until when it holds.
 
     The policy covers neither host nor path, so it counts only where nothing but a bucket can be meant, and not at a
@@ -207,7 +207,7 @@ def sign_v2(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha256")
 
 
-def _claim_v2(request: Request, authorization: str) -> SignedRequest:
+def _signed_v2(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, ":", NAME_V2)
     headers = request.headers
     date_text = headers.get("x-oss-date") or headers.get("date")
@@ -223,7 +223,7 @@ def _claim_v2(request: Request, authorization: str) -> SignedRequest:
     )
 
 
-def _claim_v2_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
+def _signed_v2_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     expires = query.get("x-oss-expires", "")
     return SignedRequest(
         scheme=NAME_V2,
@@ -262,7 +262,7 @@ def sign_v4(secret: str, string: str) -> str:
     return derived_hex_hmac("aliyun_v4" + secret, string.split("\n", 3)[2], string)
 
 
-def _claim_v4(request: Request, authorization: str) -> SignedRequest:
+def _signed_v4(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, "=", NAME_V4)
     key_id, scope = _credential(fields.get("Credential", ""))
     headers = request.headers
@@ -283,7 +283,7 @@ def _claim_v4(request: Request, authorization: str) -> SignedRequest:
     )
 
 
-def _claim_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
+def _signed_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     version = query.get("x-oss-signature-version")
     if version != NAME_V4:
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME_V4, detail="x-oss-signature-version")

@@ -48,7 +48,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret + "&", string, "sha1")
 
 
-def claim(request: Request) -> SignedRequest | None:
+def signed_request(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it does not look like an RPC call.
 
     Raises: AuthFailure for a call with something missing or not supported.

@@ -12,7 +12,7 @@ from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.timers import LoopTimers, Timers
-from emulator.lab.checkpoints.service import Checkpoints, Standstill, World
+from emulator.lab.checkpoints.service import Checkpoints, Standstill, Suspendable
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
 from emulator.lab.faults import Operations
@@ -37,7 +37,7 @@ class Conditions(Protocol):
         ...
 
 
-class Services(World, Protocol):
+class Services(Suspendable, Protocol):
     """The services as the lab needs them."""
 
     def activities(self) -> list[Observed]:

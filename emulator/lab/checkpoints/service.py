@@ -31,7 +31,7 @@ _COPIED_AT_ONCE = 64 * 1024 * 1024
 _ATTEMPTS = 5
 
 
-class World(Protocol):
+class Suspendable(Protocol):
     """The services, whose state is changed."""
 
     def files(self) -> list[str]:
@@ -48,10 +48,10 @@ class World(Protocol):
 
 
 class Standstill:
-    """Lets the *world* stand still while tables or clock are changed."""
+    """Lets the *services* stand still while tables or clock are changed."""
 
-    def __init__(self, world: World, time: TimeControl, timers: LoopTimers) -> None:
-        self._world = world
+    def __init__(self, services: Suspendable, time: TimeControl, timers: LoopTimers) -> None:
+        self._services = services
         self._time = time
         self._timers = timers
 
@@ -60,14 +60,14 @@ class Standstill:
         """Stand still for the context, which is given a set: the files that no table names any more, at its end."""
         gone: set[str] = set()
         async with self._time.held():
-            await self._world.suspend()
-            before = set(self._world.files())
+            await self._services.suspend()
+            before = set(self._services.files())
             try:
                 yield gone
             finally:
                 self._timers.clear()  # they are set anew, by what time it is then
-                await self._world.resume()
-                gone |= before.difference(self._world.files())
+                await self._services.resume()
+                gone |= before.difference(self._services.files())
 
 
 class Checkpoints:
@@ -83,7 +83,7 @@ class Checkpoints:
         database: Database,
         clock: AdjustableClock,
         time: TimeControl,
-        world: World,
+        services: Suspendable,
         standstill: Standstill,
         tenant: Tenant,
         kept: Callable[[], object],
@@ -94,7 +94,7 @@ class Checkpoints:
         self._database = database
         self._clock = clock
         self._time = time
-        self._world = world
+        self._services = services
         self._standstill = standstill
         self._tenant = tenant
         self._kept = kept
@@ -138,7 +138,7 @@ class Checkpoints:
             )
             write_tables = self._copy()
             in_memory = self._kept()
-            files = self._world.files()
+            files = self._services.files()
             try:
                 about = await asyncio.to_thread(self._write, draft, about, write_tables, files)
             except ContentGone:

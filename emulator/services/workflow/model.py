@@ -15,7 +15,7 @@ FlowId = NewType("FlowId", int)
 
 ExecutionId = NewType("ExecutionId", int)
 DefinitionId = NewType("DefinitionId", int)
-WorldId = NewType("WorldId", int)
+TenantId = NewType("TenantId", int)
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
 
@@ -140,7 +140,7 @@ class LiveExecution:
 
     id: ExecutionId
     tenant: Tenant
-    world_id: WorldId
+    tenant_id: TenantId
     flow_name: str
     name: str
     definition_id: DefinitionId

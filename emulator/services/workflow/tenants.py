@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.workflow.model import WorldId
+from emulator.services.workflow.model import TenantId
 from emulator.storage.database import Database, Schema
 
 SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
@@ -20,11 +20,11 @@ class Tenants:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ids: dict[Tenant, WorldId] = {}
+        self._ids: dict[Tenant, TenantId] = {}
         self._tenants: dict[int, Tenant] = {}
         database.on_rollback(self._forget)
 
-    def id_of(self, tenant: Tenant) -> WorldId:
+    def id_of(self, tenant: Tenant) -> TenantId:
         """Return the number of *tenant*."""
         known = self._ids.get(tenant)
         if known is not None:
@@ -36,18 +36,18 @@ class Tenants:
             row = self._database.write(
                 "INSERT INTO workflow_worlds (account, region) VALUES (?, ?) RETURNING id", where
             ).fetchone()
-        self._ids[tenant] = WorldId(row[0])
+        self._ids[tenant] = TenantId(row[0])
         self._tenants[row[0]] = tenant
         return self._ids[tenant]
 
-    def by_id(self, world_id: int) -> Tenant:
+    def by_id(self, tenant_id: int) -> Tenant:
         """Return the tenant of a number that a table has."""
-        known = self._tenants.get(world_id)
+        known = self._tenants.get(tenant_id)
         if known is None:
             row = self._database.read(
-                "SELECT account, region FROM workflow_worlds WHERE id = ?", (world_id,)
+                "SELECT account, region FROM workflow_worlds WHERE id = ?", (tenant_id,)
             ).fetchone()
-            known = self._tenants[world_id] = Tenant(AccountId(row[0]), Region(row[1]))
+            known = self._tenants[tenant_id] = Tenant(AccountId(row[0]), Region(row[1]))
         return known
 
     def clear(self) -> None:

@@ -33,10 +33,10 @@ def request_of(data: bytes) -> Request:
 
 def _check(scheme: Callable[[Request], SignedRequest | None], data: bytes) -> None:
     try:
-        claim = scheme(request_of(data))
-        if claim is not None:
-            for string, _ in claim.texts:
-                assert claim.sign("secret", string).isascii()
+        signed_request = scheme(request_of(data))
+        if signed_request is not None:
+            for string, _ in signed_request.texts:
+                assert signed_request.sign("secret", string).isascii()
     except AuthFailure as failure:
         assert str(failure)
     for lenient in (False, True):
@@ -50,24 +50,24 @@ def _check(scheme: Callable[[Request], SignedRequest | None], data: bytes) -> No
 
 
 def mns(data: bytes) -> None:
-    _check(mns_scheme.claim, data)
+    _check(mns_scheme.signed_request, data)
 
 
 def fc(data: bytes) -> None:
-    _check(fc_scheme.claim, data)
+    _check(fc_scheme.signed_request, data)
 
 
 def oss(data: bytes) -> None:
-    _check(oss_scheme.claim, data)
+    _check(oss_scheme.signed_request, data)
 
 
 def acs3(data: bytes) -> None:
-    _check(acs3_scheme.claim, data)
+    _check(acs3_scheme.signed_request, data)
 
 
 def roa(data: bytes) -> None:
-    _check(roa_scheme.claim, data)
+    _check(roa_scheme.signed_request, data)
 
 
 def rpc(data: bytes) -> None:
-    _check(rpc_scheme.claim, data)
+    _check(rpc_scheme.signed_request, data)

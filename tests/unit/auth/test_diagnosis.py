@@ -23,7 +23,7 @@ def refused(method="PUT", target="/queues/a,b", secret="secret", signed="/queues
     authorization = mns.authorization(meant, "id", secret)
     present = {**HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
     came = Request(method, target, Headers([*present.items(), ("Authorization", authorization)]))
-    text = next(mns.claim(came).texts)[0]
+    text = next(mns.signed_request(came).texts)[0]
     failure = AuthFailure(Reason.SIGNATURE_DIFFERS, scheme="MNS", string_to_sign=text)
     return diagnose(came, authenticator.MNS, failure, key)
 

@@ -38,14 +38,14 @@ def test_a_request_of_no_scheme_is_not_claimed(scheme, authorization, query):
     """Whether it carries somebody's authorization or none, a query or none."""
     request = a_request(target=f"/2016-08-15/proxy/s/f/{query}", Authorization=authorization)
 
-    assert scheme.claim(request) is None
+    assert scheme.signed_request(request) is None
     assert scheme_of(a_request(Authorization=authorization)) is None
 
 
 def test_an_unknown_version_of_the_object_stores_scheme_is_named():
     """It is meant for the object store, and cannot be checked."""
     with pytest.raises(AuthFailure) as failure:
-        oss.claim(a_request(Authorization="OSS9-HMAC x"))
+        oss.signed_request(a_request(Authorization="OSS9-HMAC x"))
 
     assert (failure.value.reason, failure.value.detail) == (Reason.UNSUPPORTED_METHOD, "OSS9-HMAC")
 
@@ -85,7 +85,7 @@ def test_an_upload_form_may_be_signed_in_v4():
         x_oss_credential=f"{KEY.key_id}/{scope}", x_oss_signature=signature,
     )  # fmt: skip
 
-    signed = oss.claim(form)
+    signed = oss.signed_request(form)
 
     assert (signed.scheme, signed.key_id, signed.signature) == ("OSS4-HMAC-SHA256", KEY.key_id, signature)
     assert list(signed.texts) == [(text, "")]
@@ -104,7 +104,7 @@ def test_an_upload_form_may_be_signed_in_v4():
 )
 def test_a_form_that_is_no_signed_upload_is_not_claimed(form):
     """A function takes forms as well."""
-    assert oss.claim(form) is None
+    assert oss.signed_request(form) is None
 
 
 @pytest.mark.parametrize("policy", ["x", "{}", '{"expiration": 1}', '{"expiration": "soon"}', "[]"])
@@ -113,7 +113,7 @@ def test_a_form_whose_policy_does_not_say_when_it_ends_is_refused(policy):
     raw = policy if policy == "x" else base64.b64encode(policy.encode()).decode()
 
     with pytest.raises(AuthFailure) as failure:
-        oss.claim(a_form(raw=raw))
+        oss.signed_request(a_form(raw=raw))
 
     assert (failure.value.reason, failure.value.detail) == (Reason.MALFORMED_AUTHORIZATION, "policy")
 

@@ -24,7 +24,7 @@ def refuse(refusals, request_id, path="/queues/a%2Cb", body=b""):
     """Add the refusal of a request that was signed for another path."""
     signed = mns.authorization(Request("GET", "/queues/a,b", Headers([DATE])), "id", "secret")
     http = Request("GET", path, Headers([DATE, ("Authorization", signed)]), body)
-    text = next(mns.claim(http).texts)[0]
+    text = next(mns.signed_request(http).texts)[0]
     call = SimpleNamespace(request_id=request_id, http=http, scheme=authenticator.MNS)
     refusals.add(call, AuthFailure(Reason.SIGNATURE_DIFFERS, scheme="MNS", string_to_sign=text))
 

@@ -37,7 +37,7 @@ from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.engine.store import Changes, Ending, EngineStore, Progress
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
-from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Status, WorldId
+from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Status, TenantId
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.breakpoints import Watch
@@ -55,14 +55,27 @@ class Run:
     """
 
     __slots__ = (
-        "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
-        "snapshot_chars", "started_at", "state", "tenant", "trace", "watch", "world_id",
+        "callback_token",
+        "chars_since",
+        "deadline",
+        "facts",
+        "has_deadline",
+        "has_rows",
+        "id",
+        "snapshot_at",
+        "snapshot_chars",
+        "started_at",
+        "state",
+        "tenant",
+        "tenant_id",
+        "trace",
+        "watch",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
         self.id: ExecutionId = live.id
         self.tenant: Tenant = live.tenant
-        self.world_id: WorldId = live.world_id
+        self.tenant_id: TenantId = live.tenant_id
         self.started_at = live.started_at
         self.callback_token = live.callback_token
         self.trace = live.trace
@@ -318,7 +331,7 @@ class Turns:
         """Record events, which the state moves on by."""
         program, state = run.facts.program, run.state
         if recorded:
-            part.events.setdefault((run.id, run.world_id, now), []).extend(recorded)
+            part.events.setdefault((run.id, run.tenant_id, now), []).extend(recorded)
         for event in recorded:
             run.chars_since += len(event.detail)
             apply(program, state, event, now)
@@ -331,9 +344,9 @@ class Turns:
         for command in park.commands:
             run.has_rows = True
             if not isinstance(command, CallService):
-                part.wakeups[run.id, command.entry, command.kind] = (run.world_id, command.at)
+                part.wakeups[run.id, command.entry, command.kind] = (run.tenant_id, command.at)
             elif not self._calls.is_making(run.id, command):
-                part.calls[run.id, command.entry] = (run.world_id, command.attempt)
+                part.calls[run.id, command.entry] = (run.tenant_id, command.attempt)
                 part.dispatches.append((run, command))
 
     def _abandon(self, run: Run, part: Slice) -> None:
@@ -366,7 +379,7 @@ class Turns:
                 _log.warning("the state of execution %d cannot be written; its history will be read instead", run.id)
         if parked and not run.has_deadline:
             # an execution that never waits is over before its deadline row would matter
-            part.wakeups[run.id, 0, "deadline"] = (run.world_id, run.deadline)
+            part.wakeups[run.id, 0, "deadline"] = (run.tenant_id, run.deadline)
             run.has_deadline = run.has_rows = True
         part.progress.append(Progress(not parked, state.last, snapshot, run.id))
 
@@ -384,7 +397,7 @@ class Turns:
         if run.has_rows:
             part.cleared.append(run.id)
         if run.callback_token:
-            part.callbacks.append((run.id, run.world_id))
+            part.callbacks.append((run.id, run.tenant_id))
 
 
 def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> None:
@@ -393,7 +406,7 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     state.last = run.state.last if run is not None else live.last_event
     cause = "The engine cannot go on with this execution; the log of the emulator tells why."
     event = final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause)
-    part.events.setdefault((live.id, live.world_id, now), []).append(event)
+    part.events.setdefault((live.id, live.tenant_id, now), []).append(event)
     status = Status.FAILED
     part.endings.append(Ending(status.value, now, event.id, "", RUNTIME_ERROR, cause, live.id))
     part.ended.append(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.engine.events import Event, Recorded, packed, unpacked
-from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
+from emulator.services.workflow.model import ExecutionId, LiveExecution, TenantId
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 
@@ -62,13 +62,13 @@ class Changes:
     __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups", "watches")
 
     def __init__(self) -> None:
-        self.events: dict[tuple[ExecutionId, WorldId, Millis], list[Event]] = {}
+        self.events: dict[tuple[ExecutionId, TenantId, Millis], list[Event]] = {}
         self.endings: list[Ending] = []
         self.progress: list[Progress] = []
-        self.wakeups: dict[tuple[ExecutionId, int, str], tuple[WorldId, Millis] | None] = {}
-        self.calls: dict[tuple[ExecutionId, int], tuple[WorldId, int] | None] = {}
+        self.wakeups: dict[tuple[ExecutionId, int, str], tuple[TenantId, Millis] | None] = {}
+        self.calls: dict[tuple[ExecutionId, int], tuple[TenantId, int] | None] = {}
         self.cleared: list[ExecutionId] = []
-        self.callbacks: list[tuple[ExecutionId, WorldId]] = []
+        self.callbacks: list[tuple[ExecutionId, TenantId]] = []
         self.reported: list[ExecutionId] = []
         self.watches: list[tuple[str | None, ExecutionId]] = []
 
@@ -103,7 +103,7 @@ class EngineStore:
         if row is None:
             return None
         execution_id, tenant, *rest = row
-        return LiveExecution(execution_id, self._tenants.by_id(tenant), WorldId(tenant), *rest)
+        return LiveExecution(execution_id, self._tenants.by_id(tenant), TenantId(tenant), *rest)
 
     def events_after(self, execution: ExecutionId, event: int) -> Iterator[Recorded]:
         """Return the events after *event*."""

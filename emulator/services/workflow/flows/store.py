@@ -46,29 +46,29 @@ class FlowStore:
     def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Keep a new flow."""
         self.forget()
-        world_id = self._tenants.id_of(tenant)
+        tenant_id = self._tenants.id_of(tenant)
         flow = self._database.write(
             "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
             " execution_mode, environment, resource_group, created_at, modified_at)"
             " VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
-                world_id, name, uuid, settings.description, settings.type, settings.role_arn,
+                tenant_id, name, uuid, settings.description, settings.type, settings.role_arn,
                 settings.storage_location, settings.execution_mode, settings.environment, settings.resource_group,
                 now, now,
             ),
         ).fetchone()[0]  # fmt: skip
-        definition_id = self._definition_id(world_id, flow, definition)
+        definition_id = self._definition_id(tenant_id, flow, definition)
         self._database.write("UPDATE workflow_flows SET definition = ? WHERE id = ?", (definition_id, flow))
 
     def change(self, flow: FlowRecord, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Replace a flow's definition and settings; executions that run keep theirs."""
         self.forget()
-        world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
+        tenant_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
         self._database.write(
             "UPDATE workflow_flows SET description = ?, definition = ?, type = ?, role_arn = ?, environment = ?,"
             " modified_at = ? WHERE id = ?",
             (
-                settings.description, self._definition_id(world_id, flow.id, definition), settings.type,
+                settings.description, self._definition_id(tenant_id, flow.id, definition), settings.type,
                 settings.role_arn, settings.environment, now, flow.id,
             ),
         )  # fmt: skip
@@ -128,11 +128,11 @@ class FlowStore:
 
     def keep_definition(self, flow: FlowRecord, text: str) -> FlowRecord:
         """Return *flow* with the definition *text*, which is kept for executions and not made the flow's own."""
-        world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
-        definition = DefinitionId(self._definition_id(world_id, flow.id, text))
+        tenant_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
+        definition = DefinitionId(self._definition_id(tenant_id, flow.id, text))
         return replace(flow, definition=text, definition_id=definition)
 
-    def _definition_id(self, world_id: int, flow: int, text: str) -> int:
+    def _definition_id(self, tenant_id: int, flow: int, text: str) -> int:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         row = self._database.read(
             "SELECT id FROM workflow_definitions WHERE flow = ? AND digest = ?", (flow, digest)
@@ -140,7 +140,7 @@ class FlowStore:
         if row is None:
             row = self._database.write(
                 "INSERT INTO workflow_definitions (world, flow, digest, text) VALUES (?, ?, ?, ?) RETURNING id",
-                (world_id, flow, digest, text),
+                (tenant_id, flow, digest, text),
             ).fetchone()
         return int(row[0])
 
