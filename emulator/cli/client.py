@@ -89,10 +89,10 @@ class Client(Connection):
 
     def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
         headers = {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
-        with self.exchange(method, target, headers, body, None) as exchange:
-            if exchange.status != 200:
-                raise self.explained(Reply(exchange).refusal())
-            yield from exchange.pieces()
+        with self.transaction(method, target, headers, body, None) as transaction:
+            if transaction.status != 200:
+                raise self.explained(Reply(transaction).refusal())
+            yield from transaction.pieces()
 
     def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit."""

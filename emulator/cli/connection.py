@@ -1,6 +1,6 @@
 """One emulator as a command reaches it: calls over HTTP, whose emulator answers, and what is wrong when it is another.
 
-`emulator.cli.client` signs the calls. `Exchange` is a blocking HTTP/1.1 client: the standard library's brings the whole
+`emulator.cli.client` signs the calls. `Transaction` is a blocking HTTP/1.1 client: the standard library's brings the whole
 of ``email`` and takes a fifth of the time of a short command.
 """
 
@@ -27,7 +27,7 @@ class BrokenAnswer(Exception):
     """What came is no whole HTTP answer."""
 
 
-class Exchange:
+class Transaction:
     """One request and its answer over a connection of its own; ``with`` closes it.
 
     ``status`` and ``headers`` (lower-case names) are there from the beginning, the body comes with `pieces`.
@@ -78,7 +78,7 @@ class Exchange:
             else:
                 self._receive()
 
-    def __enter__(self) -> "Exchange":
+    def __enter__(self) -> "Transaction":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -122,10 +122,10 @@ class Reply:
 
     __slots__ = ("body", "headers", "status")
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.status = exchange.status
-        self.headers = exchange.headers
-        self.body = b"".join(exchange.pieces())
+    def __init__(self, transaction: Transaction) -> None:
+        self.status = transaction.status
+        self.headers = transaction.headers
+        self.body = b"".join(transaction.pieces())
 
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object.
@@ -269,13 +269,13 @@ class Connection:
 
         Raises: NoEmulator.
         """
-        with self.exchange(method, target, headers, body, timeout_s) as exchange:
-            return Reply(exchange)
+        with self.transaction(method, target, headers, body, timeout_s) as transaction:
+            return Reply(transaction)
 
     @contextmanager
-    def exchange(
+    def transaction(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
-    ) -> Iterator[Exchange]:
+    ) -> Iterator[Transaction]:
         """Make a call whose answer is read inside the block.
 
         Raises: NoEmulator, WrongUsage.
@@ -289,8 +289,8 @@ class Connection:
         if self._host:
             headers = {"Host": self._host, **headers}
         try:
-            with Exchange(address, method, target, headers, body, timeout_s=timeout_s) as exchange:
-                yield exchange
+            with Transaction(address, method, target, headers, body, timeout_s=timeout_s) as transaction:
+                yield transaction
         except TimeoutError as error:
             raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
         except (OSError, BrokenAnswer) as error:

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from emulator.cli.connection import BrokenAnswer, Exchange
+from emulator.cli.connection import BrokenAnswer, Transaction
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def ask(listener: socket.socket, answer: bytes, body: bytes = b"") -> tuple[int,
     server.start()
     try:
         address = ("127.0.0.1", listener.getsockname()[1])
-        with Exchange(address, "POST", "/a?b", {"X-Name": "value"}, body, timeout_s=10) as exchange:
-            content = b"".join(exchange.pieces())
-        return exchange.status, exchange.headers, content, received[0]
+        with Transaction(address, "POST", "/a?b", {"X-Name": "value"}, body, timeout_s=10) as transaction:
+            content = b"".join(transaction.pieces())
+        return transaction.status, transaction.headers, content, received[0]
     finally:
         server.join()
 
