@@ -1,7 +1,7 @@
 """One emulator as a command reaches it: calls over HTTP, whose emulator answers, and what is wrong when it is another.
 
-`emulator.cli.client` signs the calls. `Transaction` is a blocking HTTP/1.1 client: the standard library's brings the whole
-of ``email`` and takes a fifth of the time of a short command.
+`emulator.cli.client` signs the calls. `Transaction` is a blocking HTTP/1.1 client: the standard library's brings the
+whole of ``email`` and takes a fifth of the time of a short command.
 """
 
 import json
