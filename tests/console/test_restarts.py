@@ -30,6 +30,7 @@ def test_restart_during_an_execution_is_marked(browser, tmp_path):
         after.clock.advance("11m")
         after.flow("nap").start(name="later")
         browser.get(after.endpoint + after.api.admin("POST", "console-link")["path"])
+        speak(browser, after, "en")
         opened(browser, after, "/flows/nap/executions/interrupted")
 
         places = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".notice, .steps tbody tr")]

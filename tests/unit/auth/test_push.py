@@ -133,13 +133,16 @@ async def test_a_child_that_was_killed_is_started_again(a_signer):
 
 
 async def test_who_waits_for_a_dying_child_is_told(a_signer):
-    """An error, not a wait for ever."""
+    """An error, not a wait for ever, beside one who has given up."""
     async with a_signer() as signer:
         await signer.certificate()
         child = signer._starting.result()
         os.kill(child._process.pid, signal.SIGSTOP)
+        given_up = asyncio.ensure_future(signer.authorization("given up"))
         waiting = asyncio.ensure_future(signer.authorization("text"))
-        await until(lambda: child._waiting)
+        await until(lambda: len(child._waiting) == 2)
+        given_up.cancel()
+        await until(given_up.done)
         os.kill(child._process.pid, signal.SIGKILL)
         with pytest.raises(SigningFailed):
             await waiting
