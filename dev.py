@@ -1,12 +1,13 @@
 """Set up this project and run its tasks; needs nothing but Python 3.11 or newer.
 
     python3 dev.py demo  [arguments of "localyun tutorial run"]   run the polling tutorial
-    python3 dev.py test  [arguments of pytest]                    run the tests
+    python3 dev.py test  [--quick] [arguments of pytest]          run the tests, or those that take under a minute
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
     python3 dev.py coverage [--all] [arguments of pytest]         measure branches that the tests run, hold the gates
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
+    python3 dev.py places [--quick] [--only TEXT]                 do the main jobs wherever the program may be put
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
@@ -37,7 +38,8 @@ MINIMUM = (3, 11)
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / ".localyun-setup"
-EXTRAS = ("sdk", "dev", "fuzz")  # each includes those before it
+EXTRAS = {"sdk": "sdk", "dev": "dev", "docs": "dev,docs", "fuzz": "fuzz"}
+"""What tasks need, with what is installed for it: each of the first two is part of all that follow it."""
 KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed", "security": "Security"}
 DIST = ROOT / "dist"
 CHECKS = (
@@ -58,7 +60,7 @@ GATES: tuple[tuple[float, str], ...] = (
     (
         100.0,
         "emulator/services/mns/*/model.py,emulator/services/mns/queues/visibility.py,"
-        "emulator/services/mns/topics/operations.py,emulator/services/mns/topics/publishing.py",
+        "emulator/services/mns/operations/topics.py,emulator/services/mns/topics/publishing.py",
     ),
     (86.0, "emulator/*"),
 )
@@ -69,6 +71,9 @@ Signatures, dialects, codecs and the pure rules of MNS: all of them. All files t
 
 GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
 """The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""
+
+QUICK = ("tests/unit", "tests/wire", "-m", "not starts_programs")
+"""What pytest is given for the loop of somebody who changes something."""
 
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
@@ -86,8 +91,8 @@ def main(arguments: list[str]) -> int:
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "coverage": coverage, "crash": crash, "fuzz": fuzz,
-        "clients": clients, "browser": browser, "pictures": pictures, "house": house, "suites": suites,
-        "conformance": conformance, "docs": docs, "image": image, "release": release, "setup": setup,
+        "clients": clients, "browser": browser, "pictures": pictures, "house": house, "places": places,
+        "suites": suites, "conformance": conformance, "docs": docs, "image": image, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -104,7 +109,13 @@ def demo(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the tests on two processes unless *arguments* say otherwise; pytest's closing line is the last output."""
+    """Run the tests on two processes unless *arguments* say otherwise; pytest's closing line is the last output.
+
+    ``--quick`` leaves out what starts programs, emulators and instances of functions, and draws fewer examples.
+    """
+    if "--quick" in arguments:
+        os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
+        arguments = [*QUICK, *(argument for argument in arguments if argument != "--quick")]
     spread = any(argument.startswith(("-n", "--numprocesses", "--dist")) for argument in arguments)
     return prepare("dev") or run("-m", "pytest", *([] if spread else ["-n", "2"]), *arguments)
 
@@ -159,6 +170,11 @@ def crash(arguments: list[str]) -> int:
 def house(arguments: list[str]) -> int:
     """Print modules, lines, import circles, and files and calls of four requests."""
     return prepare("dev") or run("-m", "benchmarks.house", *arguments)
+
+
+def places(arguments: list[str]) -> int:
+    """Start, call, deploy and test in folders, installations and accounts of many kinds, and print the table."""
+    return prepare("dev") or run("-m", "tests.places", *arguments)
 
 
 def suites(arguments: list[str]) -> int:
@@ -220,10 +236,10 @@ def docs(arguments: list[str]) -> int:
     """Build the site into dist/site, where any warning is an error; first write the generated tables if asked."""
     if arguments not in ([], ["--write"]):
         return fail("docs takes --write or nothing")
-    code = prepare("dev")
+    code = prepare("docs")
     for name in ("tables", "schemas", "drawings") if arguments else ():
-        code = code or run("-m", f"website.{name}")
-    return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "website" / "mkdocs.yml"))
+        code = code or run("-m", f"tools.{name}")
+    return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "tools" / "mkdocs.yml"))
 
 
 def conformance(arguments: list[str]) -> int:
@@ -256,7 +272,7 @@ def release(arguments: list[str]) -> int:
         run("-m", "build", "--outdir", str(DIST))
         or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
         or next((code for python in pythons() if (code := try_wheel(next(DIST.glob("*.whl")), python))), 0)
-        or run("sbom.py", str(DIST / "localyun.cdx.json"))
+        or run("tools/sbom.py", str(DIST / "localyun.cdx.json"))
     )
 
 
@@ -331,7 +347,9 @@ def setup(arguments: list[str]) -> int:
 def prepare(extra: str) -> int:
     """Make the environment hold the project with *extra*, one of `EXTRAS`; 0 when it does."""
     wanted = fingerprint()
-    if python_works() and read_stamp() in {f"{each} {wanted}" for each in EXTRAS[EXTRAS.index(extra) :]}:
+    order = list(EXTRAS)
+    enough = {extra, *(order[order.index(extra) :] if extra in order[:2] else ())}
+    if python_works() and read_stamp() in {f"{each} {wanted}" for each in enough}:
         return 0
     if not python_works():
         code = make_environment()
@@ -340,8 +358,9 @@ def prepare(extra: str) -> int:
     print(f"installing localyun[{extra}] into {VENV} ...", file=sys.stderr, flush=True)
     STAMP.unlink(missing_ok=True)
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    options = ["--disable-pip-version-check", *quiet, "--constraint", str(ROOT / "constraints.txt")]
-    code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{extra}]", stdout_to_stderr=True)
+    # what pip does by itself since 25.3; an older one says in three lines that it will
+    options = ["--disable-pip-version-check", "--use-pep517", *quiet, "--constraint", str(ROOT / "constraints.txt")]
+    code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{EXTRAS[extra]}]", stdout_to_stderr=True)
     if code:
         return fail("the packages could not be installed; pip's own messages above say why")
     STAMP.write_text(f"{extra} {wanted}\n", encoding="ascii")

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.big_state import BigState
 from benchmarks.command import Commands
 from benchmarks.commits import Commits
+from benchmarks.exploration import Exploration
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import run, summary, write_json, write_markdown
@@ -18,11 +19,13 @@ from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
 from benchmarks.mns_push import Pushes
 from benchmarks.peers import Peers
+from benchmarks.streams import Streams
 from benchmarks.workflow import Workflows
 
 PARTS: dict[str, Callable[[], Any]] = {
     "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
-    "commits": Commits, "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
+    "commits": Commits, "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab, "streams": Streams,
+    "exploration": Exploration,
 }  # fmt: skip
 
 
@@ -40,7 +43,15 @@ def main() -> None:
         "--against", metavar="COMMIT", help="the earlier program of the flame graphs (default: 3dbb66f)"
     )
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
+    parser.add_argument("--standstill", action="store_true", help="print the longest standstills of the loop instead")
     arguments = parser.parse_args()
+    if arguments.standstill:
+        from benchmarks.standstill import Standstill  # its own program
+
+        with closing(Standstill()) as watched:
+            for line in watched.lines():
+                print(line, flush=True)
+        return
     if arguments.growth:
         from benchmarks.growth import draw  # its own programs
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from benchmarks.server import Connection, Program, checked
-from emulator.services.workflow.engine.events import Event, packed
+from emulator.kernel.clock import Millis
+from emulator.services.workflow.engine.history import Recorded, line_of, packed
 from emulator.storage.database import Database
 
 FLOWS_AT_ONCE = 1000
@@ -96,8 +97,8 @@ def storage_floor_per_s() -> float:
 def turn_text() -> str:
     """Return the events of one run as the emulator keeps them."""
     return packed(
-        Event(number, kind, 0, cause, step, detail, None, None)
-        for number, (kind, step, cause, detail) in enumerate(_events_of_one_flow(), 1)
+        line_of(Recorded(0, kind, 0, cause, step, detail, None, Millis(0)), detail)
+        for kind, step, cause, detail in _events_of_one_flow()
     )
 
 

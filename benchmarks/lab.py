@@ -39,6 +39,16 @@ RESOURCES = 100
 TURN = 100
 TURNS = 40
 
+Request = Callable[[], bytes]
+"""Makes a request; one that is signed with a nonce is good for one use."""
+
+CALL = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: call, resourceArn: 'acs:fc:::services/bench/functions/echo'}
+"""
+
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 60}\n"
 
 
@@ -139,15 +149,10 @@ class Lab:
         (functions / "bench" / "echo").mkdir(parents=True)
         (functions / "bench" / "echo" / "index.py").write_text(ECHO, encoding="ascii")
         pair = Pair(*(self._closing.enter_context(Server(functions, program=each)) for each in (None, program)))
-        for name, requests in (("SendMessage", pair.sends()), ("warm call of a Python function", pair.calls())):
-            yield Row(
-                name=f"{name}, nothing of the lab in use: server's processor time",
-                unit="us",
-                measure=pair.own_us.pop,
-                reference=partial(pair.before_us, requests),
-                reference_name="the commit before the lab",
-                goal=1.02,
-            )
+        yield from beside(
+            pair, "nothing of the lab in use", "the commit before the lab", 1.02,
+            {"SendMessage": pair.sends, "warm call of a Python function": pair.calls},
+        )  # fmt: skip
 
 
 class Pair:
@@ -158,19 +163,35 @@ class Pair:
         self.own_us: list[float] = []
         """What requests have cost this emulator, taken with `before_us`."""
 
-    def sends(self) -> list[bytes]:
-        """Return a SendMessage for each of the two."""
+    def sends(self) -> list[Request]:
+        """Return what makes a SendMessage for each of the two."""
+        self._ask(lambda server: server.mns("PUT", "/queues/q", b"<Queue></Queue>"))
+        return [_always(server.mns("POST", "/queues/q/messages", BODY)) for server in self._servers]
+
+    def calls(self) -> list[Request]:
+        """Return what makes a call of the function for each of the two."""
+        target = "/2016-08-15/services/bench/functions/echo/invocations"
+        return [_always(server.fc("POST", target, b"x" * 64)) for server in self._servers]
+
+    def flows(self) -> list[Request]:
+        """Return what makes an express execution that calls the function for each of the two."""
+        flow = {"Name": "call", "Type": "FDL", "ExecutionMode": "Express", "Definition": CALL, "Description": ""}
+        self._ask(lambda server: server.rpc("CreateFlow", **flow))
+        runs: list[Request] = [
+            partial(server.rpc, "StartSyncExecution", FlowName="call", Input="{}") for server in self._servers
+        ]
+        for server, run in zip(self._servers, runs, strict=True):
+            with Connection(server.port) as connection:
+                if b'"Succeeded"' not in connection.ask(run())[1]:
+                    raise RuntimeError("the execution has not succeeded")
+        return runs
+
+    def _ask(self, request: Callable[[Server], bytes]) -> None:
         for server in self._servers:
             with Connection(server.port) as connection:
-                connection.ask(server.mns("PUT", "/queues/q", b"<Queue></Queue>"))
-        return [server.mns("POST", "/queues/q/messages", BODY) for server in self._servers]
+                connection.ask(request(server))
 
-    def calls(self) -> list[bytes]:
-        """Return a call of the function for each of the two."""
-        target = "/2016-08-15/services/bench/functions/echo/invocations"
-        return [server.fc("POST", target, b"x" * 64) for server in self._servers]
-
-    def before_us(self, requests: list[bytes]) -> float:
+    def before_us(self, requests: list[Request]) -> float:
         """Return the processor time that the earlier one has used for a request, and keep that of this one."""
         with ExitStack() as stack:
             connections = [stack.enter_context(Connection(server.port)) for server in self._servers]
@@ -185,11 +206,30 @@ class Pair:
         return before
 
 
-def _take_turns(asked: list[tuple[Connection, bytes]], turns: int) -> None:
+def beside(
+    pair: Pair, unused: str, reference: str, goal: float, kinds: dict[str, Callable[[], list[Request]]]
+) -> Iterator[Row]:
+    """Yield a row of each kind of request: what it costs this emulator and an earlier one."""
+    for name, requests in kinds.items():
+        yield Row(
+            name=f"{name}, {unused}: server's processor time",
+            unit="us",
+            measure=pair.own_us.pop,
+            reference=partial(pair.before_us, requests()),
+            reference_name=reference,
+            goal=goal,
+        )
+
+
+def _always(request: bytes) -> Request:
+    return lambda: request
+
+
+def _take_turns(asked: list[tuple[Connection, Request]], turns: int) -> None:
     for _ in range(turns):
         for connection, request in asked:
             for _ in range(TURN):
-                status, body = connection.ask(request)
+                status, body = connection.ask(request())
                 if status not in {200, 201}:
                     raise RuntimeError(f"{status}: {body[:200]!r}")
 
@@ -229,7 +269,7 @@ async def _parked() -> AsyncIterator[tuple[Engine, AdjustableClock, list[Millis]
 
 async def _advance_ms() -> float:
     async with _parked() as (made, clock, due):
-        activity = FlowActivity(made.service, Mocks(clock, lambda: made.timers, lambda: None))
+        activity = FlowActivity(made.service, Mocks(clock, lambda: made.timers, lambda: None), made.timers.turns)
         control = TimeControl(made.database, clock, made.timers, lambda notify: lambda: None, [activity])
         began = time.process_time()
         moved = await control.move_to(due[-1])

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,32 +23,38 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
+from emulator.gateway import recording
 from emulator.gateway.admin import OWN, AdminFront, AdminOperations
 from emulator.gateway.hosts import FunctionNames, HostPolicy, prepare_certificates
 from emulator.gateway.journal import Journal
 from emulator.gateway.pipeline import Pipeline
+from emulator.gateway.recording import Recording
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal
-from emulator.kernel.ids import RandomIds
+from emulator.kernel.ids import Drawn, RandomIds, SeededDraws
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
 from emulator.lab.clock import load_clock
-from emulator.lab.service import Bench, Lab
+from emulator.lab.service import Bench, Lab, keep_series, next_series
 from emulator.redirect import hook_environment
 from emulator.storage.database import Database, Schema, migrate
-from emulator.storage.folder import StateFolder, scratch_folder
+from emulator.storage.exchange import finish_interrupted
+from emulator.storage.folder import StateFolder, scratch_folder, sweep_scratch
 from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
+from emulator.storage.steps import performed
+from emulator.usage import admin as usage_admin
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.composition import Composition
+    from emulator.joining import Foundation
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +67,8 @@ _FOLDER = Path(__file__).parent
 _SCHEMAS = [
     Schema(folder.rpartition("/")[2], _FOLDER / folder / "schema")
     for folder in (
-        "services/sts", "services/workflow", "services/mns", "services/fc", "services/ram", "oss", "deploy", "lab",
+        "services/sts", "services/workflow", "services/mns", "services/fc", "services/ram", "oss", "records", "deploy",
+        "lab", "usage",
     )
 ]  # fmt: skip
 """Those that add columns come first: SQLite reads all tables that are there anew for each."""
@@ -76,7 +84,8 @@ class Emulator:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.stopped = asyncio.Event()
-        self._ids = RandomIds()
+        self._draws = SeededDraws(config.seed) if config.seed is not None else None
+        self._ids = RandomIds(self._draws) if self._draws is not None else RandomIds()
         self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
@@ -121,9 +130,13 @@ class Emulator:
         self.tenant = self.keys.tenant
         work = folder if not self.config.ephemeral else self._closing.enter_context(scratch_folder())
         self._database = database = self._open_database(work)
-        load_clock(database, self._clock)
+        load_clock(database, self._clock, self.config.start_at, frozen=self.config.freeze)
+        if self._draws is not None:
+            self._draws.drawn = Drawn(next_series(database), 0)
+            keep_series(database, self._draws.drawn.series)
         self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
+        timers.run_only_when(database.is_writable)
 
         keyring = Keyring(self.keys.root)
         self._admin = admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
@@ -150,6 +163,9 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
+        if services.edits is not None:
+            self._pipeline.follow(services.edits)
+        usage = services.usage(self._traffic.carried, lambda id: self._lab.effects.trace(id))
         self._lab = lab = Lab(
             database,
             self._clock,
@@ -161,8 +177,19 @@ class Emulator:
             tenant=self.tenant,
             work=work,
             schemas=_SCHEMAS,
+            close_door=self._pipeline.closed,
+            draws=self._draws,
+            resumed=usage.meter.mark,
         )
+        self._closing.push_async_callback(lab.close)
+        self._background.spawn(lab.checkpoints.clean(), "leftovers")
+        await asyncio.sleep(0)  # they are set aside before the first request for a checkpoint
+        if self.config.ephemeral:
+            self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
+        usage.meter.start()
+        self._closing.callback(usage.meter.close)
         parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (self._pipeline.refusals, gateway_errors)]
+        parts += [(usage, usage_admin), (Recording(self._pipeline.record), recording.OWN)]
         if self.config.console:
             front = self._console(services, lab)
             fronts["console"] = front
@@ -171,6 +198,7 @@ class Emulator:
         lab.effects.start()
         self._closing.callback(lab.effects.close)
         admin.add(parts)
+        database.lock.set_patience(waits=False)
         loaded.set_result(None)
         self._is_loaded = True
         await self._deploy_declared(services)
@@ -192,18 +220,18 @@ class Emulator:
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the pages; what makes them is imported with the first request."""
-        sessions = Sessions(self._clock, self._ids, self._server.port)
+        sessions = Sessions(self._clock, self._ids, self._server.port, self.keys.admin_token)
 
         def about() -> dict[str, Any]:
             return self.health() | {"http": self.http_url, "commits": self._database.commits}
 
         def load(bridge: Bridge) -> Pages:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
+            from emulator.console.tutorials import TutorialRuns
 
-            return make_application(
-                services.view(lab, about, self._admin.perform, bridge),
-                sessions,
-            )
+            runs = TutorialRuns(self._surroundings)
+            self._closing.callback(runs.close)
+            return make_application(services.view(lab, about, self._admin.perform, bridge), sessions, runs)
 
         front = ConsoleFront(
             self._ids,
@@ -212,6 +240,7 @@ class Emulator:
             self._database.watchers.add,
             lambda: self._database.commits,
             services.function_log,
+            partial(performed, self._database),
         )
         self._closing.callback(front.close)
         return front
@@ -225,7 +254,10 @@ class Emulator:
 
     def _open_database(self, work: Path) -> Database:
         """Open the state file, or one in memory, and bring it to this program's schema."""
-        database = Database(None if self.config.ephemeral else work / "state.db", self.config.durability)
+        path = None if self.config.ephemeral else work / "state.db"
+        if path is not None:
+            finish_interrupted(path)
+        database = Database(path, self.config.durability)
         self._closing.callback(database.close)
         make_shrinkable(database)
         migrate(database, _SCHEMAS)
@@ -290,8 +322,8 @@ class Emulator:
         self, database: Database, timers: LoopTimers, work: Path, folder: Path, names: FunctionNames
     ) -> "Composition":
         """Import and build the services; the loop goes on serving meanwhile."""
-        assembly = await asyncio.to_thread(_import_assembly)
-        self._services = assembly(
+        foundation, composition = await asyncio.to_thread(_import_assembly)
+        base = foundation(
             config=self.config,
             tenant=self.tenant,
             database=database,
@@ -306,6 +338,7 @@ class Emulator:
             environment=self._environment(folder),
             bench=self._bench,
         )
+        self._services = composition(base)
         return self._services
 
     async def _close_services(self) -> None:
@@ -361,6 +394,7 @@ class Emulator:
             "https": self.https_url,
             "state": str(self.config.state),
             "auth": self.config.auth,
+            "clock": self._lab.time.told(),
             **self.services.status(),
         }
 
@@ -405,15 +439,16 @@ class Emulator:
 
         The clock goes back to the machine's with everything.
         """
-        if not any(scope.values()) and self._clock.is_adjusted:
-            await self._lab.reset_clock()
-        done = await self.services.reset(scope)
+        async with self._lab.checkpoints.kept_out():  # or half of what is put back would go with it
+            if not any(scope.values()) and self._clock.is_adjusted:
+                await self._lab.reset_clock()
+            done = await self.services.reset(scope)
         if not any(scope.values()):
             await self._deploy_declared(self.services)
         return done
 
     async def _deploy_declared(self, services: "Composition") -> None:
-        """Deploy the files that the configuration names, then let calls go wrong as it says."""
+        """Deploy the files that the configuration names, then inject the faults that it names."""
         if services.declared is not None:
             await services.declared.deploy(self._surroundings())
         services.arm_faults()
@@ -422,7 +457,8 @@ class Emulator:
         """Forget an account, its key and all that it has made; return whether there was one."""
         if not self.services.accounts.remove(account):
             return False
-        await self._lab.remove_account(AccountId(account))
+        async with self._lab.checkpoints.kept_out():
+            await self._lab.remove_account(AccountId(account))
         return True
 
     def stop_soon(self) -> None:
@@ -430,12 +466,12 @@ class Emulator:
         self.stopped.set()
 
 
-def _import_assembly() -> "type[Composition]":
-    from emulator.composition import (
-        Composition,  # most of the start's time; runs in a thread while the front door listens
-    )
+def _import_assembly() -> "tuple[type[Foundation], type[Composition]]":
+    # most of the start's time; runs in a thread while the front door listens
+    from emulator.composition import Composition
+    from emulator.joining import Foundation
 
-    return Composition
+    return Foundation, Composition
 
 
 def _bundle(folder: Path) -> Path:

@@ -1,219 +1,112 @@
-"""The services and how they are joined: built after the front door listens, because loading them takes most of a start.
+"""The services as the rest of the emulator sees them.
 
-Every port of a service is filled here and nowhere else.
+Built after the front door listens, because loading them takes most of a start.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
-from emulator.adapters.lab import Doubles, FlowActivity, FunctionActivity, MessageActivity, SkipConditions
-from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
+from emulator.adapters.lab import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.operations import operation_names
-from emulator.adapters.roles import AssumableRoles, FlowRights, FunctionRights, RoleKeys, RoleRights
-from emulator.auth.push import PushSigner
+from emulator.adapters.roles import AssumableRoles
+from emulator.adapters.usage import Counts, ExecutionUsage
 from emulator.auth.signed_request import KeySource
-from emulator.config import Config, ConfigError, placed
+from emulator.config import ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.gateway.admin import AdminOperations
 from emulator.gateway.deployments import Deployments, DeploymentsFront
 from emulator.gateway.errors import GatewayError
-from emulator.gateway.hosts import FunctionNames
-from emulator.gateway.journal import Journal
+from emulator.gateway.openings import OpeningFront
 from emulator.gateway.other_products import LocationFront, OrchestrationFront, UnknownVersionFront
-from emulator.kernel.clock import AdjustableClock, Clock
+from emulator.gateway.traffic import Carried
+from emulator.http.message import Request
+from emulator.joining import Foundation, Services
+from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Region, Tenant
-from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.metrics import Family
-from emulator.kernel.timers import Timers
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule
-from emulator.lab.service import Bench, Lab
+from emulator.lab.service import Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
-from emulator.oss.service import LazyStorage
-from emulator.redirect import node_hook, python_hook
-from emulator.redirect.environment import with_hooks
+from emulator.records.front import PRODUCTS, LogFront, NetworkFront
 from emulator.services.fc import admin as fc_admin
 from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.ports import Ports
-from emulator.services.fc.runtime.pool import InstancePool
-from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
-from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
-from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
 from emulator.services.ram.admin import Accounts
 from emulator.services.ram.front import RamFront
-from emulator.services.ram.service import AccessManagement, Authorizer
 from emulator.services.sts.front import StsFront
-from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
-from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
-from emulator.storage.folder import secret_files
+from emulator.usage.admin import Usage
+from emulator.usage.meter import Meter
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.console.view import Perform, View
+    from emulator.deploy.places import LocatedValue
     from emulator.deploy.seeds import Seeds
-    from emulator.deploy.shapes import LocatedValue
 
 _log = logging.getLogger(__name__)
 
 
 class Composition:
-    """All services of one emulator.
+    """All services of one emulator: started, closed, reset, and as the rest of the emulator sees them."""
 
-    *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* gets the host names that lead to functions, *journal* what functions
-    write to their logs; *environment* is what
-    function instances find in theirs.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: Config,
-        tenant: Tenant,
-        database: Database,
-        clock: Clock,
-        ids: Ids,
-        timers: Timers,
-        work: Path,
-        address: str,
-        authority: Path,
-        names: FunctionNames,
-        journal: Journal,
-        environment: dict[str, str],
-        bench: Bench,
-    ) -> None:
-        self._config = config
-        self._bench = bench
-        self._function_time = FunctionTime()
-        self._clock = clock
-        self._tenant = tenant
-        self._journal = journal
-        self._ids = ids
+    def __init__(self, base: Foundation) -> None:
+        self._config = base.config
+        self._database = base.database
+        self._bench = base.bench
+        self._clock = base.clock
+        self._tenant = base.tenant
+        self._journal = base.journal
+        self._ids = base.ids
+        self._turns = base.timers.turns
         self.declared: Seeds | None = None
-        if config.resources:
+        if base.config.resources:
             from emulator.deploy import seeds  # slow, and most folders declare nothing
 
-            self.declared = seeds.Seeds(config, tenant, clock)
+            self.declared = seeds.Seeds(base.config, base.tenant, base.clock)
         self._faults = [_fault(part) for part in self.declared.faults] if self.declared else []
-        self._deployments = Deployments(database, tenant, clock)
+        self._deployments = Deployments(base.database, base.tenant, base.clock)
         self._closing = AsyncExitStack()
-        self.temporary_keys: KeySource
-        self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
-        self._access = AccessManagement(database, ids)
-        self.user_keys: KeySource = self._access.keys
-        self.accounts = Accounts(database, ids, tenant.account)
-        self.authorizer = Authorizer(self._access)
-        rights = RoleRights(self.authorizer, clock)
-        logbook = LogBook(work / "logs" / "functions", also=journal.output)
-        settings = RuntimeSettings(
-            interpreters={name: str(path) for name, path in config.runtimes.items()},
-            extra_environment=environment,
-            redirect_hook=python_hook(),
-            add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
-            time=self._function_time,
-            confined=(Path.home(), *secret_files(config.state)) if config.isolate else (),
-        )
-        self._pool = InstancePool(clock, ids, settings, logbook.on_log)
-        self._signer = PushSigner(authority.parent / "notifications", clock=clock)
-        self._messages = MessageService(
-            database,
-            clock,
-            ids,
-            timers,
-            signer=self._signer,
-            endpoint=lambda: address,
-            functions=TopicCalls(lambda: self._functions),
-            topic_made=lambda tenant, name: self._functions.sources.topic_made(tenant, name),
-            queue_made=lambda tenant, name: self._functions.sources.queue_made(tenant, name),
-            home=OwnNames(names.emulates, address).find,
-            trusted=authority,
-            allow_push_to=config.allow_push_to,
-            retry_scale=config.push_retry_scale,
-            interference=bench.faults,
-        )
-        self._objects = LazyStorage(
-            database,
-            work / "objects",
-            ids,
-            ObjectTriggers(lambda: self._functions),
-            home=tenant.region,
-            sync=config.durability == "full",
-        )
-        self._functions = FunctionCompute(
-            database=database,
-            clock=clock,
-            ids=ids,
-            timers=timers,
-            instances=self._pool,
-            code_folder=work / "code",
-            logbook=logbook,
-            account=tenant.account,
-            region=tenant.region,
-            endpoint=lambda: address,
-            ports=Ports(
-                credentials=RoleKeys(self._temporary, clock),
-                guard=FunctionRights(rights) if config.enforce_ram else None,
-                objects=CodeObjects(self._objects, self._temporary, clock, ids),
-                host_names=names,
-                topics=TriggerSubscriptions(self._messages),
-                queues=TriggerQueues(self._messages),
-                destinations=ResultMessages(self._messages, bench.faults),
-                interference=bench.faults,
-                doubles=Doubles(bench, clock),
-            ),
-        )
-        self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
-        self._flow_http = FlowHttp(
-            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, authority, bench.faults
-        )
-        self._workflow = Workflow(
-            database=database,
-            clock=clock,
-            ids=ids,
-            timers=timers,
-            functions=FunctionCalls(self._functions, ids),
-            messages=FlowMessages(self._messages, clock, ids, bench.faults),
-            kept_days=config.keep_executions,
-            guard=FlowRights(rights) if config.enforce_ram else None,
-            interference=bench.faults,
-            http=self._flow_http,
-            objects=FlowObjects(self._objects, clock, ids, bench.faults),
-        )
+        self._services = services = Services(base)
+        self._access, self._records = services.access, services.records
+        self._messages, self._objects = services.messages, services.objects
+        self._functions, self._workflow = services.functions, services.workflow
+        self.temporary_keys: KeySource = services.temporary_keys
+        self.user_keys: KeySource = services.access.keys
+        self.accounts = Accounts(base.database, base.ids, base.tenant.account)
+        self.authorizer = services.authorizer
+        self._function_front = FcFront(self._functions, base.ids)
+        self._function_admin = FunctionAdmin(self._functions, base.clock, base.ids, services.pool)
 
     async def start(self) -> None:
         """Load the functions folder; go on with what an earlier run left unfinished."""
-        self._closing.push_async_callback(self._signer.close)
+        self._closing.push_async_callback(self._services.signer.close)
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
+        await self._objects.tidy()
         self._messages.start()
         self._seed_messages()
-        await self._pool.start()
-        self._closing.push_async_callback(self._pool.close)
+        await self._services.pool.start()
+        self._closing.push_async_callback(self._services.pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
-        self._closing.push_async_callback(self._flow_http.close)
+        self._closing.push_async_callback(self._services.flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
         await self._seed()
 
     def arm_faults(self) -> None:
-        """Let the calls go wrong that the configuration names, once all that it deploys is there."""
+        """Inject the faults that the configuration names, once all that it deploys is there."""
         for rule in self._faults:
             self._bench.faults.add(rule)
 
@@ -240,6 +133,15 @@ class Composition:
         """Return the files the tables name: paths below the work folder."""
         return [*self._functions.files(), *self._objects.files()]
 
+    def read_through(self, database: Database) -> list[str]:
+        """Read all rows of *database*, another state, as a start would; return the files they name.
+
+        Raises: anything, for rows that stand for nothing.
+        """
+        from emulator.adapters.examination import read_through  # seldom needed
+
+        return read_through(database)
+
     async def suspend(self) -> None:
         """End what runs: all tables are about to be replaced."""
         await self._workflow.suspend()  # first: its executions call the others
@@ -249,7 +151,6 @@ class Composition:
 
     async def resume(self) -> None:
         """Go on with what the tables hold now; every timer has been dropped, and what memory held of them."""
-        self._temporary.resume()
         self._messages.resume()
         await self._functions.resume()
         await self._workflow.resume()
@@ -299,9 +200,11 @@ class Composition:
                 await self._seed()
             case "fc":
                 await self._functions.reset()
+            case "records":
+                self._records.clear()
             case _:
                 raise GatewayError(
-                    "InvalidArgument", f"there is no service {service!r}; there are fc, fnf, mns, oss and ram"
+                    "InvalidArgument", f"there is no service {service!r}; there are fc, fnf, mns, oss, ram and records"
                 )
 
     async def _reset_all(self) -> None:
@@ -311,23 +214,32 @@ class Composition:
         self._messages.reset()
         self._seed_messages()
         self._access.reset()
+        self._records.clear()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
         await self._seed()
 
+    @property
+    def edits(self) -> Callable[[Request], Awaitable[None] | None] | None:
+        """Returns what a request waits for because the functions folder has been edited; None without such a folder."""
+        return self._function_front.edits if self._functions.follower is not None else None
+
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
-        ids = self._ids
+        ids, roles = self._ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)
         return {
             "deployments": DeploymentsFront(self._deployments, ids),
-            "fc": FcFront(self._functions, ids),
+            "fc": self._function_front,
             "fnf": WorkflowFront(self._workflow, ids),
             "location": LocationFront(ids),
             "mns": MnsFront(self._messages, ids),
             "mns-open": ManagementFront(self._messages, ids),
             "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
-            "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
+            "sts": StsFront(self._services.temporary_keys, ids, roles),
+            "log": LogFront(self._records, ids, strict=self._config.strict),
+            **{name: NetworkFront(name, self._records, ids, strict=self._config.strict) for name in PRODUCTS},
+            "opening": OpeningFront(ids),
             "rpc": UnknownVersionFront(ids),
             "sink": SinkFront(self._bench.sinks, ids),
             "ros": OrchestrationFront(ids),
@@ -345,14 +257,14 @@ class Composition:
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""
         return [
-            MessageActivity(self._messages),
-            FunctionActivity(self._functions, self._bench.mocks),
-            FlowActivity(self._workflow, self._bench.mocks),
+            MessageActivity(self._messages, self._turns),
+            FunctionActivity(self._functions, self._bench.mocks, self._turns),
+            FlowActivity(self._workflow, self._bench.mocks, self._turns),
         ]
 
     def clock_moved(self, clock: AdjustableClock) -> None:
         """Let functions see the emulator's time, which has been moved, frozen or let go."""
-        self._function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
+        self._services.function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
 
     def operation_names(self, service: str) -> Collection[str]:
         """Return the operations of a service as faults know them; none where the service has no list of them."""
@@ -360,7 +272,7 @@ class Composition:
 
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
-        return await self._signer.authorization(text)
+        return await self._services.signer.authorization(text)
 
     def function_log(self, function: str) -> AsyncIterator[bytes]:
         """Yield the last lines of a function's log, then new ones as they come.
@@ -388,8 +300,15 @@ class Composition:
             list_regions=self.regions,
             perform=perform,
             bridge=bridge,
+            fronts=self.fronts(),
             folds=Folds(),
         )
+
+    def usage(self, carried: Callable[[], Iterable[Carried]], trace: Callable[[str], Mapping[str, Any]]) -> Usage:
+        """Return the counters of usage: *carried* is what the gateway has, *trace* returns the tree of an id."""
+        counts = Counts(self._function_admin, self._messages, self._workflow, carried)
+        executions = ExecutionUsage(self._functions, self._messages, self._workflow, trace)
+        return Usage(Meter(self._database, counts), executions, self._deployments.get)
 
     def conditions(self) -> SkipConditions:
         """Return what looks at resources for the lab's skip."""
@@ -398,8 +317,30 @@ class Composition:
     def regions(self) -> list[Region]:
         """Return the region of the emulator and the others in which its account has resources, but buckets."""
         account, home = self._tenant.account, self._tenant.region
-        used = self._functions.store.regions(account) | self._messages.regions(account)
-        return [home, *sorted((used | self._workflow.flows.regions(account)) - {home})]
+        used = {each.region for counts in self._tenants().values() for each in counts if each.account == account}
+        return [home, *sorted(used - {home})]
+
+    def _tenants(self) -> dict[str, dict[Tenant, int]]:
+        """Return how many of each kind every account has in every region where it has some."""
+        return {
+            "functions": self._functions.store.tenants(),
+            "queues": self._messages.queue_store.tenants(),
+            "topics": self._messages.topic_store.tenants(),
+            "flows": self._workflow.flows.tenants(),
+        }
+
+    def places(self) -> list[dict[str, Any]]:
+        """Return what each account has in each region: ``account``, ``region`` and the number of each kind."""
+        kinds = self._tenants()
+        tenants = {tenant for counts in kinds.values() for tenant in counts}
+        return [
+            {
+                "account": tenant.account,
+                "region": tenant.region,
+                **{kind: counts[tenant] for kind, counts in kinds.items() if counts.get(tenant)},
+            }
+            for tenant in sorted(tenants, key=lambda each: (each != self._tenant, each.account, each.region))
+        ]
 
     def status(self) -> dict[str, Any]:
         """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files."""
@@ -411,8 +352,9 @@ class Composition:
                 if row["waitsFor"]
             ],
             "problems": self._function_admin.problems(),
-            "counts": self._function_admin.counts(),
+            "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
             "regions": self.regions(),
+            "places": self.places(),
         }
 
     def figures(self) -> Iterator[Family]:

@@ -3,17 +3,34 @@
 Flags win over environment variables, those over ``localyun.yaml`` in the working directory, and that over the
 defaults. `OPTIONS` is the one table behind all of them: an option ``https_port`` is the flag ``--https-port``, the
 variable ``LOCALYUN_HTTPS_PORT`` and the key ``https_port``. Every value remembers where it came from, so that an error
-and ``localyun config`` can say so. A ``read_`` function turns a text, or a value of the file, into the field's value;
-it gets the folder that relative paths start from and raises ValueError with what was expected.
+and ``localyun config`` can say so.
 """
 
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from emulator.kernel import system
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
+from emulator.wire.schema.kinds import (
+    FLAG,
+    TEXT,
+    TIME,
+    Duration,
+    Field,
+    Folder,
+    Items,
+    Kind,
+    MapOf,
+    Number,
+    OneOf,
+    Shape,
+    Text,
+    Whole,
+)
+from emulator.wire.schema.settings import SETTINGS
 
 FILE_NAME = "localyun.yaml"
 DEFAULT_REGION = "cn-hangzhou"
@@ -24,6 +41,7 @@ AUTO_PORT = -1
 """The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
 
 _MOST_DAYS = 36_500
+_MOST_SEED = 2**53
 
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
@@ -52,7 +70,9 @@ class Config:
     given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such as that of a
     container, under which clients may call beside loopback and the cloud's own. ``allow_push_to`` are hosts beyond
     loopback that topics may push to, as `PushPolicy` of the message service reads them; ``push_retry_scale`` is
-    what the gaps between their retries are multiplied by. ``keep_executions`` is in days after the end, 0 for ever.
+    what the gaps between their retries are multiplied by. All that is drawn but secrets follows from ``seed``;
+    ``start_at`` is the emulator's time at the first start of a state, ``freeze`` lets it stand still.
+    ``keep_executions`` is in days after the end, 0 for ever.
     ``runtimes`` maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys
     of `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues",
     "orders")``.
@@ -67,12 +87,16 @@ class Config:
     auth: Literal["verify", "lenient"] = "verify"
     durability: Literal["normal", "full"] = "normal"
     enforce_ram: bool = False
+    strict: bool = False
     isolate: bool = False
     console: bool = True
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning"] = "info"
     log_file: Path | None = None
     keep_executions: int = DEFAULT_KEPT_DAYS
+    seed: int | None = None
+    start_at: Millis | None = None
+    freeze: bool = False
     access_key_id: str | None = None
     access_key_secret: str | None = None
     account_id: str | None = None
@@ -90,32 +114,14 @@ class Config:
         return all(_is_loopback(host) for host in self.host or ())
 
 
-@frozen(kw_only=False)
-class Option:
-    """One setting: how it is read and what it is for.
+def flag_of(option: Field) -> str:
+    """Return the option on the command line, ``--https-port``."""
+    return "--" + option.name.replace("_", "-")
 
-    ``choices`` is for help texts. ``secret`` values are never printed. Options without ``has_flag`` cannot be given on
-    the command line.
-    """
 
-    name: str
-    read: Callable[[Any, Path], Any]
-    help: str
-    metavar: str = ""
-    choices: tuple[str, ...] = ()
-    is_switch: bool = False
-    has_flag: bool = True
-    secret: bool = False
-
-    @property
-    def flag(self) -> str:
-        """The option on the command line, ``--https-port``."""
-        return "--" + self.name.replace("_", "-")
-
-    @property
-    def variable(self) -> str:
-        """The option in the environment, ``LOCALYUN_HTTPS_PORT``."""
-        return "LOCALYUN_" + self.name.upper()
+def variable_of(option: Field) -> str:
+    """Return the option in the environment, ``LOCALYUN_HTTPS_PORT``."""
+    return "LOCALYUN_" + option.name.upper()
 
 
 @frozen
@@ -152,10 +158,10 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     """
     raw, resources, marks = _read_file(folder)
     for option in OPTIONS:
-        if environ.get(option.variable):
-            raw[option.name] = _Raw(environ[option.variable], option.variable, folder)
+        if environ.get(variable_of(option)):
+            raw[option.name] = _Raw(environ[variable_of(option)], variable_of(option), folder)
         if flags.get(option.name) is not None:
-            raw[option.name] = _Raw(flags[option.name], option.flag, folder)
+            raw[option.name] = _Raw(flags[option.name], flag_of(option), folder)
     values: dict[str, Any] = {}
     for option in OPTIONS:
         if option.name in raw:
@@ -178,9 +184,9 @@ def load_here(flags: Mapping[str, Any]) -> Settings:
     return load(flags, os.environ, Path.cwd())
 
 
-def _value_of(option: Option, raw: _Raw) -> Any:
+def _value_of(option: Field, raw: _Raw) -> Any:
     try:
-        return option.read(raw.value, raw.folder)
+        return SETTINGS.reader(option.kind)(raw.value, raw.folder)
     except ValueError as error:
         shown = "" if option.secret else f", not {raw.value!r}"
         raise raw.refused(f"{option.name} must be {error}{shown}") from None
@@ -200,7 +206,7 @@ def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
     if config.port > 0 and config.port == config.https_port:
         port = raw.get("https_port") or raw["port"]
         raise port.refused(f"http and https cannot share port {config.port}")
-    if config.isolate and Path.home() == Path("/"):
+    if config.isolate and system.home() == Path("/"):
         raise raw["isolate"].refused("isolate needs a home folder, and HOME is /")
     wide = [host for host in config.host or () if not _is_loopback(host)]
     if wide and config.auth == "lenient":
@@ -259,186 +265,168 @@ def _suggestion(key: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def read_hosts(value: Any, _: Path) -> tuple[str, ...]:
-    """Read addresses or names: a list, or a text with commas between them."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-        hosts = tuple(part.strip().strip("[]") for part in parts)
-        if hosts and all(hosts):
-            return hosts
-    raise ValueError("an address or a list of addresses")
+HOSTS = Items(TEXT, least=1)
+"""Addresses or names: a list, or a text with commas between them."""
+
+_PORT = Whole(0, 65535, words={"auto": AUTO_PORT})
+_DAYS = Duration(0, _MOST_DAYS, "days", expected=f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
+_KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected="1 to 128 letters, digits, dots, hyphens and underscores")
+_KEY_SECRET = Text(form="[ -~]{1,128}", expected="1 to 128 printable ASCII characters")
+_ACCOUNT = Text(form="[0-9]{1,32}", expected="1 to 32 digits", digits=True)
+_REGION = Text(form="[a-z][a-z0-9-]{0,63}", expected="the id of a region such as cn-hangzhou")
+
+FLAGS = "option"
+"""The form of fields that can be given on the command line."""
 
 
-def _whole(value: Any, most: int, expected: str) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(most)):
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(expected)
-    return value
+def _option(
+    name: str, kind: Kind, about: str, chinese: str, value: str = "", *, has_flag: bool = True, secret: bool = False
+) -> Field:
+    """Return a setting; *value* is what help calls its value."""
+    only = ("file", "environment", *((FLAGS,) if has_flag else ()))
+    names = {"value": (value,)} if value else {}
+    return Field(name, name, kind, names=names, only=only, help=(about, chinese), secret=secret)
 
 
-def read_port(value: Any, _: Path) -> int:
-    """Read a port, which may be ``auto``."""
-    return AUTO_PORT if value == "auto" else _whole(value, 65535, "a whole number from 0 to 65535")
-
-
-def read_days(value: Any, _: Path) -> int:
-    """Read a number of days."""
-    return _whole(value, _MOST_DAYS, f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
-
-
-def read_scale(value: Any, _: Path) -> float:
-    """Read a factor."""
-    lowest, highest = 0.001, 10
-    try:
-        scale = float("nan" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
-        scale = float("nan")
-    if not lowest <= scale <= highest:  # no comparison holds for what is no number
-        raise ValueError(f"a number from {lowest} to {highest}")
-    return scale
-
-
-def read_path(value: Any, folder: Path) -> Path:
-    """Read a path."""
-    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
-        raise ValueError("the path of a folder")
-    return folder / Path(value).expanduser()
-
-
-def read_folder(value: Any, folder: Path) -> Path:
-    """Read the path of a folder that is there."""
-    path = read_path(value, folder)
-    if not path.is_dir():
-        raise ValueError("the path of an existing folder")
-    return path
-
-
-def read_switch(value: Any, _: Path) -> bool:
-    """Read true or false, also written as text."""
-    if isinstance(value, bool):
-        return value
-    texts = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if not isinstance(value, str) or value.lower() not in texts:
-        raise ValueError("true or false")
-    return texts[value.lower()]
-
-
-def one_of(*choices: str) -> Callable[[Any, Path], str]:
-    """Make a reader of one of *choices*."""
-
-    def read(value: Any, _: Path) -> str:
-        if value not in choices:
-            raise ValueError(" or ".join(choices))
-        return str(value)
-
-    return read
-
-
-def _matching(form: str, expected: str, *, number: bool = False) -> Callable[[Any, Path], str]:
-    """Make a reader of texts of that form; with *number* a whole number of the file counts as its digits."""
-
-    def read(value: Any, _: Path) -> str:
-        if number and isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        if not isinstance(value, str) or not re.fullmatch(form, value):
-            raise ValueError(expected)
-        return value
-
-    return read
-
-
-read_key_id = _matching("[A-Za-z0-9._-]{1,128}", "1 to 128 letters, digits, dots, hyphens and underscores")
-read_key_secret = _matching("[ -~]{1,128}", "1 to 128 printable ASCII characters")
-read_account = _matching("[0-9]{1,32}", "1 to 32 digits", number=True)
-read_region = _matching("[a-z][a-z0-9-]{0,63}", "the id of a region such as cn-hangzhou")
-
-
-def read_runtimes(value: Any, folder: Path) -> dict[str, Path]:
-    """Read executables by the names of runtimes; a bare command name is looked up on ``PATH``."""
-    expected = "a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)"
-    if isinstance(value, str):
-        pairs = [part.partition("=") for part in value.split(",")]
-        if not all(mark for _, mark, _ in pairs):
-            raise ValueError(expected)
-        value = {name.strip(): path.strip() for name, _, path in pairs}
-    found = {}
-    for name, path in value.items() if isinstance(value, dict) else [("", value)]:
-        if not isinstance(name, str) or not name or not isinstance(path, str) or not path:
-            raise ValueError(expected)
-        found[name] = _executable(path, folder)
-    return found
-
-
-def _executable(text: str, folder: Path) -> Path:
-    if "/" not in text:
-        import shutil  # looked up on PATH only when a bare command name is given; slow to import for every start
-
-        text = shutil.which(text) or text
-    path = folder / Path(text).expanduser()
-    if not path.is_file():
-        raise ValueError(f"a mapping to existing executables; there is no {text}")
-    return path
-
-
-def _choice(name: str, help_text: str, *choices: str) -> Option:
-    return Option(name, one_of(*choices), help_text, choices=choices)
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option("host", read_hosts, "addresses to listen on (default: 127.0.0.1,::1)", "ADDRESS"),
-    Option("port", read_port, f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})", "PORT"),
-    Option(
-        "https_port",
-        read_port,
-        f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
-        "PORT",
+OPTIONS = Shape(
+    "Config",
+    (
+        _option(
+            "host", HOSTS,
+            "addresses to listen on (default: 127.0.0.1,::1)",
+            "监听地址（默认 127.0.0.1,::1）", "ADDRESS",
+        ),
+        _option(
+            "port", _PORT,
+            f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})",
+            f"HTTP 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认 {DEFAULT_PORT}）", "PORT",
+        ),
+        _option(
+            "https_port", _PORT,
+            f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
+            f"HTTPS 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认 {DEFAULT_HTTPS_PORT}）", "PORT",
+        ),
+        _option(
+            "state", Folder(),
+            "folder for everything that is kept (default: .localyun)",
+            "保存全部状态的目录（默认 .localyun）", "DIR",
+        ),
+        _option(
+            "ephemeral", FLAG,
+            "keep no resources when the emulator stops",
+            "模拟器停止后不保留资源",
+        ),
+        _option(
+            "functions", Folder(existing=True),
+            "folder of functions to serve, also one made later (default: functions)",
+            "要提供服务的函数目录，可以在启动之后创建（默认 functions）", "DIR",
+        ),
+        _option(
+            "auth", OneOf(("verify", "lenient")),
+            "check signatures, or accept any key (default: verify)",
+            "校验签名，或接受任何密钥（默认 verify）",
+        ),
+        _option(
+            "durability", OneOf(("normal", "full")),
+            "full also survives a power cut (default: normal)",
+            "full 在断电后也不丢数据（默认 normal）",
+        ),
+        _option(
+            "enforce_ram", FLAG,
+            "check what users and roles may do (default: no)",
+            "检查用户和角色的权限（默认否）",
+        ),
+        _option(
+            "strict", FLAG,
+            "refuse networks and log stores, which are records without effect (default: no)",
+            "拒绝网络和日志库，它们只是没有效果的记录（默认否）",
+        ),
+        _option(
+            "isolate", FLAG,
+            "functions can change nothing in your home folder (default: no)",
+            "函数不能改动您的主目录（默认否）",
+        ),
+        _option(
+            "console", FLAG,
+            "serve pages for a browser (default: yes)",
+            "提供浏览器页面（默认：是）",
+        ),
+        _option(
+            "log_format", OneOf(("text", "json")),
+            "one line per event as text or JSON (default: text)",
+            "每个事件一行，文本或 JSON（默认 text）",
+        ),
+        _option(
+            "log_level", OneOf(("debug", "info", "warning")),
+            "how much the server logs (default: info)",
+            "服务器日志级别（默认 info）",
+        ),
+        _option(
+            "log_file", Folder(),
+            "file for the log instead of standard error",
+            "日志文件，代替标准错误", "FILE",
+        ),
+        _option(
+            "keep_executions", _DAYS,
+            f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
+            f"执行结束后保留的天数，0 为永久（默认 {DEFAULT_KEPT_DAYS}）", "DAYS",
+        ),
+        _option(
+            "access_key_id", _KEY_ID,
+            "key id instead of the generated one",
+            "代替生成的密钥 ID", has_flag=False,
+        ),
+        _option(
+            "access_key_secret", _KEY_SECRET,
+            "secret that belongs to the given key id",
+            "与所给密钥 ID 对应的密钥", has_flag=False, secret=True,
+        ),
+        _option(
+            "account_id", _ACCOUNT,
+            "account id instead of the generated one",
+            "代替生成的账号 ID", has_flag=False,
+        ),
+        _option(
+            "region", _REGION,
+            f"region the emulator is (default: {DEFAULT_REGION})",
+            f"模拟器所在的地域（默认 {DEFAULT_REGION}）", has_flag=False,
+        ),
+        _option(
+            "allowed_hosts", HOSTS,
+            "further host names clients may call this emulator by, separated by commas",
+            "客户端可用来访问模拟器的其他主机名，以逗号分隔", "NAMES",
+        ),
+        _option(
+            "allow_push_to", HOSTS,
+            "addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
+            "除回环地址外主题可以推送到的地址、网段和主机名，以逗号分隔；* 为全部", "HOSTS",
+        ),
+        _option(
+            "push_retry_scale", Number(0.001, 10),
+            "what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
+            "推送失败后重试间隔的倍数，例如测试时用 0.01（默认 1）", "FACTOR",
+        ),
+        _option(
+            "seed", Whole(0, _MOST_SEED),
+            "what ids and all that is drawn follow from (default: chance)",
+            "标识和一切随机结果的种子（默认随机）", "N",
+        ),
+        _option(
+            "start_at", TIME,
+            "the emulator's time when a state is started first (default: now)",
+            "首次启动状态时模拟器的时间（默认当前时间）", "TIME",
+        ),
+        _option(
+            "freeze", FLAG,
+            "let the emulator's time stand still from the start (default: no)",
+            "启动后模拟器的时间静止（默认否）",
+        ),
+        _option(
+            "runtimes", MapOf(Folder(program=True)),
+            "executables for function runtimes, by name (default: the emulator's own Python)",
+            "按名称指定函数运行时的可执行文件（默认：模拟器自己的 Python）", has_flag=False,
+        ),
     ),
-    Option("state", read_path, "folder for everything that is kept (default: .localyun)", "DIR"),
-    Option("ephemeral", read_switch, "keep no resources when the emulator stops", is_switch=True),
-    Option("functions", read_folder, "folder of functions to serve, also one made later (default: functions)", "DIR"),
-    _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
-    _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
-    Option("enforce_ram", read_switch, "check what users and roles may do (default: no)", is_switch=True),
-    Option("isolate", read_switch, "functions can change nothing in your home folder (default: no)", is_switch=True),
-    Option("console", read_switch, "serve pages for a browser (default: yes)", is_switch=True),
-    _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
-    _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
-    Option("log_file", read_path, "file for the log instead of standard error", "FILE"),
-    Option(
-        "keep_executions",
-        read_days,
-        f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
-        "DAYS",
-    ),
-    Option("access_key_id", read_key_id, "key id instead of the generated one", has_flag=False),
-    Option(
-        "access_key_secret", read_key_secret, "secret that belongs to the given key id", has_flag=False, secret=True
-    ),
-    Option("account_id", read_account, "account id instead of the generated one", has_flag=False),
-    Option("region", read_region, f"region the emulator is (default: {DEFAULT_REGION})", has_flag=False),
-    Option(
-        "allowed_hosts",
-        read_hosts,
-        "further host names clients may call this emulator by, separated by commas",
-        "NAMES",
-    ),
-    Option(
-        "allow_push_to",
-        read_hosts,
-        "addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
-        "HOSTS",
-    ),
-    Option(
-        "push_retry_scale",
-        read_scale,
-        "what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
-        "FACTOR",
-    ),
-    Option(
-        "runtimes",
-        read_runtimes,
-        "executables for function runtimes, by name (default: the emulator's own Python)",
-        has_flag=False,
-    ),
-)
+    Config,
+)  # fmt: skip
+"""Every setting; the file, the environment, the command line and the documentation read these rows."""

@@ -83,11 +83,11 @@ def load_or_create(config: Config, ids: Ids) -> InstallationKeys:
     if found is not None:
         return found
     made = InstallationKeys(
-        access_key_id="LYUN" + ids.hex(20).upper(),
-        access_key_secret=ids.hex(40),
-        account_id=_account_from(ids.secret(8)),
+        access_key_id="LYUN" + ids.secret(10).hex().upper(),
+        access_key_secret=ids.secret(20).hex(),
+        account_id=_account_from(bytes.fromhex(ids.hex(16))),
         region=DEFAULT_REGION,
-        admin_token=ids.hex(48),
+        admin_token=ids.secret(24).hex(),
     )
     text = json.dumps(
         {

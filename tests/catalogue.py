@@ -15,16 +15,18 @@ from jinja2 import Environment
 from emulator.cli.commands.deploy import COUNTS
 from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
+from emulator.cli.mns import resources
 from emulator.cli.output import DOMAIN, FOLDER
 from emulator.cli.problem_texts import PROBLEMS
 from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
 from emulator.cli.tree_view import STATES as ENDS
-from emulator.cli.tutorials import TUTORIALS
+from emulator.config import OPTIONS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
 from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
+from emulator.samples import TUTORIALS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
@@ -62,6 +64,9 @@ msgstr ""
 "Content-Transfer-Encoding: 8bit\\n"
 """
 
+OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}
+"""Texts whose translation stands beside them, in the row of the field."""
+
 SPEAKING = {
     *("say", "complain", "note", "progress", "tell", "input"),
     *("CommandFailed", "WrongUsage", "NoEmulator", "OtherEmulator"),
@@ -75,7 +80,7 @@ def texts():
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found.update(dict.fromkeys([*_marked(tree), *_headings(tree)]))
-    found.update(dict.fromkeys(_of_parser(build())))
+    found.update(dict.fromkeys(each for each in _of_parser(build()) if each not in OF_FIELDS))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     found.update(
@@ -91,12 +96,14 @@ def console_texts():
     environment = Environment(extensions=["jinja2.ext.i18n"], trim_blocks=True, lstrip_blocks=True, autoescape=True)
     environment.filters.update(dict.fromkeys(("body", "json", "urlencode"), str))
     found = {}
-    for path in sorted((CONSOLE / "templates").glob("*.html")):
+    for path in sorted((CONSOLE / "templates").rglob("*.html")):
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
         found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
     found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS)))
+    for each in TUTORIALS:
+        found.update(dict.fromkeys((each.title, each.duration)))
     return list(found)
 
 
@@ -110,7 +117,7 @@ def sample_texts():
 
 def unmarked():
     """Yield words of templates that are outside of every ``trans`` block: (file, words)."""
-    for path in sorted((CONSOLE / "templates").glob("*.html")):
+    for path in sorted((CONSOLE / "templates").rglob("*.html")):
         text = path.read_text(encoding="utf-8")
         text = re.sub(r"\{% (trans|set \w+) .*?%\}.*?\{% end(trans|set) %\}", " ", text, flags=re.DOTALL)
         text = re.sub(r"\{[{%#].*?[}%#]\}", " ", text, flags=re.DOTALL)

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import commands
 from tests.waiting import eventually
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
+settings.register_profile("quick", deadline=None, max_examples=20)
 settings.register_profile("nightly", deadline=None, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
@@ -35,6 +37,17 @@ os.environ["LC_ALL"] = "C.UTF-8"
 os.environ.pop("LANGUAGE", None)
 
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
+
+
+STARTING = frozenset({"program", "functions", "emulator", "new_emulator", "running_emulator"})
+"""Fixtures that start programs."""
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests that start programs, which `dev.py test --quick` leaves out."""
+    for item in items:
+        if STARTING & set(getattr(item, "fixturenames", ())):
+            item.add_marker("starts_programs")
 
 
 PORT_ATTEMPTS = 20
@@ -68,13 +81,12 @@ class RunningEmulator:
         return pytest.fail(f"the emulator did not answer:\n{self.output()}")
 
     def _start(self, wait_s: float) -> bool:
-        module = "tests.conformance.served" if "LOCALYUN_CONFORMANCE" in os.environ else "emulator"
-        command = [
-            sys.executable, "-m", module, "start",
-            "--port", str(self.port), "--https-port", str(self.https_port), "--state", str(self.state), *self.options,
+        words = [
+            "start", "--port", str(self.port), "--https-port", str(self.https_port), "--state", str(self.state),
+            *self.options,
         ]  # fmt: skip
         if self.functions is not None:
-            command += ["--functions", str(self.functions)]
+            words += ["--functions", str(self.functions)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
         environment |= {key: value for key, value in os.environ.items() if key == "LOCALYUN_CONFORMANCE"}
         environment["PYTHONPATH"] = str(ROOT)
@@ -82,10 +94,15 @@ class RunningEmulator:
         endpoint_file = self.state / "endpoint.json"
         endpoint_file.unlink(missing_ok=True)
         self.log = (self.folder / "server.log").open("ab")
-        self.process = subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            preexec_fn=self.before_exec,
-        )  # fmt: skip
+        streams = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log}
+        if self.before_exec is None and "LOCALYUN_CONFORMANCE" not in os.environ:
+            self.process = commands.popen(words, cwd=self.folder, env=environment, **streams)
+        else:
+            module = "tests.conformance.served" if "LOCALYUN_CONFORMANCE" in os.environ else "emulator"
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", module, *words], cwd=self.folder, env=environment, preexec_fn=self.before_exec,
+                **streams,
+            )  # fmt: skip
         eventually(
             lambda: self._is_up(endpoint_file) or self.process.poll() is not None,
             wait_s,

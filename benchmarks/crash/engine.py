@@ -52,10 +52,11 @@ class MortalDatabase(Database):
 
     def commit(self) -> None:
         """Commit, if there still is a process to do it."""
-        if self.dead or not self.dirty:
+        if self.dead:
             return
+        counts = self.dirty
         super().commit()
-        if self.left is not None:
+        if self.left is not None and counts:
             self.left -= 1
 
     def die(self) -> None:

@@ -10,10 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_offset_ms = 0
+
 
 def now_ms() -> int:
-    """Return the present instant, on the clock the emulator reads."""
-    return time.time_ns() // 1_000_000
+    """Return the present instant, on the emulator's clock: the machine's, but for the moves it has made."""
+    return time.time_ns() // 1_000_000 + _offset_ms
+
+
+def set_offset(offset_ms: int) -> None:
+    """Go by a clock that has been moved."""
+    global _offset_ms
+    _offset_ms = offset_ms
 
 
 class Record:

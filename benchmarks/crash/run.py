@@ -17,6 +17,7 @@ from benchmarks.crash.queues import Queues
 from benchmarks.crash.record import Record
 from benchmarks.crash.resources import Resources
 from benchmarks.crash.site import Site, Unanswered
+from benchmarks.crash.states import States
 from benchmarks.crash.topics import Topics
 
 LOAD_S = (0.05, 0.9)
@@ -44,7 +45,8 @@ class Run:
         self._tell = tell
         self.flows, self.functions, self.topics = Flows(self._site), Functions(self._site), Topics(self._site)
         self._loads: tuple[Load, ...] = (
-            Queues(self._site), self.topics, self.functions, Resources(self._site), self.flows
+            States(self._site),  # first: the others go by the clock that it reads after a start
+            Queues(self._site), self.topics, self.functions, Resources(self._site), self.flows,
         )  # fmt: skip
         self.within_start = self.young = 0
         self.spent_s = 0.0

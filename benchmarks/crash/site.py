@@ -9,8 +9,8 @@ import re
 import sqlite3
 import subprocess
 import zipfile
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from html import unescape
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -61,6 +61,39 @@ class Site:
         self.over = asyncio.Event()
         self._seed = seed
         self._names = 0
+        self._asking = 0
+        self._alone: asyncio.Task[Any] | None = None
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Let the others' requests wait while the context lasts, once those under way are answered."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._alone is None)
+            self._alone = asyncio.current_task()
+            await self._changed.wait_for(lambda: self._asking == 0)
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._alone = None
+                self._changed.notify_all()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Ask within, unless another client is to be alone."""
+        if self._alone is asyncio.current_task():
+            yield
+            return
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._alone is None)
+            self._asking += 1
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._asking -= 1
+                self._changed.notify_all()
 
     def random(self, name: str) -> random.Random:
         """Return the source of chance of one client."""
@@ -139,7 +172,7 @@ class Link:
         Raises: Unanswered.
         """
         try:
-            async with asyncio.timeout(ANSWER_LIMIT_S):
+            async with self._site.turn(), asyncio.timeout(ANSWER_LIMIT_S):
                 return await self._ask(request)
         except TimeoutError:
             self._site.record.find("no answer in time", request=request[:200].decode("latin-1"))

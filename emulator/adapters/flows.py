@@ -12,13 +12,14 @@ from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Dialect, Interference, Subject
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.ports import DIALECT, subject
-from emulator.services.mns.queues.model import MessageReceipt
+from emulator.services.mns.queues.message import MessageReceipt
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.push import GuardedClients, Home, PushPolicy
 from emulator.services.workflow.ports import (
@@ -35,7 +36,8 @@ from emulator.services.workflow.ports import (
 class FunctionCalls:
     """Lets flows run functions (the port `FunctionInvoker` of the workflow service)."""
 
-    def __init__(self, functions: FunctionCompute, ids: Ids) -> None:
+    def __init__(self, functions: FunctionCompute, ids: Ids, turns: Turnstile) -> None:
+        self._turns = turns
         self._functions = functions
         self._ids = ids
 
@@ -70,7 +72,8 @@ class FunctionCalls:
 
         Raises: LookupError for a call that is not known (any more).
         """
-        outcome = await self._functions.completion(tenant, request_id)
+        with self._turns.resting("call"):
+            outcome = await self._functions.completion(tenant, request_id)
         if outcome.status is Status.SUCCEEDED:
             return FunctionReply(body=outcome.body)
         if outcome.http_status >= 400:

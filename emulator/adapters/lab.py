@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
-from emulator.kernel.tracing import trace
-from emulator.lab.errors import LabError
-from emulator.lab.mocks import Mock, Mocks, Recorded
+from emulator.kernel.tracing import current_trace
+from emulator.kernel.turnstile import Turnstile
+from emulator.lab.errors import LabError, invalid
+from emulator.lab.mocks import CALLS_KEPT, Mock, Mocks, MockTarget, Recorded
 from emulator.lab.service import Bench
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import Called, Ended
@@ -21,6 +22,7 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
+from emulator.wire.answers import Answer, Script
 
 _SHOWN = 50
 """Open executions looked at for a diagnosis."""
@@ -36,12 +38,14 @@ _WAKEUPS = {
 class MessageActivity:
     """Pushes on their way, pushes to be tried again, messages that become visible."""
 
-    def __init__(self, messages: MessageService) -> None:
+    def __init__(self, messages: MessageService, turns: Turnstile) -> None:
         self._messages = messages
+        self._turns = turns
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the pushes that wait for their endpoints."""
-        for topic, subscription, endpoint in self._messages.courier.attempts_under_way():
+        attempts = self._messages.courier.attempts_under_way()
+        for topic, subscription, endpoint in attempts[self._turns.count("push") :]:
             yield Busy(kind="push", resource=f"{topic}/{subscription}", detail=f"an answer of {endpoint}")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
@@ -59,52 +63,61 @@ class MessageActivity:
 class FunctionActivity:
     """Calls that run or are queued for now, retries, timer triggers, queues that triggers read."""
 
-    def __init__(self, functions: FunctionCompute, mocks: Mocks) -> None:
+    def __init__(self, functions: FunctionCompute, mocks: Mocks, turns: Turnstile) -> None:
         self._functions = functions
         self._mocks = mocks
+        self._turns = turns
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the calls under way, with their request ids, and the triggers that have messages to take."""
         running = self._functions.invoker.running()
         for function, since, request_id in running:
-            yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
+            yield Busy(
+                kind="call", resource=function, since=since, detail=f"the end of call {request_id}", waits="function"
+            )
         resting = self._mocks.resting()
-        if self._functions.async_queue.under_way > len(resting) and not running:
+        if self._functions.async_queue.under_way > len(resting) + self._turns.count("async") and not running:
             yield Busy(kind="call", resource="", detail="an asynchronous call about to begin")
 
         for queue, trigger in self._functions.sources.behind():
             yield Busy(kind="trigger", resource=trigger, detail=f"messages of the queue {queue}")
+        for timer in self._functions.sources.timer_triggers.counted():
+            yield Busy(kind="trigger", resource=timer.name, detail="its first time, which is being counted")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
-        """Yield attempts of asynchronous calls and runs of timer triggers."""
+        """Yield attempts of asynchronous calls, ends of sessions and runs of timer triggers."""
         for service, function, failures, at in self._functions.async_queue.upcoming(now, limit):
             what = f"an asynchronous call, retry {failures}" if failures else "an asynchronous call"
             name = f"{service}/{function}" if service else function
             yield Upcoming(at=at, what=what, resource=name, kind="function")
+        for function, session, at in self._functions.sessions.upcoming(now, limit):
+            yield Upcoming(at=at, what=f"end of session {session}", resource=function, kind="function")
         yield from self._mocks.upcoming(now)
         for trigger, at in self._functions.sources.timer_triggers.upcoming():
             name = f"{trigger.service}/{trigger.function}" if trigger.service else trigger.function
             yield Upcoming(at=at, what=f"timer trigger {trigger.name}", resource=name, kind="function", recurring=True)
 
     def waiting(self) -> Iterator[Waiting]:
-        """Nothing here waits for the outside."""
-        yield from ()
+        """Yield the connections on which functions wait for their clients."""
+        for function, _, request_id in self._functions.invoker.connected():
+            yield Waiting(resource=function, detail=f"the client of the connection {request_id}")
 
 
 class FlowActivity:
     """Executions with something to do, their waits, retries and time-outs, schedules, task tokens."""
 
-    def __init__(self, workflow: Workflow, mocks: Mocks) -> None:
+    def __init__(self, workflow: Workflow, mocks: Mocks, turns: Turnstile) -> None:
         self._workflow = workflow
         self._mocks = mocks
+        self._turns = turns
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield what the engine works on: steps to take, calls of tasks."""
         if not self._workflow.is_idle:
             yield Busy(kind="execution", resource="", detail="steps to take")
-        calls = self._workflow.calls_under_way - len(self._mocks.resting("flow"))
+        calls = self._workflow.calls_under_way - len(self._mocks.resting("flow")) - self._turns.count("call", "reply")
         if calls > 0:
-            yield Busy(kind="execution", resource="", detail=f"{calls} calls of tasks")
+            yield Busy(kind="execution", resource="", detail=f"{calls} calls of tasks", waits="function")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield waits, retries and time-outs of executions, and runs of schedules."""
@@ -150,6 +163,77 @@ class SkipConditions:
         return newest[0].name
 
 
+class TaskNames:
+    """Knows which steps and actions a mock can be for."""
+
+    def __init__(self, workflow: Workflow, tenant: Tenant) -> None:
+        self._workflow = workflow
+        self._tenant = tenant
+
+    def check(self, target: MockTarget, script: Script) -> list[str]:
+        """Refuse a step that a flow which is there does not have, and an action that is none; a flow may come later.
+
+        Return what of the answers the integration is known not to give.
+
+        Raises: LabError (InvalidParameter), with the names that there are.
+        """
+        if not target.step and not target.action:
+            return []
+        from emulator.services.workflow.rehearsal.names import nearest, wrong_action  # loads a language: seldom needed
+        from emulator.services.workflow.rehearsal.replies import doubts_of_action, doubts_of_task
+
+        if target.action:
+            problem = wrong_action(target.action)
+            if problem:
+                raise invalid(problem)
+            return list(doubts_of_action(target.action, script))
+        flow, slash, step = target.step.partition("/")
+        tasks = self._workflow.tasks(self._tenant, flow) if slash else None
+        if tasks is None:
+            return []
+        if step not in tasks:
+            raise invalid(f"the flow {flow} has no task {step!r}; {nearest(step, list(tasks))}")
+        return list(doubts_of_task(tasks[step], script))
+
+
+class _TaskDouble:
+    """The answer of a mock to one call of a task."""
+
+    def __init__(self, mocks: Mocks, name: str, key: str, answer: Answer) -> None:
+        self.answer = answer
+        self._mocks = mocks
+        self._name = name
+        self._key = key
+
+    async def rest(self) -> None:
+        """Let the time pass that the answer takes."""
+        await self._mocks.rest(self.answer, self._name, self._key, "flow")
+
+
+class FlowDoubles:
+    """Answers calls of tasks by the *bench*'s mocks of steps and actions, and records them there."""
+
+    def __init__(self, bench: Bench, clock: Clock) -> None:
+        self._mocks = bench.mocks
+        self._clock = clock
+
+    def find(self, flow: str, execution: str, names: list[str], sent: str, attempt: int) -> _TaskDouble | None:
+        """Return what answers the call of a task; None for the real thing."""
+        mock = self._mocks.find_task(flow, names) if self._mocks.by_id else None
+        if mock is None:
+            return None
+        answer = mock.next()
+        name, now = f"{flow}/{execution}/{names[0]}", self._clock.now()
+        error = "" if answer is None or not answer.failed else answer.error_type
+        recorded = Recorded(
+            service="", function=names[0], qualifier="", request_id=f"{name}#{attempt}", cause=current_trace(),
+            caller="flow", at=now, ended_at=Millis(now + (answer.delay_ms if answer else 0)), event=sent.encode(),
+            answer=answer.body if answer else b"", error_type=error, log=b"", mock=mock.id,
+        )  # fmt: skip
+        mock.calls.add(recorded)
+        return None if answer is None else _TaskDouble(self._mocks, name, recorded.request_id, answer)
+
+
 class Doubles:
     """Answers calls by the *bench*'s mocks, and records all calls there."""
 
@@ -159,6 +243,8 @@ class Doubles:
         self._calls = bench.calls
         self._clock = clock
         self.ended: list[Ended] = []
+        self._let_through: dict[str, Mock] = {}
+        """Calls that a mock has left to the function, by their request ids, until they are recorded."""
         bench.calls.late = self.record
 
     def mocks(self, service: str, function: str, qualifier: str) -> bool:
@@ -172,6 +258,9 @@ class Doubles:
             return None
         answer = mock.next()
         if answer is None:
+            if len(self._let_through) >= CALLS_KEPT:  # of calls that were broken off
+                self._let_through.pop(next(iter(self._let_through)))
+            self._let_through[call.request_id] = mock
             return None
         began = self._clock.now()
         await self._mocks.rest(answer, mock.target.name, call.request_id, call.origin)
@@ -193,13 +282,14 @@ class Doubles:
         ended = self.ended[:]
         self.ended.clear()
         for call, result, cause, at in ended:
-            spy = self._mocks.find(call.service, call.function, call.qualifier) if self.mocked else None
+            spy = self._let_through.pop(call.request_id, None)
             self._keep(call, result.body, result.error_type or "", result.log, spy, cause=cause, at=at)
 
     def refused(self, call: Called, error: FcError) -> None:
         """Keep a record of a call that the platform could not make."""
         self.record()
-        self._keep(call, error.message.encode("utf-8", "replace"), error.code, b"", None)
+        spy = self._let_through.pop(call.request_id, None)
+        self._keep(call, error.message.encode("utf-8", "replace"), error.code, b"", spy)
 
     def _keep(
         self,
@@ -217,7 +307,7 @@ class Doubles:
             function=call.function,
             qualifier=call.qualifier,
             request_id=call.request_id,
-            cause=(trace() if cause is None else cause) or call.request_id,
+            cause=(current_trace() if cause is None else cause) or call.request_id,
             caller=call.origin,
             at=call.since,
             ended_at=self._clock.now() if at is None else at,

@@ -48,11 +48,11 @@ class ResultMessages:
         """
         try:
             if target.kind == "queue":
-                self._interference.check(subject("SendMessage", queue=target.name, origin="async"), DIALECT)
-                self._messages.send(tenant, target.name, body)
+                with self._interference.within(subject("SendMessage", queue=target.name, origin="async"), DIALECT):
+                    self._messages.send(tenant, target.name, body)
             else:
-                self._interference.check(subject("PublishMessage", topic=target.name, origin="async"), DIALECT)
-                self._messages.publish(tenant, target.name, body)
+                with self._interference.within(subject("PublishMessage", topic=target.name, origin="async"), DIALECT):
+                    self._messages.publish(tenant, target.name, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
 
@@ -60,7 +60,7 @@ class ResultMessages:
 class TopicCalls:
     """Lets topics call functions (the port `FunctionInvoker` of the message service)."""
 
-    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
+    def __init__(self, functions: FunctionCompute) -> None:
         self._functions = functions
 
     async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
@@ -71,10 +71,10 @@ class TopicCalls:
         name = parse_function_arn(arn)
         if name is None:
             raise FunctionRefused(f"{arn} does not name a function")
-        if not self._functions().sources.topics_may_call(tenant, name):
+        if not self._functions.sources.topics_may_call(tenant, name):
             raise FunctionRefused(f"the role of the trigger may not call {arn}")
         try:
-            await self._functions().invoke_async(tenant, name, event, key=key, origin="push")
+            await self._functions.invoke_async(tenant, name, event, key=key, origin="push")
         except FcError as error:
             raise FunctionRefused(str(error)) from error
 
@@ -112,7 +112,11 @@ class TriggerQueues:
             raise QueueMissing(queue) from None
         return [
             QueuedMessage(
-                message_id=message.message_id, body=message.body, sent_at=Millis(message.enqueued_at), token=message
+                message_id=message.message_id,
+                body=message.body,
+                sent_at=Millis(message.enqueued_at),
+                token=message,
+                trace=message.trace,
             )
             for message in received
         ]

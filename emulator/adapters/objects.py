@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from emulator.adapters.roles import DEFAULT_ROLE, credentials_of
@@ -167,10 +166,10 @@ def _caller(tenant: Tenant, clock: Clock, ids: Ids) -> "Caller":
 class ObjectTriggers:
     """Notifies Function Compute of changes of objects (the port `Watcher` of the object store)."""
 
-    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
+    def __init__(self, functions: FunctionCompute) -> None:
         self._functions = functions
 
     def changed(self, tenant: Tenant, change: "Change") -> None:
         """Queue the calls of the triggers that *change* fires, in its transaction."""
         same = {each.name: getattr(change, each.name) for each in fields_of(ObjectChange)}
-        self._functions().sources.object_changed(tenant, ObjectChange(**same))
+        self._functions.sources.object_changed(tenant, ObjectChange(**same))

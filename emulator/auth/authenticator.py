@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from emulator.auth import acs3, fc, mns, oss, roa, rpc
+from emulator.auth import acs3, fc, log, mns, oss, roa, rpc
 from emulator.auth.signed_request import AccessKey, KeySource, SignedRequest, octets
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
@@ -37,6 +37,7 @@ class Scheme(NamedTuple):
 MNS = Scheme(mns.signed_request, "mns")
 FC = Scheme(fc.signed_request, "fc")
 OSS = Scheme(oss.signed_request, "oss")
+LOG = Scheme(log.signed_request, "log")
 OSS_FORM = Scheme(oss.signed_request, in_header=False, covers_head=lambda request: False)
 ACS3 = Scheme(acs3.signed_request, covers_head=acs3.covers_head)
 ROA = Scheme(roa.signed_request)
@@ -44,7 +45,7 @@ RPC = Scheme(rpc.signed_request, in_header=False, covers_head=lambda request: Fa
 
 _BY_WORD = {
     "MNS": MNS, "MNS4-HMAC-SHA256": MNS, "APSARA-MNS4-HMAC-SHA256": MNS, "FC": FC, "OSS": OSS, "OSS2": OSS,
-    "OSS4-HMAC-SHA256": OSS, "ACS3-HMAC-SHA256": ACS3, "acs": ROA,
+    "OSS4-HMAC-SHA256": OSS, "LOG": LOG, "ACS3-HMAC-SHA256": ACS3, "acs": ROA,
 }  # fmt: skip
 """By the first word of ``Authorization``."""
 
@@ -71,7 +72,7 @@ def scheme_of(http: Request) -> Scheme | None:
             return OSS
     if http.path in {"/", ""} and rpc.is_marked(http):
         return RPC
-    if http.method == "POST" and query is None and not authorization and is_form(http.headers.get("content-type")):
+    if http.method == "POST" and not query and not authorization and is_form(http.headers.get("content-type")):
         return OSS_FORM
     return None
 
@@ -176,9 +177,11 @@ class Authenticator:
         name speaks of; a key of another account is refused.
         With *head_only* the body has not come yet, and is left to `check_body`.
 
-        Raises: AuthFailure. Checked in this order: the parts are there, the key exists and is active, the token is
-        the key's and not expired, the date is near (or the URL not over), the stated digest is that of the body, the
-        signature, the nonce, the account.
+        Raises: AuthFailure. Checked in this order: the parts are there, the key exists, the account is the key's, the
+        key is active, the token is the key's and not expired, the date is near (or the URL not over), the stated
+        digest is that of the body, the signature, the nonce.
+        Source: for the account before the signature aliyun-mns-nodejs-sdk test/client.test.js (wrong account and wrong
+        secret); the same for other schemes is assumed.
         """
         scheme = scheme or scheme_of(http)
         signed = scheme.read(http) if scheme is not None else None
@@ -189,10 +192,11 @@ class Authenticator:
         key = self._keys.find(signed.key_id)
         if key is None:
             key = self._stranger(signed)
-        elif not self._lenient:
-            self._check(signed, key, now, now if system is None else system, head_only=head_only)
-        if host_account and key.account != host_account and key.key_id == signed.key_id:
-            raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=host_account)
+        else:
+            if host_account and key.account != host_account:
+                raise self._foreign(signed, key, host_account)
+            if not self._lenient:
+                self._check(signed, key, now, now if system is None else system, head_only=head_only)
         return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
 
     def key_of(self, http: Request) -> AccessKey | None:
@@ -238,12 +242,32 @@ class Authenticator:
             return self._keys.own
         raise AuthFailure(Reason.UNKNOWN_KEY, scheme=signed.scheme, detail=signed.key_id)
 
+    def _foreign(self, signed: SignedRequest, key: AccessKey, asked: str) -> AuthFailure:
+        """Return the refusal of a key of another account than the one *asked* for, and log it once per account."""
+        own = self._keys.own.account
+        if asked == own:
+            advice = f"Account {asked} was asked for, the access key belongs to {key.account}: use a key of {asked}."
+        else:
+            advice = (
+                f"Account {asked} was asked for, the emulator is {own}: set LOCALYUN_ACCOUNT_ID={asked} where the "
+                f"emulator is started, or put {own} into the endpoint."
+            )
+        if self._is_first(f"account {asked}"):
+            _log.warning("a request is refused. %s", advice)
+        return AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=asked, advice=advice)
+
     def _warn(self, key_id: str, text: str) -> None:
         """Log once per key id, its end left out."""
-        if key_id not in self._warned and len(self._warned) < _MOST_WARNED:
-            self._warned.add(key_id)
+        if self._is_first(key_id):
             shown = key_id[:8] + "..." if len(key_id) > 8 else key_id
             _log.warning(text, ascii(shown))
+
+    def _is_first(self, subject: str) -> bool:
+        """Whether *subject* has not been warned of, which it counts as from now on; false for too many."""
+        if subject in self._warned or len(self._warned) >= _MOST_WARNED:
+            return False
+        self._warned.add(subject)
+        return True
 
 
 def _check_token(signed: SignedRequest, key: AccessKey, now: Millis) -> None:

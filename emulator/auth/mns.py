@@ -3,7 +3,7 @@
 Neither covers the body, except through ``Content-MD5``, which is text to them; the service checks it. The security
 token is not covered either. With a ``Date`` header present ``x-mns-date`` is just one more ``x-mns-*`` header.
 
-Source: MNS "Sign requests"; the official SDKs; for MNS4 aliyun-mns-java-sdk 2.0.0.
+Source: MNS "Sign requests"; the official SDKs; for MNS4 aliyun-mns-java-sdk 2.0.0; metmit/alimns for a bare ``?``.
 """
 
 import re
@@ -64,7 +64,10 @@ def sign(secret: str, string: str) -> str:
 
 def texts(request: Request, date: str) -> SignedTexts:
     """Yield what is signed under *date*, the text of ``Date`` or else of ``x-mns-date``."""
-    yield signed_head(request, date) + signed_lines(request.headers.starting_with("x-mns-")) + request.target, ""
+    head = signed_head(request, date) + signed_lines(request.headers.starting_with("x-mns-"))
+    yield head + request.target, ""
+    if request.target.endswith("?"):  # a client that puts the question mark behind what it has signed
+        yield head + request.target.removesuffix("?"), ""
 
 
 def authorization(request: Request, key_id: str, secret: str) -> str:

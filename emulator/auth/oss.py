@@ -46,7 +46,10 @@ LONGEST_URL_S = 7 * DAY // 1000
 
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.
-_VIRTUAL_HOST = r"(?i)(?:https?://)?([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|localhost\b)"
+_VIRTUAL_HOST = (
+    r"(?i)(?:https?://)?(?!(?:ap|cn|eu|me|na|us)-[a-z0-9-]+\.oss\.)"  # the endpoint of a region, with no bucket
+    r"([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|(?:ap|cn|eu|me|na|us)-[a-z0-9-]+\.oss\.|localhost\b)"
+)
 _FORM_HOST = r"(?i)(?:localhost|127\.0\.0\.1|\[::1\]|[a-z0-9-]+\.oss-[a-z0-9-]+\.aliyuncs\.com)(?::\d+)?"
 _CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss(?:-[a-z]+)?/aliyun_v4_request)"
 
@@ -97,7 +100,7 @@ def signed_request(request: Request) -> SignedRequest | None:
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail=word)
     if authorization:
         return None
-    if request.method == "POST" and request.query is None and is_form(request.headers.get("content-type")):
+    if request.method == "POST" and not request.query and is_form(request.headers.get("content-type")):
         return _signed_of_form(request)
     if request.query is None:
         return None
@@ -239,12 +242,12 @@ def _signed_v2_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
 
 def _texts_v2(request: Request, date: str, extra: list[str]) -> SignedTexts:
     own = [
-        f"{name.lower()}:{value}\n"
+        (name.lower(), value)
         for name, value in request.headers.pairs
         if name.lower().startswith("x-oss-") or name.lower() in extra
     ]
     query = _canonical_query([pair for pair in request.query_pairs if pair[0] != "x-oss-signature"])
-    text = f"{signed_head(request, date)}{''.join(sorted(own))}{';'.join(extra)}\n{encode(resource(request))}"
+    text = f"{signed_head(request, date)}{signed_lines(own)}{';'.join(extra)}\n{encode(resource(request))}"
     yield text + (f"?{query}" if query else ""), ""
 
 
@@ -324,14 +327,16 @@ def _texts_v4(request: Request, scope: str, date: str, extra: list[str], *, in_u
     headers = request.headers
     payload = headers.get("x-oss-content-sha256", _UNSIGNED)
     taken = {*extra, "content-type", "content-md5"}
-    own = sorted(
-        f"{name.lower()}:{value.strip()}\n"
-        for name, value in headers.pairs
-        if name.lower().startswith("x-oss-") or name.lower() in taken
+    own = signed_lines(
+        [
+            (name.lower(), value.strip())
+            for name, value in headers.pairs
+            if name.lower().startswith("x-oss-") or name.lower() in taken
+        ]
     )
     query = _canonical_query([pair for pair in request.query_pairs if not (in_url and pair[0] == "x-oss-signature")])
     # a URL is often signed before it is known which headers will come with it
-    for block in dict.fromkeys(("".join(own), "") if in_url else ("".join(own),)):
+    for block in dict.fromkeys((own, "") if in_url else (own,)):
         canonical = (
             f"{request.method}\n{encode_path(resource(request))}\n{query}\n{block}\n{';'.join(extra)}\n{payload}"
         )

@@ -363,7 +363,11 @@ def _principals(value: Any) -> dict[str, tuple[str, ...]]:
         raise MalformedPolicy("A statement of a trust policy must have a Principal object.")
     if unknown := value.keys() - {"RAM", "Service", "Federated"}:
         raise MalformedPolicy(f"The Principal {min(unknown)} is not known.")
-    return {kind: _texts(names, f"Principal {kind}") for kind, names in value.items()}
+    # terraform-provider-alicloud writes a list for each kind, an empty one where the file names nobody of that kind
+    named = {kind: _texts(names, f"Principal {kind}") for kind, names in value.items() if names != []}
+    if not named:
+        raise MalformedPolicy("The Principal names nobody.")
+    return named
 
 
 class Verdict(Enum):

@@ -15,11 +15,23 @@ from typing import Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
-from emulator.cli.output import CommandFailed, NoEmulator, _, enumerated, folded, padded, progress_beside, say, say_json
-from emulator.config import OPTIONS, Config, Settings
+from emulator.cli.output import (
+    CommandFailed,
+    NoEmulator,
+    _,
+    duration,
+    enumerated,
+    folded,
+    padded,
+    progress_beside,
+    say,
+    say_json,
+)
+from emulator.config import OPTIONS, Config, Settings, flag_of
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
+from emulator.wire.schema.kinds import Flag
 
 CONSOLE = "/_localyun/console/"
 
@@ -28,6 +40,18 @@ _LABEL = 10
 
 NAMES_SHOWN = 6
 """More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
+
+
+def clock_told(clock: Mapping[str, Any]) -> str:
+    """Return how the emulator's time differs from the machine's; "" when it does not."""
+    fields = {"now": clock["now"], "command": command()}
+    if clock["frozen"]:
+        return _("stands still at {now}; {command} clock unfreeze lets it go", **fields)
+    if ahead := clock["offset_ms"]:
+        return _(
+            "{now}, {ahead} ahead of this machine until {command} reset", ahead=duration(round(ahead, -3)), **fields
+        )
+    return ""
 
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
@@ -42,6 +66,8 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     }
     if waiting := status.get("waiting"):
         rows[_("waiting")] = "; ".join(waiting[:NAMES_SHOWN])
+    if moved := clock_told(status["clock"]):
+        rows[_("clock")] = moved
     if config.console:
         rows[_("console")] = _(
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
@@ -49,8 +75,10 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     if config.auth == "lenient":
         rows[_("auth")] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
     if config.isolate:
-        rows[_("isolate")] = _(
-            "functions can change nothing in {home}, unless the log says otherwise", home=Path.home()
+        rows[_("isolate")] = (
+            _("functions can change nothing in {home}, unless the log says otherwise", home=home)
+            if (home := system.home())
+            else _("functions cannot change their code or read the keys, unless the log says otherwise")
         )
     if config.ephemeral:
         rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
@@ -188,13 +216,13 @@ def flags(settings: Settings) -> list[str]:
     """Return the command line that repeats what this one was given; environment and file are read again."""
     flags = []
     for option in OPTIONS:
-        if settings.origins[option.name] != option.flag:
+        if settings.origins[option.name] != flag_of(option):
             continue
         value: Any = getattr(settings.config, option.name)
-        if option.is_switch:
-            flags.append(option.flag if value else option.flag.replace("--", "--no-", 1))
+        if isinstance(option.kind, Flag):
+            flags.append(flag_of(option) if value else flag_of(option).replace("--", "--no-", 1))
         else:
-            flags += [option.flag, ",".join(value) if isinstance(value, tuple) else str(value)]
+            flags += [flag_of(option), ",".join(value) if isinstance(value, tuple) else str(value)]
     return flags
 
 

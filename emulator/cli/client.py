@@ -5,6 +5,7 @@
 
 import json
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
-from emulator.cli.output import CallRefused, CommandFailed, _, complain
+from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, wants_json
 from emulator.config import Config, Settings
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
@@ -238,6 +239,30 @@ def say_where_else(settings: Settings) -> None:
             text = _("this looked in {region}; for what is in {others}: {command}", region=client.keys.region,
                      others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
             complain(text)
+
+
+def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> None:
+    """Behind a list, tell how many of its *kind* other regions and accounts have, and how to list those."""
+    if wants_json(arguments):
+        return
+    with suppress(CommandFailed):  # without the admin token nothing is known of others
+        keys, places = client.keys, client.admin("GET", "status").get("places", ())
+        counted = [each for each in places if each.get(kind)]
+        regions = {each["region"]: each[kind] for each in counted if each["account"] == keys.account_id}
+        regions.pop(keys.region, None)
+        if regions:
+            others = ", ".join(f"{region} ({number})" for region, number in regions.items())
+            text = _("these are of {region}; there are more in {others}: {command}", region=keys.region, others=others,
+                     command=f"LOCALYUN_REGION={next(iter(regions))} localyun ...")  # fmt: skip
+            note(text)
+        accounts = {each["account"]: 0 for each in counted if each["account"] != keys.account_id}
+        if accounts:
+            for each in counted:
+                if each["account"] in accounts:
+                    accounts[each["account"]] += each[kind]
+            others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
+            note(_("these are of account {account}; there are more of {others}: localyun account list has the keys",
+                   account=keys.account_id, others=others))  # fmt: skip
 
 
 def _kept(config: Config) -> InstallationKeys | None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator import __version__, keyfile
+from emulator.cli import trials
 from emulator.cli.output import _, enumerated
 from emulator.config import Config
 from emulator.kernel import system
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.storage.database import CHECKED_BYTES
+from emulator.storage.opening import CHECKED_BYTES
 from emulator.wire.dates import iso_seconds
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -210,18 +211,22 @@ VERSION_TIMEOUT_S = 5.0
 
 @frozen
 class ToolChain:
-    """A program that functions of ``runtimes`` need, and how it prints its version."""
+    """A program that functions of ``runtimes`` need, and how it prints its version.
+
+    ``trial`` is the runtime in which a call is tried; empty where a function would have to be compiled.
+    """
 
     program: str
     question: tuple[str, ...]
     runtimes: str
+    trial: str = ""
 
 
 TOOL_CHAINS = (
-    ToolChain(program="node", question=("--version",), runtimes="nodejs*"),
+    ToolChain(program="node", question=("--version",), runtimes="nodejs*", trial="nodejs20"),
     ToolChain(program="java", question=("-version",), runtimes="java*, custom (Java)"),
     ToolChain(program="go", question=("version",), runtimes="go1, custom (Go)"),
-    ToolChain(program="php", question=("--version",), runtimes="php*, custom (PHP)"),
+    ToolChain(program="php", question=("--version",), runtimes="php*, custom (PHP)", trial="php7.2"),
     ToolChain(program="dotnet", question=("--list-runtimes",), runtimes="dotnetcore*, custom (.NET)"),
     ToolChain(program="docker", question=("version", "--format", "{{.Server.Version}}"), runtimes="custom-container"),
 )
@@ -273,13 +278,21 @@ def known_trouble() -> tuple[Trouble, ...]:
     )
 
 
-def tool_chains(config: Config, which: Callable[[str], str | None] = shutil.which) -> Findings:
-    """Look what functions of each runtime would run on."""
+Attempt = Callable[[str, str, Config], str]
+"""Calls a function of a runtime on an executable, and returns what went wrong: `trials.attempt`."""
+
+
+def tool_chains(
+    config: Config, which: Callable[[str], str | None] = shutil.which, attempt: Attempt = trials.attempt
+) -> Findings:
+    """Look what functions of each runtime would run on, and call one where nothing has to be compiled."""
     for runtime, executable in config.runtimes.items():
         if not executable.is_file():
             text = _("runtimes names {path} for {runtime}, which is not there", path=executable, runtime=runtime)
             yield wrong("runtimes", text, _("correct runtimes in localyun.yaml"))
-    yield ok("runtimes", f"python3*: {sys.executable}")
+        elif trials.can_try(runtime):
+            yield _tried(f"{runtime}: {executable}", attempt(runtime, str(executable), config))
+    yield _tried(f"python3*: {sys.executable}", attempt("python3", sys.executable, config))
     for chain in TOOL_CHAINS:
         program = which(chain.program)
         if program is None:
@@ -289,10 +302,17 @@ def tool_chains(config: Config, which: Callable[[str], str | None] = shutil.whic
                 "runtimes", text, _("install it if you need them, or name one under runtimes: in localyun.yaml")
             )
         else:
-            yield _tool_chain(chain, program)
+            yield _tool_chain(chain, program, config, attempt)
 
 
-def _tool_chain(chain: ToolChain, path: str) -> Finding:
+def _tried(what: str, trouble: str) -> Finding:
+    if not trouble:
+        return ok("runtimes", _("{what}; a call was answered", what=what))
+    text = _("{what}; a call failed: {trouble}", what=what, trouble=" ".join(trouble.split()))
+    return wrong("runtimes", text, _("send this line with the output of localyun support, or install it elsewhere"))
+
+
+def _tool_chain(chain: ToolChain, path: str, config: Config, attempt: Attempt) -> Finding:
     with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(  # noqa: S603 - a program of the user's own path
             [path, *chain.question], capture_output=True, text=True, errors="replace", timeout=VERSION_TIMEOUT_S,
@@ -300,7 +320,10 @@ def _tool_chain(chain: ToolChain, path: str) -> Finding:
         )  # fmt: skip
         printed = (done.stdout or done.stderr).strip()
         if done.returncode == 0 and printed:  # a dotnet without any framework prints nothing
-            return ok("runtimes", f"{chain.runtimes}: {path}, {printed.splitlines()[0]}")
+            what = f"{chain.runtimes}: {path}, {printed.splitlines()[0]}"
+            if chain.trial:
+                return _tried(what, attempt(chain.trial, path, config))
+            return remark("runtimes", what, _("no call was tried: a function would have to be compiled; call yours"))
     text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.runtimes)
     return remark("runtimes", text, _("start its service, or repair it, if you need them"))
 

@@ -3,10 +3,10 @@
 Texts stand here in English; `emulator.cli.parser` puts them into the user's language.
 """
 
-from argparse import REMAINDER, SUPPRESS, ArgumentParser, BooleanOptionalAction
-from enum import Enum
+from argparse import REMAINDER, SUPPRESS, ArgumentParser
 
 from emulator.cli.lab_grammar import LAB_GROUPS
+from emulator.cli.output import is_chinese
 from emulator.cli.parser import Commands, Outline, add_option, command, group, sentence
 
 
@@ -16,13 +16,24 @@ def _add_start(commands: Commands) -> None:
     start.set_defaults(run="start:run", help_of=start)
     if isinstance(start, Outline):
         return
-    from emulator.config import OPTIONS  # as above
+    from emulator.config import FLAGS, OPTIONS  # as above
 
     for option in OPTIONS:
-        if option.has_flag:
+        if option.is_in(FLAGS):
             add_option(start, option)
     start.add_argument("--json", action="store_true", help="print JSON")
     start.add_argument("-d", "--detach", action="store_true", help="go to the background once calls are served")
+
+
+def _add_init(commands: Commands) -> None:
+    init = command(commands, "init", "init:run", "write a small project to begin with")
+    init.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where (default: the current folder)")
+    init.add_argument(
+        "--template",
+        choices=("python", "node", "flow", "queue-worker"),
+        default="python",
+        help="what it holds (default: python)",
+    )
 
 
 def _add_server_commands(commands: Commands) -> None:
@@ -39,7 +50,9 @@ def _add_server_commands(commands: Commands) -> None:
     reset = command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
     scope = reset.add_mutually_exclusive_group()
-    scope.add_argument("--service", choices=("fc", "fnf", "mns", "oss", "ram"), help="only what this service keeps")
+    scope.add_argument(
+        "--service", choices=("fc", "fnf", "mns", "oss", "ram", "records"), help="only what this service keeps"
+    )
     scope.add_argument("--queue", metavar="QUEUE", help="only the messages of a queue")
     scope.add_argument("--topic", metavar="TOPIC", help="only the deliveries of a topic")
     scope.add_argument("--flow", metavar="FLOW", help="only the executions of a flow")
@@ -70,6 +83,12 @@ def _add_function_commands(commands: Commands) -> None:
         "--raw", action="store_true", help="print the bytes of the result, without a newline after text"
     )
     invoke.add_argument(
+        "--async",
+        dest="later",
+        action="store_true",
+        help="queue the call; print how it ends and what its destination got",
+    )
+    invoke.add_argument(
         "--debug", action="store_true", help="run the call in an instance that a debugger can attach to"
     )
     invoke.add_argument(
@@ -78,6 +97,12 @@ def _add_function_commands(commands: Commands) -> None:
     invoke.add_argument(
         "--no-wait", dest="wait", action="store_false", help="with --debug: run before a debugger has attached"
     )
+
+
+@group("function", "look at what functions have besides their configuration")
+def _add_function(actions: Commands) -> None:
+    sessions = command(actions, "sessions", "function:sessions", "list sessions and the instances they are bound to")
+    sessions.add_argument("function", nargs="?", default="", metavar="FUNCTION", help="only this function's sessions")
 
 
 @group("trigger", "list the triggers of functions and fire them by hand")
@@ -98,6 +123,8 @@ def _add_trigger(actions: Commands) -> None:
 def _add_flow(actions: Commands) -> None:
     start = command(actions, "start", "flow:start", "start an execution", "flow")
     start.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
+    start.add_argument("--inputs", metavar="FILE", help="start one for each line of JSON in a file and wait for all")
+    start.add_argument("--parallel", type=int, default=4, metavar="N", help="so many at once (default: 4)")
     start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
     start.add_argument("--follow", action="store_true", help="print each step as it ends and wait for the end")
     start.add_argument("--events", action="store_true", help="with --follow: print each event instead")
@@ -120,10 +147,17 @@ def _add_flow(actions: Commands) -> None:
     convert.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     convert.add_argument("--name", help="name of the state machine (default: the file's)")
     convert.add_argument("--output", metavar="FILE", help="default: standard output")
+    convert.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of !Ref NAME and ${NAME}"
+    )
+    convert.add_argument("--strict", action="store_true", help="exit code 3 when something is otherwise in it")
     step = command(actions, "step", "flow_debug:step", "run one step of a definition alone")
     step.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     step.add_argument("step", metavar="STEP")
     step.add_argument("--input", default="{}", metavar="JSON", help="what the step before would hand on (default: {})")
+    step.add_argument(
+        "--local", default="{}", metavar="JSON", help="what the steps before it have left in $local (default: {})"
+    )
     step.add_argument("--mocks", metavar="FILE", help="answers of tasks in JSON; other tasks are really called")
     step.add_argument("--global", dest="variables", default="{}", metavar="JSON", help="values of $Global")
     debug = command(actions, "debug", "flow_debug:debug", "stop an execution at breakpoints and look into it", "flow")
@@ -134,14 +168,24 @@ def _add_flow(actions: Commands) -> None:
     debug.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
     debug.add_argument("--execution", metavar="EXECUTION", help="look into one that runs, in place of starting one")
     fork = command(actions, "fork", "flow_debug:fork", "start an execution that shares the history of another one")
-    fork.add_argument("execution", metavar="FLOW/EXECUTION")
+    fork.add_argument("flow", metavar="FLOW/EXECUTION")
+    fork.add_argument("execution", metavar="EXECUTION", nargs="?", help="when the first name is that of the flow alone")
     fork.add_argument("--before", metavar="STEP", help="begin before this step, where it was entered last")
     fork.add_argument("--event", type=int, metavar="NUMBER", help="begin before this event")
     fork.add_argument("--input", metavar="JSON", help="input of the step (default: what it had)")
     fork.add_argument("--definition", metavar="FILE", help="go on with this definition")
     fork.add_argument("--name", metavar="EXECUTION", help="name of the fork (default: generated)")
+    _add_rehearsals(actions)
     listing = command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
     listing.add_argument("flow", metavar="FLOW", nargs="?")
+    _choose_executions(listing)
+    listing.add_argument("--error", dest="error_name", metavar="NAME", help="only those that ended with this error")
+    rerun = command(actions, "rerun", "flow_bulk:rerun", "run failed executions of a flow again", "flow")
+    rerun.add_argument("--failed", action="store_true", required=True, help="those that have failed")
+    rerun.add_argument("--since", metavar="D|TIME", help="only those started since: 2h ago, or a time")
+    rerun.add_argument("--from", dest="before", metavar="STEP", help="go on before this step, with what it had then")
+    rerun.add_argument("--definition", metavar="FILE", help="go on with this definition")
+    rerun.add_argument("--parallel", type=int, default=4, metavar="N", help="so many at once (default: 4)")
     describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
     describe.add_argument("execution", metavar="EXECUTION", nargs="?")
     create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
@@ -152,9 +196,45 @@ def _add_flow(actions: Commands) -> None:
     command(actions, "delete", "flow:delete", "delete a flow", "flow")
     command(actions, "schedules", "flow:schedules", "list the schedules of a flow", "flow")
     command(actions, "fire", "flow:fire", "run a schedule of a flow now", "flow", "schedule")
-    stop = command(actions, "stop", "flow:stop", "stop an execution", "flow", "execution")
+    stop = command(actions, "stop", "flow:stop", "stop an execution, or all of a flow", "flow")
+    stop.add_argument("execution", metavar="EXECUTION", nargs="?")
+    stop.add_argument("--all", action="store_true", help="all that have not ended")
+    _choose_executions(stop)
     stop.add_argument("--error", default="", help="error name to record")
     stop.add_argument("--cause", default="", help="cause to record")
+
+
+def _choose_executions(action: ArgumentParser) -> None:
+    action.add_argument("--status", metavar="STATUS", help="only those that are Running, Failed and so on")
+    action.add_argument("--since", metavar="D|TIME", help="only those started since: 2h ago, or a time")
+
+
+def _add_rehearsals(actions: Commands) -> None:
+    test = command(actions, "test", "flow_test:test", "run the cases of flows, without an emulator")
+    test.add_argument("files", metavar="FILE", nargs="*", help="files of cases, or folders of *.test.yaml (default: .)")
+    test.add_argument("-k", dest="name", action="append", metavar="TEXT", help="only cases with this in their names")
+    test.add_argument("--tag", action="append", metavar="TAG", help="only cases with this tag")
+    test.add_argument("--junit", metavar="FILE", help="write a report that CI systems read")
+    test.add_argument(
+        "--coverage", nargs="?", const="text", choices=("text", "html"),
+        help="say what no case has taken, or write coverage.html with the graphs",
+    )  # fmt: skip
+    test.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail when less of a flow is covered")
+    test.add_argument("--update", action="store_true", help="write what came in the place of what was expected")
+    test.add_argument("--jobs", type=int, metavar="N", help="processes for many cases (default: one for each core)")
+    cases = command(actions, "cases", "flow_test:cases", "propose cases for what no case takes of a flow")
+    cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")
+    cases.add_argument("--output", metavar="FILE", help="default: standard output")
+    replay = command(actions, "replay", "flow_replay:replay", "say where a recorded history would go another way")
+    replay.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory answers it")
+    replay.add_argument("--definition", metavar="FILE", help="the definition (default: the one in the history's file)")
+    replay.add_argument("--from-cloud", action="store_true", help="also note what events of the cloud say otherwise")
+    replay.add_argument("--report", metavar="FILE", help="write the differences without names and data")
+    shown = command(actions, "show", "flow_replay:show", "show a recorded history as a tree, or as a graph")
+    shown.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory answers it")
+    shown.add_argument("--definition", metavar="FILE", help="draw it on this definition")
+    shown.add_argument("--output", metavar="FILE", help="write the graph here, as SVG")
+    shown.add_argument("--full", action="store_true", help="do not cut long lines")
 
 
 @group("queue", "work with queues and their messages")
@@ -181,38 +261,15 @@ def _add_queue(actions: Commands) -> None:
     receive.add_argument("--delete", action="store_true", help="delete what was received after printing it")
 
 
-ATTRIBUTES = {
-    "DelaySeconds": "messages become visible N seconds after sent",
-    "MaximumMessageSize": "largest body, in bytes",
-    "MessageRetentionPeriod": "messages live N seconds",
-    "VisibilityTimeout": "a receive hides for N seconds",
-    "PollingWaitSeconds": "a receive waits N seconds by itself",
-    "LoggingEnabled": "kept, without effect",
-    "FilterTag": "only messages with this tag",
-    "NotifyStrategy": "when a failed push is tried again (default: BACKOFF_RETRY)",
-    "NotifyContentFormat": "what is pushed (default: XML); SIMPLIFIED is the body",
-}
-"""What options say of attributes; an attribute without a row is explained by its name."""
-
-
 def _add_attributes(command: ArgumentParser, resource: str, without: str = "") -> None:
     """Add an option for each attribute of *resource* that its XML form sets, but for the one *without*."""
     if isinstance(command, Outline):
         return
-    from emulator.cli.mns import option_of, resources  # only these commands need it
+    from emulator.cli.mns import resources  # only these commands need it
+    from emulator.wire.schema.command_line import options
 
-    for each in resources()[resource].of_form("xml"):
-        if each.name == without:
-            continue
-        flag, text = "--" + option_of(each).replace("_", "-"), ATTRIBUTES.get(each.name, each.name)
-        if each.kind is bool:
-            command.add_argument(flag, action=BooleanOptionalAction, help=text)
-        elif each.kind is int:
-            command.add_argument(flag, type=int, metavar="N", help=text)
-        elif issubclass(each.kind, Enum):
-            command.add_argument(flag, choices=tuple(value.value for value in each.kind), help=text)
-        else:
-            command.add_argument(flag, metavar=flag[2:].upper(), help=text)
+    for each in options(resources()[resource].without(without), "xml", chinese=is_chinese()):
+        command.add_argument(*each.flags, **each.settings)
 
 
 def _add_body(command: ArgumentParser) -> None:
@@ -303,7 +360,8 @@ def _add_console(commands: Commands) -> None:
 def _add_exec(commands: Commands) -> None:
     summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
     execute = command(commands, "exec", "exec:run", summary, prints_data=False)
-    execute.usage = f"{execute.prog} [--state DIR] [--start] [--keep-proxy] [--preload] [--network] [--] COMMAND ..."
+    options = "[--state DIR] [--start] [--keep-proxy] [--proxy-allow HOSTS] [--preload] [--network]"
+    execute.usage = f"{execute.prog} {options} [--] COMMAND ..."
     execute.add_argument("--start", action="store_true", help="start an emulator for the command only, on free ports")
     execute.add_argument(
         "--network", action="store_true", help="give the command a network in which the cloud is the emulator (Linux)"
@@ -312,7 +370,25 @@ def _add_exec(commands: Commands) -> None:
         "--preload", action="store_true", help="lead programs with a C library to the emulator by LD_PRELOAD (Linux)"
     )
     execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
+    execute.add_argument(
+        "--proxy-allow", action="append", default=[], metavar="HOSTS",
+        help="hosts and networks that the proxy calls although they are not public",
+    )  # fmt: skip
     execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def _add_comparison(commands: Commands) -> None:
+    compare = command(commands, "compare", "compare:run", "say how the emulator's answers differ from a recording's")
+    compare.add_argument("recording", metavar="FILE.har", help="the recording, as browsers and proxies write it")
+    compare.add_argument("--redact", metavar="FILE", help="write it without what is yours instead, to be given away")
+    record = command(
+        commands, "record", "record:run", "run a program and record its requests with the answers", prints_data=False
+    )
+    record.usage = f"{record.prog} [--state DIR] [-o FILE.har] [--] COMMAND ..."
+    record.add_argument(
+        "-o", "--output", default="recording.har", metavar="FILE.har", help="the file to write (default: recording.har)"
+    )
+    record.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
 @group("tutorial", "list and run the tutorials")
@@ -332,13 +408,21 @@ def _add_tutorial(actions: Commands) -> None:
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 
+def _add_reference(commands: Commands) -> None:
+    from emulator.cli import reference_grammar  # start needs none of it
+
+    reference_grammar.add(commands)
+
+
 GROUPS = (
     ({"start"}, _add_start),
     (
         {"stop", "status", "list", "env", "config", "reset", "completion", "version", "doctor", "support"},
         _add_server_commands,
     ),
+    ({"init"}, _add_init),
     ({"logs", "invoke"}, _add_function_commands),
+    ({"function"}, _add_function),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
@@ -347,6 +431,8 @@ GROUPS = (
     ({"deploy", "export", "diff", "deployments"}, _add_deploy),
     ({"console"}, _add_console),
     ({"exec"}, _add_exec),
+    ({"compare", "record"}, _add_comparison),
     ({"tutorial"}, _add_tutorial),
+    ({"docs", "explain", "mcp"}, _add_reference),
 )
 """Commands that are built together."""

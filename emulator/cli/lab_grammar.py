@@ -15,7 +15,7 @@ def _add_clock(commands: Commands) -> None:
         help="how to change it (default: only look)",
     )
     clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
-    settle = command(commands, "settle", "lab:settle", "wait until nothing works any more")
+    settle = command(commands, "settle", "lab:settle", "wait until the emulator is idle")
     settle.add_argument("--timeout", default="5s", metavar="D", help="real time to wait at the most (default: 5s)")
     skip = command(commands, "skip", "lab:skip", "jump from event to event until nothing is left to happen")
     until = skip.add_mutually_exclusive_group()
@@ -34,9 +34,9 @@ def _add_trace(commands: Commands) -> None:
     trace.add_argument("--otlp", metavar="URL", help="also send it as OpenTelemetry spans to this OTLP/HTTP address")
 
 
-@group("fault", "let calls go wrong on purpose")
+@group("fault", "inject faults into calls")
 def _add_fault(actions: Commands) -> None:
-    add = command(actions, "add", "lab:add_fault", "let calls go wrong")
+    add = command(actions, "add", "lab:add_fault", "inject a fault")
     services = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
     add.add_argument("--service", choices=services, help="only calls of this service")
     add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? stand for anything")
@@ -64,12 +64,15 @@ def _add_fault(actions: Commands) -> None:
 @group("mock", "answer calls of functions in their place")
 def _add_mock(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_mock", "answer calls of a function, which need not exist")
-    add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", help="the function")
+    add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", nargs="?", help="the function")
+    add.add_argument("--step", metavar="FLOW/STEP", help="in place of a function: a task of a flow, whatever it calls")
+    add.add_argument("--action", metavar="SERVICE:OPERATION", help="in place of a function: what tasks call")
     add.add_argument("--returns", action="append", metavar="JSON", help="return this; several are given in turn")
     add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="fail like this, after what is returned")
     add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
     add.add_argument("--delay", metavar="D", help="take so long, by the emulator's clock")
     add.add_argument("--then", choices=("repeat", "real", "fail"), help="after the last answer (default: repeat)")
+    add.add_argument("--strict", action="store_true", help="refuse answers that what is mocked does not give")
     command(actions, "list", "lab:list_mocks", "list the mocks")
     calls = command(actions, "calls", "lab:calls", "print the calls that a mock or a function has had")
     calls.add_argument("mock", metavar="ID|[SERVICE/]FUNCTION", help="the mock or function")
@@ -116,9 +119,45 @@ def _add_account(actions: Commands) -> None:
     remove.add_argument("account", metavar="ID", help="the account")
 
 
+def _add_explore(commands: Commands) -> None:
+    explore = command(
+        commands, "explore", "explore:explore", "run a flow in every order of its effects; list what comes out"
+    )
+    explore.add_argument("flow", metavar="FLOW", help="the flow")
+    explore.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
+    explore.add_argument(
+        "--deviations", type=int, default=2, metavar="N", help="choices that differ from the first order (default: 2)"
+    )
+    explore.add_argument("--order", metavar="KINDS", help="kinds of effects whose order is chosen (default: all)")
+    explore.add_argument("--faults", metavar="VERDICTS", help="what may befall effects, such as lost-after,duplicate")
+    explore.add_argument("--runs", type=int, default=500, metavar="N", help="so many runs at the most (default: 500)")
+    explore.add_argument("--mocks", metavar="FILE", help="a JSON list of mocks as in the HTTP API")
+    explore.add_argument(
+        "--schedule", metavar="SCHEDULE", help="run this schedule alone, such as 3:1,7:2, and keep the execution"
+    )
+    explore.add_argument("--limit", default="1d", metavar="D", help="emulator's time that a run may take (default: 1d)")
+    explore.add_argument(
+        "--patience", default="1s", metavar="D", help="real time that a function may hold others up (default: 1s)"
+    )
+
+
+def _add_usage(commands: Commands) -> None:
+    usage = command(commands, "usage", "usage:run", "print what the cloud would meter for what has run")
+    narrow = usage.add_mutually_exclusive_group()
+    narrow.add_argument("--execution", metavar="FLOW/EXECUTION", help="only an execution with all that came of it")
+    narrow.add_argument("--deployment", metavar="NAME", help="only the resources of a deployment")
+    narrow.add_argument("--reset", action="store_true", help="set the counters to 0")
+    usage.add_argument("--prices", metavar="FILE", help="also estimate the cost by this list of prices, YAML")
+    usage.add_argument(
+        "--scale", type=float, default=1.0, metavar="N", help="so many times what has run, such as 1e6 (default: 1)"
+    )
+
+
 LAB_GROUPS = (
+    ({"explore"}, _add_explore),
     ({"clock", "settle", "skip"}, _add_clock),
     ({"trace"}, _add_trace),
+    ({"usage"}, _add_usage),
     ({"fault"}, _add_fault),
     ({"mock"}, _add_mock),
     ({"sink"}, _add_sink),

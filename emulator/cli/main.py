@@ -11,12 +11,12 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, is_translated
 from emulator.cli.parser import Parser, PlainHelp, nearest, parser_among, translate
 
-TYPE_CHECKING = False  # that of ``typing``, whose import is a twelfth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -83,9 +83,17 @@ def parse(arguments: Sequence[str]) -> Namespace:
         command: ArgumentParser = parsed.help_of
         option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
         text = _("unrecognized arguments: {words}{suggestion}")
-        suggestion = nearest(option, command._option_string_actions) if option else ""
-        command.error(text.format(words=" ".join(unknown), suggestion=suggestion))
+        command.error(text.format(words=" ".join(unknown), suggestion=_instead_of(option, command)))
     return parsed
+
+
+def _instead_of(option: str, command: ArgumentParser) -> str:
+    """Return the end of a message that says what may have been meant by an *option* that *command* does not have."""
+    from emulator.config import FLAGS, OPTIONS, flag_of  # for an error message only
+
+    if any(each.is_in(FLAGS) and flag_of(each) == option for each in OPTIONS):
+        return _("; that is an option of start, and other commands find the emulator by --state")
+    return nearest(option, command._option_string_actions) if option else ""
 
 
 def _moved_behind(parsed: Namespace) -> list[str]:

@@ -5,7 +5,6 @@ Bodies of messages come from the command line or standard input; some SDKs put B
 
 import base64
 import binascii
-import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from emulator.cli.output import CallRefused, Fields, WrongUsage, _
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 if TYPE_CHECKING:
-    from emulator.wire.attributes import Attribute, Resource
+    from emulator.wire.schema.kinds import Shape
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
@@ -81,27 +80,24 @@ class Mns:
 
 
 @cache
-def resources() -> dict[str, "Resource[Any]"]:
+def resources() -> dict[str, "Shape"]:
     """Return the attribute tables of the service by the names of its resources."""
     from emulator.services.mns.queues.model import QUEUE  # a command that sends or receives needs no table
     from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
-    return {each.name: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
+    return {each.title: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
 
 
 @cache
-def _kinds() -> dict[str, type]:
-    """Return the types of attributes by their names."""
-    return {each.name: each.kind for table in resources().values() for each in table.attributes}
-
-
-def option_of(attribute: "Attribute") -> str:
-    """Return the name of the option that sets *attribute*: ``delay_seconds`` for ``DelaySeconds``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", attribute.name_in("option")).lower()
+def _kinds() -> dict[str, str]:
+    """Return what the kinds of attributes are called, by the attributes' names."""
+    return {each.name: type(each.kind).__name__ for shape in resources().values() for each in shape}
 
 
 def chosen(resource: str, arguments: Namespace) -> Fields:
     """Return the attributes of a resource that were given as options, by the API's names."""
+    from emulator.wire.schema.command_line import option_of  # as above
+
     table = resources()[resource]
     values = {each.name: getattr(arguments, option_of(each), None) for each in table.of_form("xml")}
     return {name: value for name, value in values.items() if value is not None}
@@ -125,11 +121,16 @@ def fields(element: Element) -> Fields:
 def _value(child: Element) -> Any:
     if child.children:
         return [fields(entry) for entry in child.children]
-    if child.text.isdigit() and (child.name in _NUMBERS or _kinds().get(child.name) is int):
+    if child.text.isdigit() and (child.name in _NUMBERS or _is(child.name, "Whole", "Duration", "Time")):
         return int(child.text)
-    if child.text in {"True", "False"} and _kinds().get(child.name) is bool:
+    if child.text in {"True", "False"} and _is(child.name, "Flag"):
         return child.text == "True"
     return child.text
+
+
+def _is(name: str, *kinds: str) -> bool:
+    """Whether the attribute *name* is of one of some kinds."""
+    return _kinds().get(name) in kinds
 
 
 def _root(reply: Reply) -> Element | None:

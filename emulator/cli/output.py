@@ -14,8 +14,8 @@ import os
 import sys
 from argparse import Namespace
 from functools import cache
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias
@@ -90,6 +90,11 @@ def _is_english() -> bool:
     names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
     wanted = next(filter(None, names), "C")
     return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
+
+
+def is_chinese() -> bool:
+    """Whether the user's language is Chinese, the one translation there is."""
+    return isinstance(catalogue(), gettext.GNUTranslations)
 
 
 def is_translated() -> bool:

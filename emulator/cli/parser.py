@@ -16,15 +16,15 @@ from argparse import (
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
+from typing import TYPE_CHECKING
 
-from emulator.cli.output import _
+from emulator.cli.output import _, is_chinese
 
-TYPE_CHECKING = False  # as in `emulator.cli.main`
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any, TypeAlias
 
-    from emulator.config import Option
+    from emulator.wire.schema.kinds import Field
 
 _USUAL_COLUMNS = 80
 
@@ -83,7 +83,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
     """Return the end of a message that suggests the one of *names* most like *word*; empty when none is."""
     import difflib  # for an error message only
 
-    near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
     return _("; did you mean {name}?", name=near[0]) if near else ""
 
 
@@ -105,10 +105,12 @@ def translate(parser: ArgumentParser) -> None:
                     command.description = _("{summary}.", summary=choice.help)
 
 
-def parser_among(words: Collection[str], **given: Any) -> ArgumentParser | Outline:
+def parser_among(words: Collection[str], **given: Any) -> ArgumentParser:
     """Return the parser of a command that is among the *words* of a command line, and of others an `Outline`."""
     named = given["prog"].split()[1:]
-    return Parser(formatter_class=PlainHelp, **given) if all(name in words for name in named) else Outline()
+    return (
+        Parser(formatter_class=PlainHelp, **given) if all(name in words for name in named) else Outline(given["prog"])
+    )
 
 
 def _columns() -> int:
@@ -122,17 +124,20 @@ def _columns() -> int:
         return _USUAL_COLUMNS
 
 
-class Outline:
-    """Stands for the parser of a command of which only the name and the summary are shown: it takes everything in."""
+class Outline(ArgumentParser):
+    """The parser of a command of which only the name and the summary are shown; it keeps no arguments."""
 
-    def __getattr__(self, name: str) -> Any:
-        return self
+    def __init__(self, prog: str) -> None:
+        self.prog = prog
 
-    def __getitem__(self, name: str) -> Any:
-        return self
+    def set_defaults(self, **defaults: object) -> None:
+        """Keep nothing."""
 
-    def __call__(self, *arguments: object, **named: object) -> Any:
-        """Take anything in."""
+    def add_argument(self, *names: Any, **options: Any) -> Any:
+        """Keep nothing."""
+
+    def add_mutually_exclusive_group(self, **options: Any) -> Any:
+        """Return this, which keeps nothing."""
         return self
 
 
@@ -159,14 +164,19 @@ def sentence(summary: str) -> str:
     return summary[0].upper() + summary[1:] + "."
 
 
-def add_option(command: ArgumentParser, option: Option) -> None:
+def add_option(command: ArgumentParser, option: Field) -> None:
     """Add the flag of a setting."""
-    if option.is_switch:
-        command.add_argument(option.flag, action=BooleanOptionalAction, default=None, help=option.help)
-    elif option.choices:
-        command.add_argument(option.flag, choices=option.choices, help=option.help)
-    else:
-        command.add_argument(option.flag, metavar=option.metavar, help=option.help)
+    from emulator.config import flag_of  # as above
+    from emulator.wire.schema.kinds import Flag, OneOf
+
+    flag, about = flag_of(option), option.help[is_chinese()]
+    match option.kind:
+        case Flag():
+            command.add_argument(flag, action=BooleanOptionalAction, default=None, help=about)
+        case OneOf(choices=choices):
+            command.add_argument(flag, choices=tuple(choices), help=about)
+        case _:
+            command.add_argument(flag, metavar=option.name_in("value"), help=about)
 
 
 def group(name: str, summary: str) -> Callable[[Adds], Adds]:

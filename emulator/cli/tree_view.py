@@ -82,6 +82,14 @@ class Style:
         """Whether *text* fits on a line."""
         return self.width is None or cells(text) <= self.width
 
+    def whole(self, indent: str, label: str, text: str, tone: Tone) -> Iterator[str]:
+        """Yield *text* behind its label in as many lines as it takes."""
+        margin = indent + " " * cells(label)
+        lines = [text] if self.width is None else fold(text, max(self.width - len(margin), 20))
+        for number, line in enumerate(lines):
+            shown = (margin if number else indent + label) + line
+            yield _painted(shown, tone) if self.colour else shown
+
     def fold(self, text: str) -> Iterator[str]:
         """Yield *text* in lines of the width, those after the first indented; a long one is cut."""
         if self.width is None or self.has_room(text):
@@ -119,14 +127,15 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
         ("input", execution.input),
         ("output", execution.output),
         ("error", execution.error or None),
-        ("cause", execution.cause or None),
     ):
         if value is not None:
             yield style.fit(f"{MARGIN}{_label(name)}{value_text(value)}")
+    if execution.cause:
+        yield from style.whole(MARGIN, _label("cause"), value_text(execution.cause), "")
     if execution.sequence.visits:
         yield ""
         yield f"{_right(_('start'), 9)}  {_right(_('took'), 8)}  {_('step')}"
-    yield from _sequence(execution, execution.sequence, 0, style)
+    yield from _sequence(execution, execution.sequence, 0, style, {value_text(execution.cause)})
 
 
 def _label(name: str) -> str:
@@ -137,23 +146,30 @@ def _right(text: str, width: int) -> str:
     return " " * (width - cells(text)) + text
 
 
-def _sequence(execution: Execution, sequence: StepSequence, depth: int, style: Style) -> Iterator[str]:
+def _sequence(
+    execution: Execution, sequence: StepSequence, depth: int, style: Style, causes: set[str]
+) -> Iterator[str]:
+    """Yield the lines of a sequence. A cause stands whole once: *causes* are those that have been shown."""
     for visit in sequence.visits:
         columns = _columns(execution, visit.entered, visit.ended)
         line = f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
         yield style.fit(line, tone_of(visit))
         indent = _BLANK_COLUMNS + MARGIN * (depth + 1)
         for name, text in _values(visit):
-            yield style.fit(f"{indent}{_label(name)}{text}", "bad" if name in {"error", "cause"} else "dim")
+            if name == "cause" and text not in causes:
+                causes.add(text)
+                yield from style.whole(indent, _label(name), text, "bad")
+            else:
+                yield style.fit(f"{indent}{_label(name)}{text}", "bad" if name in {"error", "cause"} else "dim")
         for line in _attempts(execution, visit):
             yield style.fit(indent + line, "dim")
         for inner in visit.sequences:
             if inner.kind == "option":
-                yield from _sequence(execution, inner, depth + 1, style)
+                yield from _sequence(execution, inner, depth + 1, style, causes)
             else:
                 columns = _columns(execution, inner.entered, inner.ended)
                 yield style.fit(f"{columns}  {MARGIN * (depth + 1)}[{_(inner.kind)} {inner.index}]")
-                yield from _sequence(execution, inner, depth + 2, style)
+                yield from _sequence(execution, inner, depth + 2, style, causes)
 
 
 def _columns(execution: Execution, begin: Millis, end: Millis | None) -> str:

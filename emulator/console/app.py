@@ -1,28 +1,31 @@
 """The console's Flask application: what all pages share. Imported on the first request for a page.
 
 Pages are modules of `emulator.console.pages`, each a blueprint. A page that htmx asks for (header ``HX-Request``)
-answers with its content alone; otherwise the content stands in the frame with navigation and search. Values of users
-are shown as folded and coloured JSON, or else as text, and never too much of them.
+answers with its content alone; otherwise the content stands in the frame with navigation and search.
 """
 
-import json
 import logging
-from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from functools import partial
 from io import BytesIO
 from typing import Any
-from zlib import crc32
 
 from flask import Flask, current_app, g, redirect, render_template, request
-from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.test import run_wsgi_app
+from werkzeug.wrappers import Response as Answer
 
 from emulator.console.executions import took
 from emulator.console.front import Pages, Sessions
 from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen
+from emulator.console.life import FORMS, REASONS, STATIONS
+from emulator.console.lists import SPANS, turning, wanted
+from emulator.console.navigation import GROUPS, NAMES, place_of
+from emulator.console.needs import WHATS
 from emulator.console.pages import BLUEPRINTS
+from emulator.console.tutorials import TutorialRuns
+from emulator.console.values import body, decoded, short, tree
 from emulator.console.view import View, link, view
 from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
@@ -36,6 +39,10 @@ SESSION = "localyun.session"
 
 ERRORS = "localyun.errors"
 """Key of the WSGI environment: a list that gets the error which the page shows, when it shows one."""
+
+
+POSTED_BY_SCRIPT = "X-Post"
+"""Header of a form that a page's script has sent."""
 
 
 def run(
@@ -95,6 +102,7 @@ STATES = {
     for each in (
         *("running", "succeeded", "failed", "caught", "abandoned", "pending", "delivered", "dropped", "dead-lettered"),
         *("cold", "warm", "provisioned", "active", "inactive", "delayed", "idle", "busy", "starting", "stopping"),
+        *("paused", "expired", "not entered", "visible", "in flight"),
     )
 } | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
 """States as people read them; those of executions already begin with a capital letter."""
@@ -102,18 +110,26 @@ STATES = {
 COMING = (
     *EVENTS,
     *("before", "after", "failure", "next", "continue", "change", "skip"),
-    *("flow", "execution", "queue", "topic", "function", "bucket", "trigger"),
-    *("request", "message", "push", "call", "step"),
+    *("flow", "execution", "queue", "topic", "function", "bucket", "trigger", "schedule"),
+    *("request", "message", "push", "call", "step", "fault", "choice", "subscription", "role", "alias"),
+    *WHATS,
+    *STATIONS,
+    *FORMS,
+    *(text for each in REASONS.values() for text in (each.word, each.sentence)),
+    *sorted(NAMES),
+    *SPANS.values(),
 )
-"""Kinds of what comes next, some with a name or number behind, and of what is found."""
+"""Names of the navigation, kinds of what comes next, some with a name or number behind, and of what is found."""
 
 
-def make_application(view: View, sessions: Sessions) -> Pages:
+def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) -> Pages:
     """Return what answers requests for pages about *view*."""
     app = Flask("emulator.console", static_folder="static", template_folder="templates")
     app.config.update(PROPAGATE_EXCEPTIONS=False, TRAP_HTTP_EXCEPTIONS=False, MAX_CONTENT_LENGTH=8 * 1024 * 1024)
     app.extensions["view"] = view
     app.extensions["sessions"] = sessions
+    app.extensions["tutorials"] = tutorials
+    app.extensions["held"] = OrderedDict()
     app.jinja_env.add_extension("jinja2.ext.i18n")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
@@ -121,8 +137,9 @@ def make_application(view: View, sessions: Sessions) -> Pages:
         lambda one, many, count: catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
-    app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree)
+    app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree, short=short)
     app.before_request(_begin)
+    app.after_request(_told)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(NotFound, _no_page)
@@ -146,6 +163,15 @@ def _begin() -> None:
         g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
 
 
+def _told(answer: Answer) -> Answer:
+    """Tell a script that has posted a form where to go on: it keeps the page, and what was typed, when it must not."""
+    if POSTED_BY_SCRIPT in request.headers and answer.status_code == 303:
+        answer.headers["X-Go"] = answer.headers.pop("Location")
+        answer.status_code = 200
+        answer.set_data(b"")
+    return answer
+
+
 def _common() -> dict[str, Any]:
     sessions: Sessions = current_app.extensions["sessions"]
     return {
@@ -158,9 +184,20 @@ def _common() -> dict[str, Any]:
         "fragment": "HX-Request" in request.headers,
         "coming": _coming,
         "link": link,
+        "moved": view().moved(),
+        "navigation": _navigation(),
+        "spans": SPANS,
         "took": took,
+        "translated": catalogue(g.language).gettext,
+        "turning": turning,
         "view": view(),
+        "wanted": wanted,
     }
+
+
+def _navigation() -> dict[str, Any]:
+    group, page = place_of(request.endpoint or "", (request.view_args or {}).get("kind", ""))
+    return {"groups": GROUPS, "group": group, "page": page}
 
 
 def _coming(what: str) -> str:
@@ -174,8 +211,10 @@ def _iso(at: int | str) -> str:
     return iso_millis(Millis(at)) if isinstance(at, int) else at
 
 
-def _refused(error: ServiceError) -> tuple[str, int]:
+def _refused(error: ServiceError) -> Any:
     request.environ[ERRORS].append(error)
+    if POSTED_BY_SCRIPT in request.headers:
+        return f"{error.code}: {error.message}", error.http_status, {"Content-Type": "text/plain; charset=utf-8"}
     return render_template("error.html", title=error.code, text=error.message), error.http_status
 
 
@@ -207,91 +246,3 @@ def _choose(what: str, value: str) -> Any:
     answer = redirect(back if back.startswith(f"{prefix}/") and "//" not in back else f"{prefix}/", 303)
     answer.set_cookie(cookie, kept, max_age=365 * 24 * 3600, path=prefix, samesite="Strict", httponly=True)
     return answer
-
-
-_LONGEST = 20_000
-"""Characters of a text, and of the texts in a value together."""
-
-_NODES = 1_000
-"""Members and elements of a value that are shown."""
-
-_OPEN = 12
-"""Objects and lists with more members begin folded, as do those below the second level."""
-
-
-def body(text: str | bytes) -> Markup:
-    """Return a text for pages: folded when it is a JSON object or list, else as it is, up to a length."""
-    shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    if shown[:1] in {"{", "["} or shown.lstrip()[:1] in {"{", "["}:
-        try:
-            return tree(json.loads(shown))
-        except (ValueError, RecursionError):
-            pass
-    rest = "" if len(shown) <= _LONGEST else Markup('<p class="quiet">… {} / {}</p>').format(_LONGEST, len(shown))
-    return Markup('<pre class="body" tabindex="0">{}</pre>{}').format(shown[:_LONGEST], rest)
-
-
-def tree(value: Any) -> Markup:
-    """Return a JSON value as nested lists that fold; what is beyond a thousand members is counted only."""
-    key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
-    room = _Room()
-    return Markup('<div class="json" tabindex="0" role="group">{}</div>').format(
-        Markup("").join(_shown(value, room, f"{key:x}", 0))
-    )
-
-
-class _Room:
-    """What may still be shown of one value."""
-
-    def __init__(self) -> None:
-        self.nodes = _NODES
-        self.characters = _LONGEST
-
-
-def _shown(value: Any, room: _Room, path: str, depth: int) -> Iterator[Markup]:
-    room.nodes -= 1
-    if isinstance(value, dict):
-        pairs = [
-            (Markup('<span class="key">{}</span>: ').format(_cut(str(name), room)), each)
-            for name, each in value.items()
-        ]
-        yield from _folding(pairs, "{}", room, path, depth)
-    elif isinstance(value, list):
-        yield from _folding([(Markup(""), each) for each in value], "[]", room, path, depth)
-    elif isinstance(value, str):
-        yield Markup('<span class="string">{}</span>').format(_cut(json.dumps(value, ensure_ascii=False), room))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield Markup('<span class="number">{}</span>').format(json.dumps(value))
-    else:
-        yield Markup('<span class="word">{}</span>').format(json.dumps(value))
-
-
-def _folding(pairs: list[tuple[Markup, Any]], marks: str, room: _Room, path: str, depth: int) -> Iterator[Markup]:
-    if not pairs:
-        yield escape(marks)
-        return
-    is_open = Markup(" open") if len(pairs) <= _OPEN and depth < 2 else ""
-    yield Markup('<details data-keep="{}"{}><summary>{} {} {}</summary><ul>').format(
-        path, is_open, marks[0], len(pairs), marks[1]
-    )
-    for number, (name, value) in enumerate(pairs):
-        if room.nodes <= 0 or room.characters <= 0 or depth > 40:
-            yield Markup("<li>… {}</li>").format(len(pairs) - number)
-            break
-        yield Markup("<li>{}{}</li>").format(name, Markup("").join(_shown(value, room, f"{path}.{number}", depth + 1)))
-    yield Markup("</ul></details>")
-
-
-def _cut(text: str, room: _Room) -> str:
-    shown = text if len(text) <= max(room.characters, 100) else f"{text[: max(room.characters, 100)]}…"
-    room.characters -= len(shown)
-    return shown
-
-
-def decoded(body: str) -> str:
-    """Return the text behind Base64, empty when *body* is none."""
-    try:
-        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
-    except ValueError:
-        return ""
-    return text if text.isprintable() or "\n" in text else ""

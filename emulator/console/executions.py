@@ -213,13 +213,16 @@ _SHOWN = 2_000
 def compared(one: list[HistoryEvent], other: list[HistoryEvent]) -> Row:
     """Return rows of both around the first difference: ``first`` is its number, None when they are the same.
 
-    Two events are the same when type, step and detail are; times differ always.
+    ``step`` is the one at which they differ first. Two events are the same when type, step and detail are; times
+    differ always.
     """
     pairs = list(zip_longest(one, other))
     first = next((at for at, pair in enumerate(pairs) if not _same(*pair)), None)
+    named = [next((each.step for each in pair if each and each.step), "") for pair in pairs if not _same(*pair)]
     begin = max(0, (first if first is not None else len(pairs)) - BEFORE)
     return {
         "first": None if first is None else first + 1,
+        "step": next(filter(None, named), ""),
         "begin": begin,
         "total": len(pairs),
         "rows": [

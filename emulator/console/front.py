@@ -4,52 +4,57 @@ Pages are made by a Flask application in a thread of its own, imported on the fi
 everything by calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change``
 whenever something has been committed, at most five times a second.
 
-A browser is let in by a link that works once and for a minute, then by a cookie, and every form carries a token.
+A browser is let in by a link that works once and for a minute, then by a cookie, and every form carries a token. The
+cookie is signed with a key of the installation: a page that was open goes on after the emulator was started again.
 """
 
 import asyncio
 import hmac
 import logging
 from base64 import b32encode
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from hashlib import sha256
-from inspect import isawaitable
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from emulator.gateway.browsers import origin_of, own_origin
 from emulator.gateway.errors import UnsignedFront
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import ServiceError, Unavailable
 from emulator.kernel.ids import Ids
-from emulator.wire.operation import Parameter, operation
+from emulator.storage.write_lock import StateLocked
+from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.schema.kinds import FLAG, argument
 from emulator.wire.xml import escape
 
 LINK_S = 60
 """How long a link works."""
 
 SESSION_S = 7 * 24 * 3600
-"""How long a cookie is good, at most until the emulator stops."""
+"""How long a cookie is good."""
 
 _KEY_BYTES = 16
-
-_MOST_SESSIONS = 1_000
 
 _OF_ADDRESSES = "/%?=&"
 """What an address of a page may have beside names."""
 
 
 class Sessions:
-    """Links and cookies of one run of the emulator; nothing of them is stored. Times are real, not the emulator's."""
+    """Links and cookies; nothing of them is stored. Times are real, not the emulator's.
 
-    def __init__(self, clock: Clock, ids: Ids, port: int) -> None:
+    A cookie is good in every run whose *installation* is the same; left empty, in this run only.
+    """
+
+    def __init__(self, clock: Clock, ids: Ids, port: int, installation: str = "") -> None:
         self._clock = clock
         self._ids = ids
-        self._secret = ids.secret(32)
+        key = f"localyun console {installation}".encode()
+        self._secret = sha256(key).digest() if installation else ids.secret(32)
         self._links: dict[str, tuple[float, str]] = {}
-        self._sessions: dict[str, float] = {}
         self.cookie_name = f"localyun_console_{port}"
         """Cookies do not tell ports apart, so two emulators on one machine need two names."""
 
@@ -67,24 +72,30 @@ class Sessions:
         until, page = self._links.pop(key, (0.0, "/"))
         if until <= now:
             return None
-        self._sessions = {value: until for value, until in self._sessions.items() if until > now}
-        if len(self._sessions) >= _MOST_SESSIONS:
-            self._sessions.clear()
-        value = self._ids.secret(32).hex()
-        self._sessions[value] = now + SESSION_S
-        return value, page
+        value = f"{self._ids.secret(16).hex()}.{self._clock.system() // 1000 + SESSION_S}"
+        return f"{value}.{self._signed(value)}", page
 
     def is_open(self, cookies: str) -> str | None:
         """Return the session that a Cookie header names, None when it names none that is open."""
         for part in cookies.split(";"):
             name, _, value = part.strip().partition("=")
-            if name == self.cookie_name and self._sessions.get(value, 0.0) > self._clock.monotonic():
+            if name == self.cookie_name and self._is_good(value):
                 return value
         return None
 
+    def _is_good(self, value: str) -> bool:
+        said, _, signature = value.rpartition(".")
+        until = said.rpartition(".")[2]
+        if not hmac.compare_digest(self._signed(said).encode(), signature.encode("utf-8", "replace")):
+            return False
+        return int(until) * 1000 > self._clock.system()
+
+    def _signed(self, value: str) -> str:
+        return hmac.new(self._secret, b"cookie " + value.encode("utf-8", "replace"), sha256).hexdigest()
+
     def form_token(self, session: str) -> str:
         """Return the token that forms of a session carry against posts of other sites."""
-        return hmac.new(self._secret, session.encode(), sha256).hexdigest()
+        return hmac.new(self._secret, b"form " + session.encode(), sha256).hexdigest()
 
     def is_form_token(self, session: str, token: str) -> bool:
         """Whether *token* is that of *session*."""
@@ -120,21 +131,28 @@ Pages = Callable[[Request, str, str, Iterable[tuple[str, str]]], Response]
 """Answers a request of a session below a prefix, with further headers."""
 
 
+Perform = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Makes a call on the loop and returns what it returns, awaited when that is needed."""
+
+
 class Bridge:
     """Calls from the console's thread to the loop's."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, perform: Perform) -> None:
         self._loop = loop
+        self._perform = perform
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Run *function* on the loop and return its result, awaited when that is needed.
+        """Perform *function* on the loop, as an operation of a service is, and return its result.
 
         Raises: what the function raises; TimeoutError.
         """
 
         async def run() -> Any:
-            result = function(*arguments, **named)
-            return await result if isawaitable(result) else result
+            try:
+                return await self._perform(lambda: function(*arguments, **named))
+            except StateLocked as error:
+                raise Unavailable from error
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_PAGE_S)
 
@@ -142,7 +160,8 @@ class Bridge:
 class ConsoleFront(UnsignedFront):
     """Serves ``/_localyun/console/``.
 
-    *load* makes the pages, in the console's thread, when the first page is asked for; *watch* takes a
+    *load* makes the pages, in the console's thread, when the first page is asked for; *perform* makes a call on the
+    loop as operations are made, which wait for a lock on the state; *watch* takes a
     function to call after each change of the state, and returns one that stops that; *commits*
     counts these changes; *log* yields the end of a
     function's log and what it writes from now on.
@@ -159,10 +178,12 @@ class ConsoleFront(UnsignedFront):
         watch: Callable[[Callable[[], None]], Callable[[], None]],
         commits: Callable[[], int],
         log: Callable[[str], AsyncIterator[bytes]],
+        perform: Perform,
     ) -> None:
         super().__init__(ids)
         self.sessions = sessions
         self._load = load
+        self._perform = perform
         self._watch = watch
         self._commits = commits
         self._log = log
@@ -179,10 +200,10 @@ class ConsoleFront(UnsignedFront):
         headers = call.http.headers
         if call.http.method not in {"GET", "HEAD", "POST"}:
             return False
-        own = headers.get("host")
         if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
             return False
-        return all(_authority(headers.get(name)) == own for name in ("origin", "referer") if name in headers)
+        own = own_origin(call.http)
+        return all(origin_of(headers.get(name)) == own for name in ("origin", "referer") if name in headers)
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as a plain page."""
@@ -244,7 +265,8 @@ class ConsoleFront(UnsignedFront):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="console")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._run, Bridge(loop), request, session)
+        run = copy_context().run  # what a page sets off comes of the page's request
+        return await loop.run_in_executor(self._thread, run, self._run, Bridge(loop, self._perform), request, session)
 
     def _run(self, bridge: Bridge, request: Request, session: str) -> Response:
         """Make a page; in the console's thread."""
@@ -285,8 +307,8 @@ class ConsoleFront(UnsignedFront):
 @operation(
     "console-link",
     "POST /console-link",
-    Parameter("page", about="What to open, such as flows/NAME/executions/EXECUTION.", default=""),
-    Parameter("check", bool, about="Refuse a page that shows nothing at present.", default=False),
+    argument("page", about="What to open, such as flows/NAME/executions/EXECUTION.", default=""),
+    argument("check", FLAG, about="Refuse a page that shows nothing at present.", default=False),
 )
 async def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
     """A link that opens the console in a browser, once and within a minute."""
@@ -299,13 +321,6 @@ async def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str,
 def _page_of(path: str) -> str:
     """Return *path* when it can only be one of the console, else its first page."""
     return path if path.startswith("/") and "//" not in path else "/"
-
-
-def _authority(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:
-        return ""
 
 
 def _redirect(target: str) -> Response:

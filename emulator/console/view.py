@@ -5,18 +5,19 @@ module of `emulator.console.pages`, as plain values, so that templates never tou
 pages share: the view, going back after a post, paging, addresses of what has a page.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, overload
-from urllib.parse import quote
 
 from flask import current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from emulator.console.activity import Activities, activities
 from emulator.console.executions import Folds
 from emulator.console.front import Bridge
-from emulator.gateway.journal import Journal
+from emulator.gateway.errors import GatewayError
+from emulator.gateway.journal import LINES, Journal
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Region, Tenant
 from emulator.lab.service import Bench, Lab
@@ -24,8 +25,8 @@ from emulator.oss.service import LazyStorage
 from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
-from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
+from emulator.wire.request import Front
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,8 +38,8 @@ PAGE = 50
 FOUND = 100
 """So much is found at a time."""
 
-_SHORTEST_ID = 16
-"""Shorter texts are no request's id."""
+_HELD = 50
+"""So many answers of posts are kept, such as of calls."""
 
 Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 """Performs an operation of the admin API: method, path below the prefix, arguments, for whom, when."""
@@ -46,7 +47,7 @@ Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 
 @frozen
 class View:
-    """The services, reached by ``bridge``.
+    """The services, reached by ``bridge``; ``fronts`` are their APIs by the names of the router.
 
     ``describe`` returns version, addresses and the like, and ``commits``: how many changes there have been.
     """
@@ -64,6 +65,7 @@ class View:
     list_regions: Callable[[], list[Region]]
     perform: Perform
     bridge: Bridge
+    fronts: Mapping[str, Front]
     folds: Folds
 
     @property
@@ -100,12 +102,20 @@ class View:
         """Return the emulator's time."""
         return self.time.now()
 
+    def moved(self) -> Row:
+        """Return how the emulator's time stands to the machine's."""
+        return dict(self.call(self.lab.time.told))
+
     def clock(self) -> Row:
         """Return the emulator's time and what comes next."""
         shown = dict(self.call(self.lab.time.view))
         for event in shown["next"]:
             event["to_ms"] = shown["now_ms"] + event["in_ms"]
         return shown
+
+    def activities(self) -> Activities:
+        """Return what queues, topics, functions and flows have done of late."""
+        return self.call(lambda: activities(self.journal.effects(LINES), self.bench.calls, self.now()))
 
     def counts(self) -> Row:
         """Return how many of each there are; lists are counted up to a thousand."""
@@ -120,46 +130,6 @@ class View:
             "functions": self.function_admin.counts()["functions"],
         }
 
-    def search(self, text: str) -> list[Row]:
-        """Return what is called like *text*, or has that id: ``kind``, ``name``, and what its page is called by."""
-        results = list(self.call(lambda: list(self._search(text))))
-        if not results and len(text) >= _SHORTEST_ID and (self.call(self.journal.find, text) or self._has_trace(text)):
-            results.append({"kind": "request", "name": text})
-        return results
-
-    def _has_trace(self, id: str) -> bool:
-        try:
-            return bool(self.admin("GET", f"/trace/{quote(id, safe='')}"))
-        except ServiceError:
-            return False
-
-    def _search(self, text: str) -> Iterator[Row]:
-        wanted = text.lower()
-        flows = [flow.name for flow in self.workflow.flows.page(self.tenant, 1000, "").items]
-        yield from ({"kind": "flow", "name": name} for name in flows if wanted in name.lower())
-        criteria = ExecutionFilter(name_prefix=text)
-        for flow in flows[:FOUND]:
-            for record in self.workflow.executions.page(self.tenant, flow, criteria, 10, "").items:
-                yield {"kind": "execution", "name": record.name, "flow": flow}
-        names = self.messages.queues.names(self.tenant, limit=1000).items
-        yield from ({"kind": "queue", "name": name} for name in names if wanted in name.lower())
-        topics = [view.topic.name for view in self.messages.topics.page(self.tenant, limit=1000).items]
-        yield from ({"kind": "topic", "name": name} for name in topics if wanted in name.lower())
-        for service, function in self.function_admin.page("", FOUND, text).items:
-            yield {"kind": "function", "name": function, "service": service}
-        yield from self._search_further(wanted)
-
-    def _search_further(self, wanted: str) -> Iterator[Row]:
-        for flow, record, _ in self.workflow.schedules.all(self.tenant, 1000, "").items:
-            if wanted in record.name.lower():
-                yield {"kind": "schedule", "name": f"{flow}/{record.name}"}
-        for row in self.function_admin.triggers():
-            if wanted in str(row["trigger"]).lower():
-                yield {"kind": "trigger", "name": row["function"], "shown": f"{row['function']} {row['trigger']}"}
-        for bucket in self.objects.buckets(self.tenant):
-            if wanted in bucket.name:
-                yield {"kind": "bucket", "name": bucket.name}
-
 
 def view() -> View:
     """Return the services as this application sees them, in the region that the reader has chosen."""
@@ -171,6 +141,22 @@ def view() -> View:
 def done(endpoint: str, **values: Any) -> Response:
     """Go to a page after a change, so that loading it again repeats nothing."""
     return redirect(url_for(endpoint, **values), 303)
+
+
+def hold(result: Row) -> str:
+    """Keep what a post has answered for the page that it leads to, and return its key; the latest are kept."""
+    results: OrderedDict[str, Row] = current_app.extensions["held"]
+    key = f"{view().time.system():x}-{len(results)}"
+    results[key] = result
+    while len(results) > _HELD:
+        results.popitem(last=False)
+    return key
+
+
+def held(key: str) -> Row | None:
+    """Return what `hold` has kept, None when it is gone."""
+    results: OrderedDict[str, Row] = current_app.extensions["held"]
+    return results.get(key)
 
 
 def back(path: str) -> Response | None:
@@ -199,11 +185,16 @@ def number(name: str) -> int | None:
 
 
 def whole(name: str, low: int, high: int) -> int | None:
-    """Return a whole number of the form, None when it is left empty or is not one from *low* to *high*."""
+    """Return a whole number of the form, None when it is left empty.
+
+    Raises: GatewayError when it is not one from *low* to *high*.
+    """
     text = field(name)
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if not text:
         return None
-    return min(max(int(text), low), high)
+    if text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high:
+        return int(text)
+    raise GatewayError("InvalidArgument", f"{name} must be a whole number from {low} to {high}, not {text[:40]}")
 
 
 def field(name: str) -> str:
@@ -230,15 +221,25 @@ def link(kind: str, name: str) -> str:
             return url_for("flows.show", name=first)
         case "queue":
             return url_for("queues.show", name=first)
-        case "topic" | "push":
-            return url_for("topics.show", name=first)
+        case "topic" | "push" | "delivery":
+            return _topic(first, rest)
         case "function" | "call" | "trigger" if slash:
             return url_for("functions.show", service=first, name=rest)
         case "function" | "call" | "trigger":
             return url_for("functions.show", name=first)
         case "bucket":
             return url_for("buckets.show", name=first)
-        case "request" | "message":
+        case "message":
+            return url_for("lives.show", id=name)
+        case "request":
             return url_for("requests.show", id=name)
         case _:
             return ""
+
+
+def _topic(topic: str, rest: str) -> str:
+    """Return the address of a delivery, named `topic/subscription/message`, or else of the topic."""
+    subscription, _, message = rest.partition("/")
+    if not message:
+        return url_for("topics.show", name=topic)
+    return url_for("topics.delivery", name=topic, subscription=subscription, message=message)

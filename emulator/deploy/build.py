@@ -12,9 +12,12 @@ from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token, type_of
-from emulator.deploy.shapes import Findings, LocatedValue, kept, uncapitalised
+from emulator.deploy.notation import FORM, kept, uncapitalised
+from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.names import POLICY, ROLE, NameRule, fitted, told_apart
 from emulator.kernel.spelling import suggestion
+from emulator.services.ram import model as roles
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", LocatedValue, str], None]
@@ -81,9 +84,31 @@ class Build:
             self.scope.attributes[name] = known
         return resource
 
-    def default_name(self, part: LocatedValue) -> str:
+    def changed(self, kind: str, identity: tuple[str, ...], change: Callable[[Resource], Resource]) -> bool:
+        """Change a resource that was added before; returns whether there is one."""
+        for number, each in enumerate(self.resources):
+            if (each.kind, each.identity) == (kind, identity):
+                self.resources[number] = change(each)
+                return True
+        return False
+
+    def default_name(self, part: LocatedValue, rule: NameRule, *, end: str = "") -> str:
         """Return the name of a resource whose file gives none."""
-        return f"{self.scope.target.name}-{part.name}"
+        return fitted(f"{self.scope.target.name}-{part.name}", rule, end=end)
+
+    def role_name(self, part: LocatedValue) -> str:
+        """Return the name of a role that a part has for itself.
+
+        The cloud takes names of roles that differ in case only for the same: the first part of a file has the plain
+        name, and whatever else would share it has a digest, as have all of a deployment with capitals in its name.
+        """
+        deployment = self.scope.target.name
+        text = f"{deployment}-{part.name}"
+        plain = fitted(text.lower(), ROLE, end="-role")
+        taken = {each.identity[0].lower() for each in self.resources if each.kind == "ram.role"}
+        if plain not in taken and deployment == deployment.lower():
+            return plain
+        return told_apart(text, ROLE, fold=True, end="-role")
 
     def role_arn(self, name: str) -> str:
         """Return the resource name of a role; one that is written out stays."""
@@ -228,15 +253,16 @@ _FORMED: Mapping[str, Mapping[str, str]] = {
 """By kind: the attributes that follow from the identity, and where the resource is."""
 
 
-_LONGEST_ROLE = 64
+NOTHING: Mapping[str, Any] = {}
 SYSTEM, CUSTOM = "System", "Custom"
 ROLE_TYPE, POLICY_TYPE = "ALIYUN::RAM::Role", "ALIYUN::RAM::ManagedPolicy"
 ATTACHMENT_TYPE = "ALIYUN::RAM::AttachPolicyToRole"
 
 
-def role_properties(trust_document: Any, description: Any = None) -> dict[str, Any]:
-    """Return a role as the API takes it; *trust_document* says who may assume it."""
-    return {"AssumeRolePolicyDocument": _document(trust_document), "Description": description}
+def role_properties(trust_document: Any, values: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    """Return a role as the API takes it; *trust_document* says who may assume it, *values* are its other properties."""
+    given = {each.name: values.get(uncapitalised(each.name)) for each in roles.ROLE.of_form(FORM)}
+    return given | {"AssumeRolePolicyDocument": _document(trust_document)}
 
 
 def policy_properties(document: Any, description: Any = None) -> dict[str, Any]:
@@ -280,7 +306,7 @@ def role_of_policies(build: Build, owner: LocatedValue, policies: LocatedValue, 
     Each policy is the name of one of the cloud's, or a document.
     """
     logical = f"{owner.name}Role"
-    name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
+    name = build.role_name(owner)
     statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": [f"{service}.aliyuncs.com"]}}
     trust = role_properties({"Statement": [statement], "Version": "1"})
     build.add(owner, "ram.role", (name,), trust, type_name=ROLE_TYPE, logical=logical)
@@ -291,7 +317,7 @@ def role_of_policies(build: Build, owner: LocatedValue, policies: LocatedValue, 
                 build, owner, name, SYSTEM, policy.value, type_name=ATTACHMENT_TYPE, logical=f"{logical}/{policy.value}"
             )
         elif isinstance(policy.value, dict) and "Statement" in policy.value:
-            own, what = f"{name}-policy-{number}", f"Policy{number}"
+            own, what = fitted(name, POLICY, end=f"-policy-{number}"), f"Policy{number}"
             properties = policy_properties(policy.value)
             build.add(policy, "ram.policy", (own,), properties, type_name=POLICY_TYPE, logical=f"{owner.name}{what}")
             attach(build, owner, name, CUSTOM, own, type_name=ATTACHMENT_TYPE, logical=f"{logical}/{what}")

@@ -1,166 +1,62 @@
-"""The properties of services, functions and what belongs to them, by their names in the API.
+"""The properties of services, functions and what belongs to them, as files give them: the service's rows, and notes.
+
+What has no effect here is noted; what the components of ``s.yaml`` write in a form of their own is read in that too.
 
 Source: the parameter tables of the API; the ROS resource types ``ALIYUN::FC::*`` and ``ALIYUN::FC3::*``; the schemas of
 the components ``fc`` and ``fc3``.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+import json
+from collections.abc import Mapping
+from hashlib import sha1
+from typing import Any
+from uuid import UUID
 
-from emulator.deploy.shapes import (
-    Field,
-    Like,
-    ListOf,
-    LocatedValue,
-    MapOf,
-    Reader,
-    anything,
-    json_text,
-    lowered,
-    map_of,
-    members,
-    noted,
-    number,
-    switch,
-    text,
-    text_map,
-    texts,
-)
+from emulator.deploy.notation import FILES, members
+from emulator.deploy.places import LocatedValue
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc.asynchronous import model as asynchronous
-from emulator.services.fc.attributes import (
+from emulator.services.fc.capacity import model as capacity
+from emulator.services.fc.catalog import domain_fields
+from emulator.services.fc.catalog import fields as catalog
+from emulator.services.fc.triggers.model import TRIGGER_CONFIGS
+from emulator.wire.schema.kinds import (
     ANYTHING,
     FLAG,
     TEXT,
     TEXT_MAP,
     TEXTS,
     WHOLE,
-    Anything,
-    Check,
-    Flag,
+    Also,
+    Field,
     Items,
-    OneOf,
-    Ruled,
+    Kind,
+    Noted,
     Shape,
-    Text,
-    TextMap,
-    Whole,
+    member,
+    needed,
+    record,
 )
-from emulator.services.fc.attributes import Field as Row
-from emulator.services.fc.capacity import model as capacity
-from emulator.services.fc.catalog import fields as catalog
-from emulator.services.fc.triggers.model import TRIGGER_CONFIGS
 
-_AUTO = "auto"
+_LONGEST_PROJECT = 63
 _NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effect"
 
 
-def or_auto(read: Reader, why: str) -> Reader:
-    """Make a reader that also takes the text ``auto``, which asks for a resource of the cloud and has no effect."""
-
-    def read_or_auto(part: LocatedValue, capital: bool) -> Any:
-        if isinstance(part.value, str) and part.value.lower() == _AUTO:
-            part.note(f"auto: {why}")
-            return None
-        return read(part, capital)
-
-    return Like(read_or_auto, read)
+def _shape(kind: Kind) -> Shape:
+    assert isinstance(kind, Shape)
+    return kind
 
 
-def with_note(read: Reader, why: str) -> Reader:
-    """Make a reader of what is kept as given but has no effect."""
-
-    def read_with_note(part: LocatedValue, capital: bool) -> Any:
-        part.note(why)
-        return read(part, capital)
-
-    return Like(read_with_note, read)
-
-
-_SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    "vSwitchIds": ("vswitchIds", "vSwitchIDs", "VSwitchIds"),
-    "mountDir": ("fcDir",),
-    "httpGetUrl": ("HttpGetURL", "httpGetURL"),
-    "destinationConfig": ("destination", "Destination"),
-    "asyncTask": ("AsyncTask", "statefulInvocation"),
-}
-"""Other spellings of fields in files."""
-
-_REQUIRED = frozenset(
-    {
-        "runtime", "image", "serverAddr", "destination", "reservedConcurrency", "match", "replacement", "versionId",
-        "compatibleRuntime",
-    }
-)  # fmt: skip
-
-
-def fields_of(kinds: Mapping[str, Check], own: Mapping[str, Reader]) -> tuple[Field, ...]:
-    """Return a field for each row of a table of the service; *own* are readers in place of what a kind suggests."""
-    return tuple(
-        Field(name, own.get(name) or _reader(name, kind, own), name in _REQUIRED, _SPELLINGS.get(name, ()))
-        for name, kind in kinds.items()
-    )
-
-
-def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
-    match kind:
-        case Shape():
-            return map_of(*fields_of(kind.fields, own))
-        case Items(kind=OneOf(fold=fold)) if fold is not None:
-            return _folded(fold, texts)
-        case Items():
-            item = text if isinstance(kind.kind, (Text, OneOf)) else _reader(name, kind.kind, own)
-            return texts if item is text else ListOf(item)
-        case Ruled():
-            return _reader(name, kind.kind, own)
-        case OneOf(fold=fold) if fold is not None:
-            return _folded(fold, text)
-        case Text() | OneOf():
-            return json_text if name in {"command", "args"} else text  # those of an image are lists in a text
-        case Flag():
-            return switch
-        case Whole():
-            return number
-        case TextMap():
-            return text_map
-        case Anything():
-            return lowered
-        case _:
-            return _RULED.get(name, anything)
-
-
-def _folded(fold: Callable[[str], str], read: Reader) -> Reader:
-    """Make a reader of a word, or a list of words, in the spelling that the service keeps."""
-
-    def read_folded(part: LocatedValue, capital: bool) -> Any:
-        value = read(part, capital)
-        return [fold(word) for word in value if word] if isinstance(value, list) else value and fold(value)
-
-    return read_folded
-
-
-_RULED: Mapping[str, Reader] = {
-    "cpu": number,
-    "environmentVariables": text_map,
-    "layers": texts,
-    "metricTarget": number,
-    "versionId": text,
-    "events": text,
-    "additionalVersionWeight": lambda part, capital: {each.name: number(each) for each in part.entries()},
-}
-"""Readers of fields whose kind is a rule of its own."""
-
-
-def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
-    return {row.wire: row.kind for row in table}
-
-
-_MOUNT_POINT = MapOf(fields_of(cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind.fields, {}))
+_NAS = _shape(catalog.SERVICE["nasConfig"].kind)
+_TRACING = catalog.SERVICE["tracingConfig"].kind
+_MOUNT_POINTS = _NAS["mountPoints"].kind
+assert isinstance(_MOUNT_POINTS, Items)
+_MOUNT_POINT = _shape(_MOUNT_POINTS.kind)
 
 
 def _mount_point(part: LocatedValue, capital: bool) -> dict[str, Any]:
     """Read a mount point; component fc splits its address into host and folder."""
-    values = members(part, (*_MOUNT_POINT.table, Field("nasDir", text)), capital=capital)
+    values = members(part, _MOUNT_POINT.extended(member("nasDir")), capital=capital)
     if folder := values.pop("nasDir", None):
         values["serverAddr"] = f"{values.get('serverAddr')}:{folder}"
     return values
@@ -171,85 +67,107 @@ def _tracing(part: LocatedValue, capital: bool) -> Any:
     if isinstance(part.value, str):
         part.note("there is no tracing here")
         return None
-    return _reader("tracingConfig", _kinds(catalog.SERVICE)["tracingConfig"], {})(part, capital)
+    return FILES.reader(_TRACING)(part, capital)
 
 
-def _without_effect(name: str, why: str) -> Reader:
-    """Make the reader of a configuration that is kept and has no effect."""
-    own = {"mountPoints": ListOf(Like(_mount_point, _MOUNT_POINT))} if name == "nasConfig" else {}
-    return or_auto(with_note(_reader(name, _kinds(catalog.SERVICE)[name], own), f"{why}; kept, without effect"), why)
+def _without_effect(kind: Kind, why: str) -> Noted:
+    """Return the kind of a configuration that is kept and has no effect, for which files may ask the cloud."""
+    return Noted(f"{why}; kept, without effect", kind, or_auto=why)
 
 
-_OWN: Mapping[str, Reader] = {
-    "logConfig": or_auto(with_note(_reader("logConfig", _kinds(catalog.SERVICE)["logConfig"], {}), _NO_LOG), _NO_LOG),
-    "vpcConfig": _without_effect("vpcConfig", "there is no VPC here"),
-    "nasConfig": _without_effect("nasConfig", "no file system is mounted"),
-    "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted"),
-    "tracingConfig": Like(_tracing, _reader("tracingConfig", _kinds(catalog.SERVICE)["tracingConfig"], {})),
+_OWN: Mapping[str, Kind] = {
+    "logConfig": Noted(_NO_LOG, catalog.SERVICE["logConfig"].kind, or_auto=_NO_LOG),
+    "vpcConfig": _without_effect(catalog.SERVICE["vpcConfig"].kind, "there is no VPC here"),
+    "nasConfig": _without_effect(
+        _NAS.with_kinds(mountPoints=Items(Also(_MOUNT_POINT, _mount_point))), "no file system is mounted"
+    ),
+    "ossMountConfig": _without_effect(catalog.SERVICE["ossMountConfig"].kind, "no bucket is mounted"),
+    "tracingConfig": Also(_TRACING, _tracing),
 }
 
-SERVICE = (
-    *fields_of(_kinds(catalog.SERVICE), _OWN),
-    Field("vpcBinding", noted("there is no VPC here"), also=("VpcBindings",)),
-    Field("tags", noted("tags of services are set through the API")),
-    Field("resourceGroupId", noted("there are no resource groups here")),
+SERVICE = catalog.SERVICE.with_kinds(**_OWN).extended(
+    Field("vpcBinding", "", Noted("there is no VPC here"), names={"file": ("vpcBinding", "VpcBindings")}),
+    member("tags", Noted("tags of services are set through the API")),
+    member("resourceGroupId", Noted("there are no resource groups here")),
 )
-
-FUNCTION_2 = fields_of(_kinds(catalog.FUNCTION_2), _OWN)
-
-FUNCTION_3 = (*fields_of(_kinds(catalog.FUNCTION_3), _OWN), Field("tags", noted("tags are set through the API")))
+FUNCTION_2 = catalog.FUNCTION_2.with_kinds(**_OWN)
+FUNCTION_3 = catalog.FUNCTION_3.with_kinds(**_OWN).extended(member("tags", Noted("tags are set through the API")))
 
 DEFAULTS_2 = {"description": "", "memorySize": 128, "timeout": 3, "environmentVariables": {}, "initializer": ""}
 """What a function is without a property: a property that a file no longer has goes back to this."""
 
 DEFAULTS_3 = {"description": "", "memorySize": 512, "timeout": 3, "environmentVariables": {}}
 
-_DESTINATION = map_of(Field("destination", text, required=True))
+_METRICS: Mapping[str, Any] = {
+    "enableInstanceMetrics": True, "enableRequestMetrics": True, "logBeginRule": "DefaultRegex",
+    "logstore": "default-logs",
+}  # fmt: skip
+
+
+def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | None:
+    """Return the logConfig that component fc3 writes for ``auto`` and ``auto|logBeginRule=None``, None for others.
+
+    Its project is that of the account and the region, whichever function asks.
+
+    Source: devsapp/fc3, deploy/impl/function.ts and resources/sls/index.ts; its uuid-by-string hashes the account.
+    """
+    word, *settings = asked.split("|") if isinstance(asked, str) else [""]
+    if word.lower() != "auto":
+        return None
+    number = UUID(bytes=sha1(account.encode(), usedforsecurity=False).digest()[:16], version=5)
+    pairs = (setting.split("=")[:2] for setting in settings if setting.count("="))
+    chosen = {key.strip(): _scalar(text.strip()) for key, text in pairs if key and text}
+    return {**_METRICS, "project": f"serverless-{region}-{number}"[:_LONGEST_PROJECT], **chosen}
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_SIDE = record(needed("destination"))
 
 
 def _side(part: LocatedValue, capital: bool) -> Any:
     """Read where results go: a resource name, or a map with it."""
-    return {"destination": part.value} if isinstance(part.value, str) else _DESTINATION(part, capital)
+    return {"destination": part.value} if isinstance(part.value, str) else members(part, _SIDE, capital=capital)
 
 
-_SIDES = {name: Like(_side, _DESTINATION) for name in ("onSuccess", "onFailure")}
-ASYNC_2 = fields_of(_kinds(asynchronous.CONFIG_2), _SIDES)
-ASYNC_3 = (*fields_of(_kinds(asynchronous.CONFIG_3), _SIDES), Field("qualifier", text))
+_SIDES = record(onSuccess=Also(_SIDE, _side), onFailure=Also(_SIDE, _side))
+ASYNC_2 = asynchronous.CONFIG_2.with_kinds(destinationConfig=_SIDES)
+ASYNC_3 = asynchronous.CONFIG_3.with_kinds(destinationConfig=_SIDES).extended(member("qualifier"))
 
+PROVISION = capacity.PROVISION.without("defaultTarget")
+SCALING = capacity.SCALING
+CONCURRENCY = capacity.CONCURRENCY
 
-def _without(shape: Shape, *names: str) -> dict[str, Check]:
-    return {name: kind for name, kind in shape.fields.items() if name not in names}
-
-
-PROVISION = (
-    Field("target", number, also=("defaultTarget", "DefaultTarget")),
-    *fields_of(_without(capacity.PROVISION, "target", "defaultTarget"), {}),
-)
-SCALING = fields_of(capacity.SCALING.fields, {})
-CONCURRENCY = fields_of(capacity.CONCURRENCY.fields, {})
-
-ROUTE = fields_of(catalog.ROUTE.fields, {})
-ROUTES = map_of(Field("routes", ListOf(map_of(*ROUTE)), required=True))
-CERTIFICATE = _reader("certConfig", catalog.DOMAIN.fields["certConfig"], {})
-DOMAIN = (
-    Field("domainName", text, required=True),
-    *fields_of(_without(catalog.DOMAIN, "routeConfig"), {"wafConfig": noted("there is no firewall here")}),
-    Field("routeConfig", ROUTES),
+ROUTE = domain_fields.ROUTE
+CERTIFICATE = domain_fields.DOMAIN["certConfig"].kind
+DOMAIN = Shape(
+    "Domain",
+    (
+        needed("domainName"),
+        *domain_fields.DOMAIN.with_kinds(
+            wafConfig=Noted("there is no firewall here"), routeConfig=record(needed("routes", Items(ROUTE)))
+        ),
+    ),
 )
 
-VERSION = fields_of(_kinds((catalog.DESCRIPTION,)), {})
-ALIAS = (Field("aliasName", text, required=True), *fields_of(_kinds(catalog.ALIAS), {}))
-LAYER = (Field("layerName", text, required=True), *fields_of(_kinds(catalog.LAYER), {}))
+VERSION = Shape("Version", (catalog.DESCRIPTION,))
+ALIAS = Shape("Alias", (needed("aliasName"), *catalog.ALIAS))
+LAYER = Shape("Layer", (needed("layerName"), *catalog.LAYER))
 
 
-_CONFIGS: Mapping[str, Check] = {
+_CONFIGS: Mapping[str, Kind] = {
     **TRIGGER_CONFIGS,  # type: ignore[dict-item]  # its keys are texts
-    "log": Shape(
+    "log": record(
         sourceConfig=ANYTHING, jobConfig=ANYTHING, logConfig=ANYTHING, functionParameter=TEXT_MAP, enable=FLAG
     ),
-    "cdn_events": Shape(eventName=TEXT, eventVersion=TEXT, notes=TEXT, filter=ANYTHING),
-    "rds": Shape(subscriptionObjects=TEXTS, retry=WHOLE, concurrency=WHOLE, eventFormat=TEXT),
-    "tablestore": Shape(),
+    "cdn_events": record(eventName=TEXT, eventVersion=TEXT, notes=TEXT, filter=ANYTHING),
+    "rds": record(subscriptionObjects=TEXTS, retry=WHOLE, concurrency=WHOLE, eventFormat=TEXT),
+    "tablestore": record(),
 }
 """The configurations that the service checks, and those that it passes on as the services they are for know them.
 
@@ -266,13 +184,13 @@ def trigger_config(part: LocatedValue, kind: str) -> Any:
 
 
 def _members(part: LocatedValue, shape: Shape) -> dict[str, Any]:
-    names = {name.lower(): name for name in shape.fields}
+    fields = {each.name.lower(): each for each in shape}
     values: dict[str, Any] = {}
     for entry in part.entries():
-        name = names.get(entry.name.lower(), "")
-        if not name:
-            entry.problem(f"there is no such property{suggestion(entry.name, list(shape.fields))}")
+        field = fields.get(entry.name.lower())
+        if field is None:
+            entry.problem(f"there is no such property{suggestion(entry.name, [each.name for each in shape])}")
         elif entry.value is not None:
-            kind = shape.fields[name]
-            values[name] = _members(entry, kind) if isinstance(kind, Shape) else _reader(name, kind, {})(entry, False)
+            kind = field.kind
+            values[field.name] = _members(entry, kind) if isinstance(kind, Shape) else FILES.reader(kind)(entry, False)
     return values

@@ -2,9 +2,9 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from emulator.deploy.files import same_code
@@ -20,8 +20,9 @@ from emulator.deploy.provider import (
 )
 from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import replace
-from emulator.services.fc.attributes import Field
+from emulator.services.fc.catalog import domain_fields
 from emulator.services.fc.catalog import fields as catalog
+from emulator.wire.schema.kinds import Shape
 
 
 def path_of(template: str, identity: Identity) -> str:
@@ -71,7 +72,11 @@ class _Rest(ResourceProvider):
         return ActualState(self._opened(api.functions("POST", path_of(self.collection, resource.identity), body)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        body = {name: value for name, value in self._body(resource).items() if name not in self.fixed}
+        body = {
+            name: value
+            for name, value in self._body(resource).items()
+            if name not in self.fixed and (value != "" or self.value(name, actual))  # nothing need not be emptied
+        }
         return ActualState(self._opened(api.functions("PUT", path_of(self.item, resource.identity), body)))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
@@ -99,7 +104,8 @@ class _Function(_Packaged, _Rest):
     """A function: its code goes along when it has changed, which its checksum says."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return super().create(api, with_code(resource))
+        given = {name: value for name, value in resource.properties.items() if value != ""}  # shown as null when unset
+        return super().create(api, with_code(replace(resource, properties=given)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         changed = resource.package is None or _has_other_package(resource, actual)
@@ -123,6 +129,8 @@ class _Function(_Packaged, _Rest):
 _ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
 """What provisioned instances have when nothing is said."""
 
+_SCHEDULED = ("scheduledActions", "targetTrackingPolicies")
+
 _SHOWN_ONLY = frozenset(
     {
         "resource", "current", "currentError", "functionArn", "defaultTarget", "targetInstances", "currentInstances",
@@ -133,11 +141,28 @@ _SHOWN_ONLY = frozenset(
 
 
 @dataclass(eq=False)
+class _Trigger(_Rest):
+    """A trigger. A function has one HTTP trigger, under whatever name: so one that is dropped goes first."""
+
+    goes_first: ClassVar[bool] = True
+
+    def receivers(self, resource: Resource) -> Iterator[str]:
+        """Yield the topic that it listens to."""
+        source = resource.properties.get("sourceArn")
+        if self.needs_receivers(resource) and isinstance(source, str):
+            yield source
+
+    def needs_receivers(self, resource: Resource) -> bool:
+        """A trigger of a topic is refused without it."""
+        return resource.properties.get("triggerType") == "mns_topic"
+
+
+@dataclass(eq=False)
 class _Setting(ResourceProvider):
     """A configuration of a function: created and changed alike by PUT.
 
     Where the API has no DELETE, *off* is the body that undoes it, and one that is off does not exist; *unset* holds
-    members that an answer leaves out.
+    what members are that nobody has set, which an answer leaves out.
     """
 
     item: str
@@ -147,7 +172,8 @@ class _Setting(ResourceProvider):
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         shown = api.functions("GET", path_of(self.item, identity))
         is_off = self.off is not None and all(shown.get(key) == off for key, off in self.off.items())
-        return None if is_off else {**self.unset, **{name: value for name, value in shown.items() if value is not None}}
+        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # what is off now may be on at night
+        return None if is_off else {name: value for name, value in shown.items() if value is not None}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         return ActualState(api.functions("PUT", path_of(self.item, resource.identity), resource.properties))
@@ -161,12 +187,24 @@ class _Setting(ResourceProvider):
             api.functions("PUT", path, self.off)
 
     def value(self, name: str, actual: ActualState) -> Any:
-        return _with_target(actual.content).get(name)
+        return _with_target({**self.unset, **actual.content}).get(name)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         shown = _with_target(actual.content)
         kept = {name: value for name, value in shown.items() if value is not None and name not in _SHOWN_ONLY}
         return replace(resource, properties=kept)
+
+
+class _Destinations(_Setting):
+    """How asynchronous calls end: where their results go."""
+
+    def receivers(self, resource: Resource) -> Iterator[str]:
+        """Yield the queues, topics and functions that get the results."""
+        sides = resource.properties.get("destinationConfig") or {}
+        for name in ("onSuccess", "onFailure"):
+            destination = (sides.get(name) or {}).get("destination")
+            if isinstance(destination, str):
+                yield destination
 
 
 def _with_target(shown: Content) -> Content:
@@ -179,6 +217,10 @@ class _Version(Immutable):
     """A published version: shown by its number, never changed."""
 
     versions: str
+
+    def stays(self, resource: Resource, actual: ActualState) -> bool:
+        """Whatever the file says by now, it is published."""
+        return True
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """Return the version that was recorded."""
@@ -209,9 +251,15 @@ class _Version(Immutable):
 
 @dataclass(eq=False)
 class _Layer(_Packaged):
-    """A layer: each change publishes a version, and every version published here is removed with it."""
+    """A layer: each change publishes a version, and every version published here is removed with it.
+
+    ``acl`` is the layer's, not a version's: ``"1"`` opens it to every account.
+    """
+
+    renews: ClassVar[bool] = True
 
     versions: str
+    acl: str
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """Return the version that was recorded."""
@@ -222,8 +270,12 @@ class _Layer(_Packaged):
         return {**shown, "versions": attributes.get("Versions", number)}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        body = with_code(resource).properties
-        return ActualState(api.functions("POST", path_of(self.versions, resource.identity), body))
+        body = dict(with_code(resource).properties)
+        acl = body.pop("acl", None)
+        made = api.functions("POST", path_of(self.versions, resource.identity), body)
+        if acl is not None:
+            api.functions("PUT", path_of(self.acl, resource.identity) + f"?acl={acl}")
+        return ActualState(made)
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Publish another version; functions may still use the one before."""
@@ -239,7 +291,9 @@ class _Layer(_Packaged):
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         location = (actual.content.get("code") or {}).get("location")
-        kept = {name: actual.content.get(name) for name in ("compatibleRuntime", "description")}
+        kept = {name: actual.content.get(name) for name in ("compatibleRuntime", "description", "license")}
+        if str(actual.content.get("acl")) == "1":
+            kept["acl"] = "1"
         return replace(resource, properties=kept, package=api.download(str(location)) if location else None)
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
@@ -258,6 +312,8 @@ class _Layer(_Packaged):
 @dataclass(eq=False)
 class _Invocation(Immutable):
     """A call of a function, made once and again when what is said about it changes; it cannot be undone."""
+
+    renews: ClassVar[bool] = True
 
     function: str
 
@@ -292,16 +348,16 @@ _V2, _V3 = "/2016-08-15", "/2023-03-30"
 _S2, _F2, _F3 = _V2 + "/services/{0}", _V2 + "/services/{0}/functions/{1}", _V3 + "/functions/{0}"
 
 
-def _wires(table: tuple[Field, ...]) -> tuple[str, ...]:
-    return tuple(row.wire for row in table)
+def _wires(table: Shape) -> tuple[str, ...]:
+    return tuple(row.name for row in table)
 
 
-def _function(collection: str, item: str, table: tuple[Field, ...]) -> ResourceProvider:
+def _function(collection: str, item: str, table: Shape) -> ResourceProvider:
     return _Function(collection, item, "functionName", keeps=_wires(table), tells={"FunctionId": "functionId"})
 
 
 def _trigger(function: str, number: int, intranet: str, as_text: tuple[str, ...] = ()) -> ResourceProvider:
-    return _Rest(
+    return _Trigger(
         f"{function}/triggers",
         f"{function}/triggers/{{{number}}}",
         "triggerName",
@@ -321,7 +377,7 @@ def _version(owner: str) -> ResourceProvider:
 
 
 def _domain(version: str) -> ResourceProvider:
-    place, keeps = f"{version}/custom-domains", tuple(catalog.DOMAIN.fields)
+    place, keeps = f"{version}/custom-domains", _wires(domain_fields.DOMAIN)
     return _Rest(place, f"{place}/{{0}}", "domainName", keeps=keeps)
 
 
@@ -334,9 +390,9 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fc.version": _version(_S2),
     "fc.alias": _alias(_S2),
     "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
-    "fc.async": _Setting(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
+    "fc.async": _Destinations(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
     "fc.domain": _domain(_V2),
-    "fc.layer": _Layer(_V2 + "/layers/{0}/versions"),
+    "fc.layer": _Layer(_V2 + "/layers/{0}/versions", _V2 + "/layers/{0}/acl"),
     "fc.invocation": _Invocation(_F2 + "/invocations"),
     "fc3.function": _function(_V3 + "/functions", _F3, catalog.FUNCTION_3),
     "fc3.trigger": _trigger(_F3, 1, "urlIntranet", ("triggerConfig",)),
@@ -344,9 +400,9 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fc3.alias": _alias(_F3),
     "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
     "fc3.scaling": _Setting(_F3 + "/scaling-config?qualifier={1}"),
-    "fc3.async": _Setting(_F3 + "/async-invoke-config?qualifier={1}"),
+    "fc3.async": _Destinations(_F3 + "/async-invoke-config?qualifier={1}"),
     "fc3.concurrency": _Setting(_F3 + "/concurrency"),
     "fc3.domain": _domain(_V3),
-    "fc3.layer": _Layer(_V3 + "/layers/{0}/versions"),
+    "fc3.layer": _Layer(_V3 + "/layers/{0}/versions", _V3 + "/layers/{0}/acl"),
     "fc3.invocation": _Invocation(_F3 + "/invocations"),
 }

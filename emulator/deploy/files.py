@@ -3,16 +3,19 @@
 A folder is packed so that the same files give the same bytes: names sorted, times fixed. That is how a later
 deployment sees that nothing has changed. A package is written as a folder where packing it again gives the same, else
 as the archive itself.
+
+What a path of the file names is read, wherever that is; a symbolic link counts for what it leads to only while that is
+in the project, so that nobody packs a file of the machine without having named it.
 """
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path, PurePath, PurePosixPath
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from emulator.deploy.shapes import LocatedValue
+from emulator.deploy.places import LocatedValue
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})
@@ -29,6 +32,8 @@ _BUILDERS = {
 _LONGEST_DEFINITION = 4 * 1024 * 1024
 LARGEST_PACKAGE = 500 * 1024 * 1024
 """Bytes of files that go into a package."""
+_MOST_FILES = 100_000
+"""Files in a package; folders that link to one another would be more than any."""
 
 
 class Files:
@@ -36,6 +41,7 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._project = _project_of(folder.resolve())
         self.built_by: list[str] = []
         """The commands by which the file builds the code that is read next."""
         self._packages: dict[Path, bytes] = {}
@@ -47,7 +53,7 @@ class Files:
             return None
         if path not in self._packages:
             try:
-                self._packages[path] = _packed(path)
+                self._packages[path] = _packed(path, self._project)
             except OSError as error:
                 part.problem(f"{part.value} cannot be read: {error.strerror or error}")
                 return None
@@ -56,8 +62,11 @@ class Files:
                 return None
         return self._packages[path]
 
-    def text(self, part: LocatedValue) -> str | None:
-        """Return the text of the file a part names; what cannot be read is a problem."""
+    def text(self, part: LocatedValue, *, conceal: bool = False) -> str | None:
+        """Return the text of the file a part names; what cannot be read is a problem.
+
+        With *conceal*, and when the file is outside the project, no message repeats the text.
+        """
         path = self._path(part)
         if path is None:
             return None
@@ -65,7 +74,10 @@ class Files:
             if path.stat().st_size > _LONGEST_DEFINITION:
                 part.problem(f"{part.value} is larger than {_LONGEST_DEFINITION} bytes")
                 return None
-            return path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            if conceal or not path.is_relative_to(self._project):
+                part.findings.conceal(str(part.value), text)
+            return text
         except (OSError, UnicodeDecodeError) as error:
             part.problem(f"{part.value} cannot be read: {getattr(error, 'strerror', None) or error}")
             return None
@@ -75,8 +87,12 @@ class Files:
         if not name:
             return None
         try:
-            path = (self.folder / Path(name).expanduser()).resolve()
+            written = Path(os.path.normpath(self.folder.resolve() / Path(name).expanduser()))
+            path = written.resolve()
             if path.exists():
+                if written.is_relative_to(self._project) and not path.is_relative_to(self._project):
+                    part.problem(_leads_out(name))
+                    return None
                 return path
         except (OSError, ValueError, RuntimeError):
             pass
@@ -98,10 +114,29 @@ class Files:
         return ""
 
 
-def _packed(path: Path) -> bytes:
+def _leads_out(name: str) -> str:
+    return f"{name}: the link leads out of the project; what is meant to be deployed is copied into it"
+
+
+def _project_of(folder: Path) -> Path:
+    """Return the repository that *folder* is in, else the folder; a repository of the whole home is none."""
+    home = Path.home() if "HOME" in os.environ else None
+    for place in (folder, *folder.parents):
+        if place == home:
+            break
+        if (place / ".git").exists():
+            return place
+    return folder
+
+
+def _packed(path: Path, project: Path) -> bytes:
+    """Return the zip of a folder, a file or an archive.
+
+    Raises: ValueError for a link that leads out of it and of the *project*, and for what is too large.
+    """
     if path.is_file() and path.suffix.lower() in _ARCHIVES:
         return path.read_bytes()
-    files = [path] if path.is_file() else sorted(_files_of(path))
+    files = [path] if path.is_file() else sorted(_files_of(path, (path, project)))
     root = path.parent if path.is_file() else path
     archive = BytesIO()
     size = 0
@@ -119,12 +154,29 @@ def _packed(path: Path) -> bytes:
     return archive.getvalue()
 
 
-def _files_of(folder: Path) -> list[Path]:
+def _files_of(folder: Path, roots: tuple[Path, ...]) -> list[Path]:
     files = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _LEFT_OUT]
-        files += [Path(place, name) for name in names if name not in _LEFT_OUT and not name.endswith(".pyc")]
-    return [path for path in files if path.is_file()]
+    for path in _walked(folder, folder, roots, ()):
+        files.append(path)
+        if len(files) > _MOST_FILES:
+            raise ValueError(f"more than {_MOST_FILES} files of code")
+    return files
+
+
+def _walked(top: Path, place: Path, roots: tuple[Path, ...], above: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the files below *place*, through links too; *above* are the folders around it, which a link may lead to."""
+    here = place.resolve()
+    if here in above:
+        return
+    for path in sorted(place.iterdir()):
+        if path.name in _LEFT_OUT or path.suffix == ".pyc":
+            continue
+        if path.is_symlink() and not any(path.resolve().is_relative_to(root) for root in roots):
+            raise ValueError(_leads_out(path.relative_to(top).as_posix()))
+        if path.is_dir():
+            yield from _walked(top, path, roots, (*above, here))
+        elif path.is_file():
+            yield path
 
 
 def _is_left_out(path: PurePath) -> bool:

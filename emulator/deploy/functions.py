@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from emulator.deploy.model import Target, has_token, member_of
-from emulator.deploy.shapes import LocatedValue
+from emulator.deploy.places import LocatedValue
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, REFUSALS, VALUE_FUNCTIONS, Misuse, written
 from emulator.kernel.spelling import suggestion
 

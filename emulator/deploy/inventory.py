@@ -3,7 +3,7 @@
 Resources come in an order in which they can be made again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 from urllib.parse import quote
@@ -37,19 +37,29 @@ class Place:
     attributes: Mapping[str, str] = {}
     description: str | None = None
     """Of a version."""
+    beside: tuple[str, ...] = ()
+    """What it has that no deployment file says."""
 
 
 Wanted = Callable[[str, Identity], bool]
 """Whether a resource of this kind and identity is asked for."""
 
 
-def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> list[Resource]:
+Named = Callable[[str], bool]
+"""Whether something of this name, and what belongs to it, is asked for."""
+
+
+def inventory(
+    api: ApiClient, wanted: Wanted = lambda kind, identity: True, named: Named = lambda name: True
+) -> list[Resource]:
     """Return what the account has in this emulator and is *wanted*, each with what makes it again.
+
+    What is not *named* is not looked at, nor what belongs to it.
 
     Raises: Refused.
     """
     resources = []
-    for place in _places(api):
+    for place in _places(api, named):
         if not wanted(place.kind, place.identity):
             continue
         provider = PROVIDERS[place.kind]
@@ -60,8 +70,17 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
         properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
         if place.kind in VERSIONS | {"fc3.layer"}:
             properties |= {name: number for name, number in place.attributes.items() if number}
+        if beside := [*place.beside, *(word for name, word in _BESIDE.items() if actual.content.get(name))]:
+            properties[BESIDE] = ", ".join(beside)
         resources.append(replace(saved, properties=properties))
     return resources
+
+
+BESIDE = "Beside"
+"""The property that lists what a resource has and no deployment file says."""
+_BESIDE = {
+    "tags": "tags", "Tags": "tags", "EncryptionEnabled": "encryption", "invocationRestriction": "disabled invocation",
+}  # fmt: skip
 
 
 def _is_nothing(value: Any) -> bool:
@@ -78,30 +97,41 @@ def _named(place: Place) -> Resource:
 VERSIONS = frozenset({"fc.version", "fc3.version"})
 
 
-def _places(api: ApiClient) -> Iterator[Place]:
-    yield from _access(api)
-    yield from _buckets(api)
-    yield from _messages(api)
+def _places(api: ApiClient, named: Named) -> Iterator[Place]:
+    yield from _access(api, named)
+    yield from _buckets(api, named)
+    yield from _messages(api, named)
     for row in _rest(api, f"{_V3}/layers", "layers"):
-        yield Place("fc3.layer", (row["layerName"],), {"Version": str(row["version"])})
-    yield from _services(api)
-    yield from _functions(api)
+        name, newest = row["layerName"], int(row["version"])
+        if not named(name):
+            continue
+        versions = _rest(api, path_of(_V3 + "/layers/{0}/versions", (name,)), "layers")
+        older = sorted(number for each in versions if (number := int(each["version"])) != newest)
+        yield Place("fc3.layer", (name,), {"Version": str(newest), "Older": _listed(older)})
+    yield from _services(api, named)
+    yield from _functions(api, named)
     for row in _rest(api, f"{_V3}/custom-domains", "customDomains"):
+        if not named(row["domainName"]):
+            continue
         routes = (row.get("routeConfig") or {}).get("routes") or []
         yield Place(
             f"{'fc' if any(each.get('serviceName') for each in routes) else 'fc3'}.domain", (row["domainName"],)
         )
-    yield from _flows(api)
+    yield from _flows(api, named)
 
 
-def _services(api: ApiClient) -> Iterator[Place]:
+def _services(api: ApiClient, named: Named) -> Iterator[Place]:
+    limited = {_resource_parts(str(row["resource"]))[::2] for row in _rest(api, f"{_V2}/on-demand-configs", "configs")}
     for row in _rest(api, f"{_V2}/services", "services"):
         service = row["serviceName"]
-        yield Place("fc.service", (service,))
+        if not named(service):
+            continue
+        yield Place("fc.service", (service,), beside=_tags_2(api, service))
         path = path_of(_V2 + "/services/{0}", (service,))
         functions = [each["functionName"] for each in _rest(api, f"{path}/functions", "functions")]
         for name in functions:
-            yield Place("fc.function", (service, name))
+            beside = ("on-demand configuration",) if (service, name) in limited else ()
+            yield Place("fc.function", (service, name), beside=beside)
         yield from _newest_version(api, path, "fc.version", service)
         for each in _rest(api, f"{path}/aliases", "aliases"):
             yield Place("fc.alias", (service, each["aliasName"]))
@@ -116,9 +146,16 @@ def _services(api: ApiClient) -> Iterator[Place]:
             yield Place("fc.provision", (service, qualifier, name))
 
 
-def _functions(api: ApiClient) -> Iterator[Place]:
+def _tags_2(api: ApiClient, service: str) -> tuple[str, ...]:
+    tags = api.functions("GET", f"{_V2}/tag?resourceArn={quote(f'services/{service}', safe='')}").get("tags")
+    return ("tags",) if tags else ()
+
+
+def _functions(api: ApiClient, named: Named) -> Iterator[Place]:
     for row in _rest(api, f"{_V3}/functions", "functions"):
         name = row["functionName"]
+        if not named(name):
+            continue
         path = path_of(_V3 + "/functions/{0}", (name,))
         yield Place("fc3.function", (name,))
         yield from _newest_version(api, path, "fc3.version", name)
@@ -146,9 +183,9 @@ def _settings(api: ApiClient, name: str) -> Iterator[Place]:
 
 
 def _resource_parts(resource: str) -> tuple[str, str, str]:
-    """Return service, qualifier and function of ``...services/s.q/functions/f`` or ``s#q#f``."""
+    """Return service, qualifier and function of ``...services/s.q/functions/f`` or ``account#s#q#f``."""
     if "#" in resource:
-        service, qualifier, name = (*resource.rpartition(":")[2].split("#"), "", "")[:3]
+        service, qualifier, name = resource.rpartition(":")[2].split("#")[-3:]
         return service, qualifier, name
     owner, _, name = resource.partition("services/")[2].partition("/functions/")
     service, _, qualifier = owner.partition(".")
@@ -159,9 +196,13 @@ def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterato
     """Yield the newest version: publishing what is there now makes it again, which no older one can be."""
     rows = list(_rest(api, f"{path}/versions", "versions"))
     if rows:
-        newest = max(rows, key=lambda row: int(row["versionId"]))
-        number, description = str(newest["versionId"]), newest.get("description")
-        yield Place(kind, (owner, "version"), {"VersionId": number}, description)
+        *older, newest = sorted(rows, key=lambda row: int(row["versionId"]))
+        numbers = {"VersionId": str(newest["versionId"]), "Older": _listed(int(row["versionId"]) for row in older)}
+        yield Place(kind, (owner, "version"), numbers, newest.get("description"))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _rest(api: ApiClient, path: str, member: str) -> Iterator[Mapping[str, Any]]:
@@ -186,21 +227,26 @@ def _pages(ask: Callable[[str], Reply], marker: str) -> Iterator[Reply]:
             return
 
 
-def _flows(api: ApiClient) -> Iterator[Place]:
+def _flows(api: ApiClient, named: Named) -> Iterator[Place]:
     limit = {"Limit": str(_PAGE)}
     for flow in _by_marker(api, FNF, "ListFlows", "NextToken", ("Flows",), limit):
         name = flow["Name"]
+        if not named(name):
+            continue
         yield Place("fnf.flow", (name,))
         own = {**limit, "FlowName": name}
         for schedule in _by_marker(api, FNF, "ListSchedules", "NextToken", ("Schedules",), own):
             yield Place("fnf.schedule", (name, schedule["ScheduleName"]))
 
 
-def _messages(api: ApiClient) -> Iterator[Place]:
+def _messages(api: ApiClient, named: Named) -> Iterator[Place]:
     for queue in _by_page(api, "ListQueue", {}):
-        yield Place("mns.queue", (queue["QueueName"],))
+        if named(queue["QueueName"]):
+            yield Place("mns.queue", (queue["QueueName"],))
     for topic in _by_page(api, "ListTopic", {}):
         name = topic["TopicName"]
+        if not named(name):
+            continue
         yield Place("mns.topic", (name,))
         for each in _by_page(api, "ListSubscriptionByTopic", {"TopicName": name}):
             yield Place("mns.subscription", (name, each["SubscriptionName"]))
@@ -215,20 +261,21 @@ def _by_page(api: ApiClient, action: str, parameters: Mapping[str, str]) -> Iter
             return
 
 
-def _access(api: ApiClient) -> Iterator[Place]:
+def _access(api: ApiClient, named: Named) -> Iterator[Place]:
     policies = ("Policies", "Policy")
     for policy in _by_marker(api, RAM, "ListPolicies", "Marker", policies, {"PolicyType": "Custom"}):
-        yield Place("ram.policy", (policy["PolicyName"],))
+        if named(policy["PolicyName"]):
+            yield Place("ram.policy", (policy["PolicyName"],))
     for role in _by_marker(api, RAM, "ListRoles", "Marker", ("Roles", "Role"), {}):
         name = role["RoleName"]
-        if name.startswith(OF_THE_CLOUD):
+        if name.startswith(OF_THE_CLOUD) or not named(name):
             continue
         yield Place("ram.role", (name,))
         for each in _by_marker(api, RAM, "ListPoliciesForRole", "Marker", policies, {"RoleName": name}):
             yield Place("ram.attachment", (each["PolicyType"], each["PolicyName"], name))
 
 
-def _buckets(api: ApiClient) -> Iterator[Place]:
+def _buckets(api: ApiClient, named: Named) -> Iterator[Place]:
     """Yield the buckets, not those the emulator lends for packages; none where there is no object storage."""
     marker, more = "", True
     while more:
@@ -240,7 +287,7 @@ def _buckets(api: ApiClient) -> Iterator[Place]:
             raise
         for bucket in (listing.find("Buckets") or listing).all("Bucket"):
             name = bucket.text_of("Name") or ""
-            if not name.startswith(OF_THE_EMULATOR):
+            if named(name) and not name.startswith(OF_THE_EMULATOR):
                 yield Place("oss.bucket", (name,))
         marker = listing.text_of("NextMarker") or ""
         more = bool(marker) and listing.text_of("IsTruncated") == "true"

@@ -7,10 +7,9 @@ file names where they differ; attributes the file does not name, and resources i
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from emulator.config import Config, ConfigError, placed
-from emulator.deploy.shapes import Findings, LocatedValue
+from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
@@ -19,18 +18,20 @@ from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNo
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.management.codec import PARAMETERS
 from emulator.services.mns.queues.catalog import Queues
-from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, check_ranges, check_settings
+from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, check_ranges, settled
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.catalog import Topics
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
-from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
 from emulator.wire.rpc import InvalidParameter
+from emulator.wire.schema.kinds import ABSENT, Field, Shape
 
-FILE = PARAMETERS._replace(form="file")
+FILE = PARAMETERS.of_form("file")
 """How the file writes attributes. Which it may name is documented in docs/configuration.md."""
 
 _SUBSCRIPTIONS = "subscriptions"
-_DEAD_LETTERS = tuple(member.name for each in QUEUE.of_form("file") for member in each.members)
+_DEAD_LETTERS = tuple(
+    member.name for each in QUEUE.of_form("file") if isinstance(each.kind, Shape) for member in each.kind
+)
 
 _SHORT = "queue:"
 
@@ -145,7 +146,7 @@ def _noted(part: LocatedValue) -> Iterator[None]:
         part.problem(error.message)
 
 
-def _declared(part: LocatedValue, table: Resource[Any], tenant: Tenant) -> Declared:
+def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
     _check_name(part)
     change: Change = {}
     subscriptions: list[LocatedValue] = []
@@ -160,7 +161,7 @@ def _declared(part: LocatedValue, table: Resource[Any], tenant: Tenant) -> Decla
         with _noted(member):
             own = _read(known[name], member)
             if table is QUEUE:
-                check_settings(own, part.name)
+                own = settled(own, part.name)
             elif table is TOPIC:
                 check_ranges(TOPIC, own)
             elif "endpoint" in own:
@@ -170,20 +171,20 @@ def _declared(part: LocatedValue, table: Resource[Any], tenant: Tenant) -> Decla
     return Declared(part=part, change=change, subscriptions=inner)
 
 
-def _read(attribute: Attribute, part: LocatedValue) -> Change:
+def _read(field: Field, part: LocatedValue) -> Change:
     """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
 
     Raises: MnsError, InvalidParameter.
     """
     value: object = None
-    if not attribute.members:
+    if not isinstance(field.kind, Shape):
         value = _text(part)
     else:
         members = _members(part, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
         if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
             value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
-    setting = read_value(attribute, FILE, value)
-    return {} if setting is ABSENT else {attribute.field: setting}
+    setting = FILE.value(field, value)
+    return {} if setting is ABSENT else {field.attribute: setting}
 
 
 def _endpoint(text: str, tenant: Tenant) -> str:

@@ -30,10 +30,10 @@ from emulator.deploy.model import (
     key_of,
     type_of,
 )
+from emulator.deploy.places import LocatedValue
 from emulator.deploy.provider import ActualState, ApiClient, Identity, ResourceProvider
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
 from emulator.deploy.service_providers import SERVICE_PROVIDERS
-from emulator.deploy.shapes import LocatedValue
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
@@ -190,15 +190,11 @@ def _step(
         return Step(action=Action.REPLACE, resource=resource, entry=entry, actual=actual)
     changed = has_token(resource.properties) or (entry is not None and entry.digest != digest(resource))
     action = Action.UPDATE if changed or provider.differs(api, resource, actual) else Action.UNCHANGED
-    if (not changed and action is Action.UNCHANGED) or resource.kind in {"fc.version", "fc3.version"}:
-        known[resource.logical] = provider.attributes(actual)
+    if provider.stays(resource, actual):
         action = Action.UNCHANGED
-    elif resource.kind not in _NEW_EACH_TIME:
-        known[resource.logical] = provider.attributes(actual)  # ids and addresses stay when a resource changes
+    if action is Action.UNCHANGED or not provider.renews:  # ids and addresses stay when a resource changes
+        known[resource.logical] = provider.attributes(actual)
     return Step(action=action, resource=resource, entry=entry, actual=actual)
-
-
-_NEW_EACH_TIME = frozenset({"fc.layer", "fc3.layer", "fc.invocation", "fc3.invocation"})
 
 
 def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) -> Resource:
@@ -227,11 +223,8 @@ class Missing:
     resource: Resource
     type: str
     name: str
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the resource cannot be made without it."""
-        return _is_trigger(self.resource)
+    is_refused: bool
+    """Whether the resource cannot be made without it."""
 
 
 def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan) -> Iterator[Missing]:
@@ -241,8 +234,9 @@ def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider],
     """
     after = {step.subject.key: step.action is not Action.DELETE for step in plan.steps}
     for resource in (step.resource for step in plan.steps if step.resource is not None):
-        for arn in _named_by(resource):
-            receiver = _receiver(arn)
+        provider = providers[resource.kind]
+        for arn in dict.fromkeys(provider.receivers(resource)):
+            receiver = None if has_token(arn) else _receiver(arn)
             if receiver is None:
                 continue
             kind, identity = receiver
@@ -250,26 +244,8 @@ def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider],
             if is_there is None:
                 is_there = providers[kind].find(api, identity, {}) is not None
             if not is_there:
-                yield Missing(resource=resource, type=type_of(kind), name="/".join(identity))
-
-
-def _is_trigger(resource: Resource) -> bool:
-    return resource.properties.get("triggerType") == "mns_topic"
-
-
-def _named_by(resource: Resource) -> list[str]:
-    if _is_trigger(resource):
-        source = resource.properties.get("sourceArn")
-        return [source] if isinstance(source, str) and not has_token(source) else []
-    match resource.kind.rpartition(".")[2]:
-        case "async":
-            sides = resource.properties.get("destinationConfig") or {}
-            arns = [(sides.get(name) or {}).get("destination") for name in ("onSuccess", "onFailure")]
-        case "subscription":
-            arns = [resource.properties.get("Endpoint")]
-        case _:
-            arns = []
-    return [arn for arn in dict.fromkeys(arns) if isinstance(arn, str) and not has_token(arn)]
+                needed = provider.needs_receivers(resource)
+                yield Missing(resource=resource, type=type_of(kind), name="/".join(identity), is_refused=needed)
 
 
 def _receiver(arn: str) -> tuple[str, Identity] | None:
@@ -282,9 +258,6 @@ def _receiver(arn: str) -> tuple[str, Identity] | None:
 
 ProgressCallback = Callable[[Step], None]
 
-_EARLY = frozenset({"fc.trigger", "fc3.trigger"})
-"""Kinds that are taken away before others are made: a function has one HTTP trigger, under whatever name."""
-
 
 def apply(
     api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan, progress: ProgressCallback
@@ -295,7 +268,7 @@ def apply(
     What else may be raised (the emulator is gone, an interrupt) comes after the same attempt.
     """
     work = _Work(api, providers)
-    early = [step for step in plan.steps if step.action is Action.DELETE and step.subject.kind in _EARLY]
+    early = [step for step in plan.steps if step.action is Action.DELETE and _goes_first(providers, step)]
     others = [step for step in plan.steps if step not in early]
     for step in [*early, *others]:
         try:
@@ -308,6 +281,11 @@ def apply(
             work.undo()
             raise
     return tuple(work.entries)
+
+
+def _goes_first(providers: Mapping[str, ResourceProvider], step: Step) -> bool:
+    provider = providers.get(step.subject.kind)
+    return provider is not None and provider.goes_first
 
 
 def described(step: Step) -> str:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from emulator.deploy.model import Refused, Resource
 from emulator.kernel.frozen import frozen, replace
@@ -76,7 +76,13 @@ class ResourceProvider(ABC):
     A kind says what is so for it; `show`, `create` and `remove` it has to have. *keeps* are the properties that make
     the resource again, *fixed* those that only a new one can have otherwise. *shown* says what the API shows a property
     as where that is another name, *tells* what it shows of each attribute that the emulator has decided.
+
+    ``renews``: a change makes a new one beside it, with other attributes. ``goes_first``: one that a file no longer has
+    is removed before others are made, because there may be only one of it.
     """
+
+    renews: ClassVar[bool] = False
+    goes_first: ClassVar[bool] = False
 
     keeps: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -142,6 +148,18 @@ class ResourceProvider(ABC):
         """Whether only a new resource can be what the file says."""
         return any(each.path[0] in self.fixed for each in self.disagreements(resource, actual))
 
+    def stays(self, resource: Resource, actual: ActualState) -> bool:
+        """Whether a resource that is there stays as it is, whatever the file says by now."""
+        return False
+
+    def receivers(self, resource: Resource) -> Iterator[str]:
+        """Yield the ARNs or endpoints that must be there for the resource to be of use."""
+        return iter(())
+
+    def needs_receivers(self, resource: Resource) -> bool:
+        """Whether the service refuses to make the resource without its receivers."""
+        return False
+
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
         kept = {name: value for name in self.keeps if (value := self.value(name, actual)) not in (None, "")}
@@ -153,7 +171,7 @@ class ResourceProvider(ABC):
         What had no value before gets an empty one where the update gave it one.
         """
         given = {name: self.value(name, actual) for name in self.keeps}
-        empty = {name: type(value)() for name, value in given.items() if isinstance(value, (str, list, dict))}
+        empty = {name: type(value)() for name, value in given.items() if value and isinstance(value, (str, list, dict))}
         self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:

@@ -24,24 +24,26 @@ from emulator.deploy.build import (
 )
 from emulator.deploy.files import packed_text
 from emulator.deploy.model import Resource
+from emulator.deploy.notation import members, uncapitalised
+from emulator.deploy.places import LocatedValue
 from emulator.deploy.provider import decoded
-from emulator.deploy.shapes import (
-    Field,
-    LocatedValue,
-    anything,
-    json_text,
-    map_of,
-    members,
-    noted,
-    number,
-    switch,
-    text,
-    uncapitalised,
-)
 from emulator.kernel.frozen import frozen
+from emulator.kernel.names import FLOW
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-from emulator.wire.attributes import Resource as Table
+from emulator.wire.schema.kinds import (
+    AS_WRITTEN,
+    FLAG,
+    JSON_TEXT,
+    NUMBER,
+    TEXT,
+    Field,
+    Noted,
+    Shape,
+    member,
+    needed,
+    record,
+)
 
 Values = dict[str, Any]
 
@@ -100,20 +102,11 @@ class RosType:
         self.also(it, build.add(part, self.kind, tuple(identity), body, type_name=type_name, package=package))
 
 
-_SERVICE_NAME = Field("serviceName", text, required=True)
-_FUNCTION_NAME = Field("functionName", text, required=True)
-_QUALIFIER = Field("qualifier", text)
+_SERVICE_NAME = needed("serviceName")
+_FUNCTION_NAME = needed("functionName")
+_QUALIFIER = member("qualifier")
 
-_CODE = Field(
-    "code",
-    map_of(
-        Field("zipFile", text),
-        Field("sourceCode", text),
-        Field("ossBucketName", text),
-        Field("ossObjectName", text),
-        Field("checksum", text),
-    ),
-)
+_CODE = member("code", record(zipFile=TEXT, sourceCode=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT))
 _SOURCE_FILES = {"python": "index.py", "nodejs": "index.js", "php": "index.php"}
 
 
@@ -168,7 +161,7 @@ def _opened(part: LocatedValue) -> Any:
 
 
 def _flow(it: Reading) -> Values:
-    name = it.values["name"] = it.values.get("name") or it.build.default_name(it.part)
+    name = it.values["name"] = it.values.get("name") or it.build.default_name(it.part, FLOW)
     return service_fields.flow_properties(name, it.values)
 
 
@@ -193,22 +186,22 @@ def _settings_3(it: Reading, made: Resource) -> None:
 _FC3 = "ALIYUN::FC3::"
 _TRIGGER = (
     _FUNCTION_NAME,
-    Field("triggerName", text, required=True),
-    Field("triggerType", text, required=True),
-    Field("triggerConfig", anything),
-    Field("sourceArn", text),
-    Field("invocationRole", text),
-    Field("description", text),
+    needed("triggerName"),
+    needed("triggerType"),
+    member("triggerConfig", AS_WRITTEN),
+    member("sourceArn"),
+    member("invocationRole"),
+    member("description"),
     _QUALIFIER,
 )
 _INVOCATION = (
     _FUNCTION_NAME,
-    Field("event", json_text),
+    member("event", JSON_TEXT),
     _QUALIFIER,
-    Field("async", switch),
-    Field("serviceRegionId", noted("there is one region")),
-    Field("executeVersion", text),
-    Field("checkError", switch),
+    member("async", FLAG),
+    member("serviceRegionId", Noted("there is one region")),
+    member("executeVersion"),
+    member("checkError", FLAG),
 )
 
 
@@ -217,37 +210,37 @@ _FUNCTION_2 = (
     _SERVICE_NAME,
     _FUNCTION_NAME,
     _CODE,
-    Field("asyncConfiguration", map_of(*fields.ASYNC_2)),
-    Field("projectName", noted("logs go to the emulator's own log")),
-    Field("tags", noted("tags of functions are set through the API")),
+    member("asyncConfiguration", fields.ASYNC_2),
+    member("projectName", Noted("logs go to the emulator's own log")),
+    member("tags", Noted("tags of functions are set through the API")),
 )
 _SETTINGS_3 = (
-    Field("asyncInvokeConfig", map_of(*fields.ASYNC_3)),
-    Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
-    Field("reservedConcurrency", number),
+    member("asyncInvokeConfig", fields.ASYNC_3),
+    member("concurrencyConfig", fields.CONCURRENCY),
+    member("reservedConcurrency", NUMBER),
 )
 _FUNCTION_3 = (*fields.FUNCTION_3, _FUNCTION_NAME, _CODE, *_SETTINGS_3)
 _OF_FUNCTION_3 = (_FUNCTION_NAME, _QUALIFIER)
 _ALIAS = {"description": "", "additionalVersionWeight": {}}
-_DOMAIN = (*fields.DOMAIN, Field("apiVersion", text))
+_DOMAIN = (*fields.DOMAIN, member("apiVersion"))
 _HTTP = {"protocol": "HTTP"}
 
 
 def _needed(*names: str) -> tuple[Field, ...]:
-    return tuple(Field(name, text, required=True) for name in names)
+    return tuple(needed(name) for name in names)
 
 
-def _messages(table: Table[Any], *also: Field) -> RosType:
+def _messages(table: Shape, *also: Field) -> RosType:
     """Return the type of queues, topics or subscriptions; *also* are properties beside the attributes."""
-    names = tuple(uncapitalised(name) for name in identity_names(f"mns.{table.name.lower()}"))
+    names = tuple(uncapitalised(name) for name in identity_names(f"mns.{table.title.lower()}"))
     return RosType(
-        f"mns.{table.name.lower()}",
+        f"mns.{table.title.lower()}",
         (*_needed(*names), *service_fields.fields_of(table), *also),
         convert=lambda it: service_fields.message_properties(it.build, table, it.values),
     )
 
 
-_TAGS = Field("tags", noted("tags are set through the API"))
+_TAGS = member("tags", Noted("tags are set through the API"))
 
 ROS_TYPES: Mapping[str, RosType] = {
     "ALIYUN::FC::Service": RosType("fc.service", (_SERVICE_NAME, *fields.SERVICE), {"description": ""}),
@@ -274,7 +267,7 @@ ROS_TYPES: Mapping[str, RosType] = {
     _FC3 + "ConcurrencyConfig": RosType(
         "fc3.concurrency", (*_OF_FUNCTION_3, *fields.CONCURRENCY), beside=("qualifier",)
     ),
-    _FC3 + "AsyncInvokeConfig": RosType("fc3.async", (*_OF_FUNCTION_3, *fields.ASYNC_3[:-1])),
+    _FC3 + "AsyncInvokeConfig": RosType("fc3.async", (*_OF_FUNCTION_3, *fields.ASYNC_3.without("qualifier"))),
     _FC3 + "CustomDomain": RosType("fc3.domain", _DOMAIN, _HTTP, ("apiVersion",)),
     _FC3 + "LayerVersion": RosType("fc3.layer", (*fields.LAYER, _CODE)),
     _FC3 + "FunctionInvoker": RosType("fc3.invocation", _INVOCATION),
@@ -284,7 +277,7 @@ ROS_TYPES: Mapping[str, RosType] = {
     ),
     "ALIYUN::MNS::Queue": _messages(QUEUE, _TAGS),
     "ALIYUN::MNS::Topic": _messages(TOPIC, _TAGS),
-    "ALIYUN::MNS::Subscription": _messages(SUBSCRIPTION, *_needed("endpoint")),
+    "ALIYUN::MNS::Subscription": _messages(SUBSCRIPTION),
     "ALIYUN::OSS::Bucket": RosType(
         "oss.bucket",
         service_fields.BUCKET,
@@ -294,7 +287,7 @@ ROS_TYPES: Mapping[str, RosType] = {
     ROLE_TYPE: RosType(
         "ram.role",
         service_fields.ROLE,
-        convert=lambda it: role_properties(it.values.get("assumeRolePolicyDocument", {}), it.values.get("description")),
+        convert=lambda it: role_properties(it.values.get("assumeRolePolicyDocument", {}), it.values),
         also=lambda it, made: service_fields.add_policies_of_role(it.build, it.part, made, it.values),
     ),
     POLICY_TYPE: RosType(

@@ -3,168 +3,21 @@
 Source: Serverless Devs, specification of the description file.
 """
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Blueprint, Problem, Target, unset
-from emulator.deploy.s_components import COMPONENTS
-from emulator.deploy.shapes import Findings, LocatedValue, whole
+from emulator.deploy.model import Blueprint, FileProblems, Problem, Target
+from emulator.deploy.placeholders import placeholder_problem
+from emulator.deploy.places import Findings, LocatedValue, whole
+from emulator.deploy.s_components import COMPONENTS, Component, component_of_props
+from emulator.deploy.s_variables import Variables, modules_in
 from emulator.kernel.frozen import frozen
 from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark
-
-_VARIABLE = re.compile(r"\$\{([^${}]*)\}")
-_CALL = re.compile(r"(env|config|file|path|json)\((.*)\)", re.DOTALL)
-_ARGUMENTS = re.compile(
-    r"""\s*(?:'([^']*)'|"([^"]*)"|([^,'")]*))\s*(?:,\s*(?:'([^']*)'|"([^"]*)"|([^'")]*))\s*)?""", re.DOTALL
-)
-_DEEPEST = 20
-
-
-class Variables:
-    """What variables stand for in a file; *modules* are its resources by name, *environ* the process's variables."""
-
-    def __init__(
-        self,
-        root: LocatedValue,
-        modules: Mapping[str, LocatedValue],
-        scope: Scope,
-        files: Files,
-        environ: Mapping[str, str],
-    ) -> None:
-        self._root = root
-        self._files = files
-        self._modules = modules
-        self._scope = scope
-        self._environ = environ
-
-    def resolved(self, part: LocatedValue, this: str, depth: int = 0) -> Any:
-        """Return a part's value with its variables replaced; *this* is the resource it belongs to."""
-        value = part.value
-        if isinstance(value, dict):
-            return {entry.name: self.resolved(entry, this, depth) for entry in part.entries()}
-        if isinstance(value, list):
-            return [self.resolved(item, this, depth) for item in part.items()]
-        if not isinstance(value, str) or "${" not in value:
-            return value
-        if depth > _DEEPEST:
-            part.problem("its variables refer to each other too deeply")
-            return None
-        whole = _VARIABLE.fullmatch(value.strip())
-        if whole is not None:
-            return self._value(part, whole[1].strip(), whole[0], this, depth)
-
-        def written(match: re.Match[str]) -> str:
-            item = self._value(part, match[1].strip(), match[0], this, depth)
-            return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-
-        return _VARIABLE.sub(written, value)
-
-    def _value(self, part: LocatedValue, name: str, as_written: str, this: str, depth: int) -> Any:
-        call = _CALL.fullmatch(name)
-        if call is not None:
-            return self._called(part, call[1], call[2])
-        first, *path = name.split(".")
-        if first == "vars":
-            return self._walked(part, self._root.member("vars"), path, name, this, depth)
-        if first == "this":
-            return self._of_module(part, this, path, name, depth)
-        if first in {"resources", "services"} and path:
-            return self._of_module(part, path[0], path[1:], name, depth)
-        if first in self._modules and path and path[0] in {"props", "output"}:
-            return self._of_module(part, first, path, name, depth)
-        return as_written
-
-    def _called(self, part: LocatedValue, function: str, arguments: str) -> Any:
-        inner = _CALL.fullmatch(arguments.strip())
-        if inner is not None:
-            argument, default = self._called(part, inner[1], inner[2]), None
-        else:
-            texts = _ARGUMENTS.fullmatch(arguments)
-            if texts is None:
-                part.problem(f"{function}({arguments[:80]}) cannot be read")
-                return None
-            argument = next((text for text in texts.groups()[:3] if text), "").strip()
-            default = next((text for text in texts.groups()[3:] if text is not None), None)
-        match function:
-            case "env":
-                value = self._environ.get(str(argument), default)
-                if value is None and part.findings.may_lack_values:
-                    return unset(str(argument))
-                if value is None:
-                    part.problem(f"the environment variable {argument} is not set: export {argument}=... sets it")
-                return value
-            case "config":
-                target = self._scope.target
-                known = {"accountid": target.account, "region": target.region}
-                if str(argument).lower() not in known:
-                    part.problem(f"config('{argument}') is not known here; AccountID is")
-                return known.get(str(argument).lower())
-            case "file":
-                return self._files.text(part.with_value(argument))
-            case "path":
-                return str((self._files.folder / str(argument)).resolve())
-            case _:
-                return self._json(part, argument)
-
-    def _json(self, part: LocatedValue, text: Any) -> Any:
-        try:
-            return json.loads(text)
-        except (TypeError, ValueError, RecursionError):
-            part.problem(f"json({str(text)[:40]!r}) is not JSON")
-            return None
-
-    def _of_module(self, part: LocatedValue, module: str, path: list[str], name: str, depth: int) -> Any:
-        start = self._modules.get(module)
-        if start is None:
-            part.problem(f"${{{name}}}: there is no resource {module}")
-            return None
-        if path[:1] == ["name"] and len(path) == 1:
-            return module
-        if path[:1] in (["output"], ["info"]):
-            known = self._scope.attributes.get(module, {})
-            attribute = ".".join(path[1:])
-            if attribute in known:
-                return known[attribute]
-            path = ["props", *path[1:]]
-        return self._walked(part, start, path, name, module, depth)
-
-    def _walked(
-        self, part: LocatedValue, start: LocatedValue, path: list[str], name: str, this: str, depth: int
-    ) -> Any:
-        place = start
-        for key in path:
-            if isinstance(place.value, list) and key.isdigit() and int(key[:6]) < len(place.value):
-                place = place.items()[int(key)]
-            elif isinstance(place.value, dict) and key in place.value:
-                place = place.member(key)
-            else:
-                part.problem(f"${{{name}}} leads nowhere")
-                return None
-        return self.resolved(place, this, depth + 1)
-
-
-def modules_in(value: Any, modules: Mapping[str, LocatedValue]) -> set[str]:
-    """Return the resources whose outputs a value refers to."""
-    if isinstance(value, dict):
-        return set().union(*(modules_in(item, modules) for item in value.values()))
-    if isinstance(value, list):
-        return set().union(*(modules_in(item, modules) for item in value))
-    if not isinstance(value, str):
-        return set()
-    names = set()
-    for name in _VARIABLE.findall(value):
-        first, *path = name.strip().split(".")
-        module = path[0] if first in {"resources", "services"} and path else first
-        if module in modules:
-            names.add(module)
-    return names
-
 
 _TOP = ("edition", "name", "access", "extend", "template", "vars", "services", "resources", "actions", "flow", "env")
 _MODULE = ("component", "props", "actions", "access", "extend")
@@ -183,11 +36,21 @@ def extended(root: LocatedValue, files: Files) -> LocatedValue:
         if place.value is None:
             return root
         text = files.text(place)
-        base = whole(text, Findings()).value if text is not None else {}
+        base = _base(place, text) if text is not None else {}
         own = {key: value for key, value in root.value.items() if key != "extend"}
         root = root.with_value(_merged(base if isinstance(base, dict) else {}, own))
     root.member("extend").problem(f"more than {_LONGEST_LINEAGE} files extend each other")
     return root
+
+
+def _base(place: LocatedValue, text: str) -> Any:
+    """Return what the text of an extended file says; what is wrong with it has its place in that file."""
+    try:
+        return whole(text, Findings()).value
+    except FileProblems as error:
+        for problem in error.problems:
+            place.problem(f"{place.value}:{problem.line}: not valid YAML")
+        return {}
 
 
 def _merged(base: Any, own: Any) -> Any:
@@ -208,6 +71,10 @@ def read_project(
             near = suggestion(entry.name, list(_TOP))
             report = entry.note if isinstance(entry.value, (dict, list)) and not near else entry.problem
             report(f"there is no such section{near}")  # a section of anchors for other parts is one of these
+    for each in _texts(root):
+        if unfilled := placeholder_problem(each.value, is_free=not _FREE.isdisjoint(each.path)):
+            each.problem(unfilled)
+    root.findings.check()
     modules = _modules(root)
     if not modules:
         root.member("resources" if "resources" in root.value else "services").problem("there are no resources")
@@ -225,6 +92,19 @@ def read_project(
         _add(build, part, variables)
     root.findings.check()
     return Blueprint(resources=tuple(build.resources), outputs={})
+
+
+_FREE = frozenset({"actions", "definition", "description", "environmentVariables", "event", "payload"})
+"""Whose texts may hold for themselves what elsewhere is a place that nobody has filled in."""
+
+
+def _texts(part: LocatedValue) -> Iterator[LocatedValue]:
+    """Yield every text of a file but that of its ``access``, which has no effect."""
+    if isinstance(part.value, (dict, list)):
+        for each in part.entries() if isinstance(part.value, dict) else part.items():
+            yield from _texts(each)
+    elif isinstance(part.value, str) and part.path != ("access",):
+        yield part
 
 
 def _modules(root: LocatedValue) -> dict[str, LocatedValue]:
@@ -323,20 +203,38 @@ def _add(build: Build, part: LocatedValue, variables: Variables) -> None:
         if entry.name not in _MODULE:
             entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_MODULE))}")
     _note_actions(part)
-    name = part.member("component").text()
+    place = part.member("component")
+    name = str(variables.resolved(place, part.name) or "") if isinstance(place.value, str) else place.text()
     if not name:
-        return
-    component = COMPONENTS.get(component_of(name))
-    if component is None:
-        known = list(COMPONENTS)
-        part.member("component").problem(f"the component {name} is not known{suggestion(component_of(name), known)}")
+        place.with_value("").text()
         return
     props = part.member("props")
+    component = COMPONENTS.get(component_of(name))
+    if component is None and _is_path(name):
+        component = _of_folder(place, name, props)
+    elif component is None:
+        place.problem(f"the component {name} is not known{suggestion(component_of(name), list(COMPONENTS))}")
+    if component is None:
+        return
     props = props.with_value(variables.resolved(props, part.name))
     region = props.member("region")
     if isinstance(region.value, str) and region.value not in {"", build.region}:
         region.note(f"the emulator is in {build.region}; everything is made there")
     component(build, part, props)
+
+
+def _is_path(name: str) -> bool:
+    return name.startswith((".", "/", "~"))
+
+
+def _of_folder(place: LocatedValue, name: str, props: LocatedValue) -> Component | None:
+    """Return the component that lies in a folder, known by the properties it is given."""
+    known = component_of_props(props.value if isinstance(props.value, dict) else {})
+    if known is None:
+        place.problem(f"the component in {name} cannot be told by its properties: name it, fc3 for example")
+        return None
+    place.note(f"the component in {name} is taken for {known}")
+    return COMPONENTS[known]
 
 
 def component_of(name: str) -> str:

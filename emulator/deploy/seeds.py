@@ -12,23 +12,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from emulator.config import Config, ConfigError, placed
+from emulator.deploy.declared import DECLARED
 from emulator.deploy.localyun_yaml import Declarations, check, raised
-from emulator.deploy.shapes import Findings, LocatedValue
+from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.spelling import suggestion
 from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
 from emulator.services.mns.service import MessageService
-from emulator.services.ram import codec, limits
+from emulator.services.ram import codec
+from emulator.services.ram import model as roles
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.service import AccessManagement
+from emulator.services.workflow import model
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.model import FlowSettings, ScheduleSettings
 from emulator.services.workflow.service import Workflow
+from emulator.wire.schema.kinds import AS_WRITTEN, TEXTS, JsonText, OneOf, Shape, member, needed, record
 
 _log = logging.getLogger(__name__)
 
@@ -36,41 +39,31 @@ _SHOWN = 4000
 """Characters of what a failed command has written that an error repeats."""
 
 
-@frozen(kw_only=False)
-class Field:
-    """An attribute the file may name: the API's name, what it is (``text``, ``flag``, ``number``, ``data``)."""
-
-    name: str
-    kind: str = "text"
-    needed: bool = False
-    choices: tuple[str, ...] = ()
-
-
-FLOW = (
-    Field("Definition", "data", needed=True),
-    Field("Description"),
-    Field("Type", choices=("FDL", "StateMachine")),
-    Field("RoleArn"),
-    Field("ExecutionMode", choices=("Standard", "Express")),
+FLOW = Shape(
+    "Flow",
+    (
+        needed("Definition", AS_WRITTEN)._replace(
+            help=("the steps: a text, a map or the name of a file", "流程定义：文本、映射或文件名")
+        ),
+        *(
+            each._replace(required=False)
+            for each in model.FLOW.without("Environment").with_kinds(
+                Type=OneOf(("FDL", "StateMachine")), ExecutionMode=OneOf(("Standard", "Express"))
+            )
+        ),
+    ),
 )
-SCHEDULE = (
-    Field("FlowName", needed=True),
-    Field("CronExpression", needed=True),
-    Field("Description"),
-    Field("Payload", "data"),
-    Field("Enable", "flag"),
+SCHEDULE = Shape(
+    "Schedule", (needed("FlowName")._replace(help=("the flow that it starts", "启动的流程")), *model.SCHEDULE)
 )
-BUCKET = (Field("Acl", choices=BUCKET_ACLS), Field("StorageClass", choices=STORAGE_CLASSES))
-ROLE = (
-    Field("AssumeRolePolicyDocument", "data", needed=True),
-    Field("Description"),
-    Field("MaxSessionDuration", "number"),
-    Field("Policies", "names"),
+BUCKET = record(
+    member("Acl", OneOf(BUCKET_ACLS))._replace(help=("who may read and write it", "谁可以读写")),
+    member("StorageClass", OneOf(STORAGE_CLASSES))._replace(help=("kept, without effect", "只保存，不起作用")),
 )
+ROLE = roles.ROLE.extended(member("Policies", TEXTS)._replace(help=("names of policies that it has", "附加的策略名称")))
 """The attributes of each kind; docs/configuration.md lists them."""
 
-_KINDS: Mapping[str, tuple[Field, ...]] = {"flows": FLOW, "schedules": SCHEDULE, "buckets": BUCKET, "roles": ROLE}
-_WORDS = {"text": "a text", "flag": "true or false", "number": "a whole number", "names": "a list of names"}
+SHAPES: Mapping[str, Shape] = {"flows": FLOW, "schedules": SCHEDULE, "buckets": BUCKET, "roles": ROLE}
 _DEFINITION_FILES = (".yml", ".yaml", ".json")
 
 
@@ -96,7 +89,8 @@ class Seeds:
         findings = Findings()
         root = LocatedValue(config.resources, (), config.resource_marks, findings)
         self._seeds = {
-            kind: [_seed(part, fields) for part in root.member(kind).entries()] for kind, fields in _KINDS.items()
+            kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).entries()]
+            for kind, shape in SHAPES.items()
         }
         for seed in self._seeds["flows"]:
             self._read_definition(seed)
@@ -134,10 +128,7 @@ class Seeds:
         before = access.store.find(Role, account, name)
         role = Role(
             name=name,
-            trust=_json(values["AssumeRolePolicyDocument"]),
-            description=codec.text(values, "Description", limits.DESCRIPTION_LENGTH),
-            max_session_s=codec.number(values, "MaxSessionDuration", limits.MAX_SESSION_S)
-            or limits.MAX_SESSION_S.default,
+            **roles.ROLE.defaults() | _chosen(seed, roles.ROLE),
             created_at=before.created_at if before else now,
             updated_at=before.updated_at if before else now,
         )
@@ -170,9 +161,7 @@ class Seeds:
 
     async def _apply_flow(self, seed: Seed, workflow: Workflow) -> None:
         name, definition = seed.part.name, seed.values["Definition"]
-        chosen = _chosen(
-            seed, Description="description", Type="type", RoleArn="role_arn", ExecutionMode="execution_mode"
-        )
+        chosen = _chosen(seed, model.FLOW)
         try:
             before = workflow.flows.get(self._tenant, name)
         except WorkflowError:
@@ -183,11 +172,7 @@ class Seeds:
 
     async def _apply_schedule(self, seed: Seed, workflow: Workflow) -> None:
         name, flow = seed.part.name, seed.values["FlowName"]
-        chosen = _chosen(
-            seed, CronExpression="expression", Description="description", Payload="payload", Enable="enabled"
-        )
-        if "payload" in chosen:
-            chosen["payload"] = _json(chosen["payload"])
+        chosen = _chosen(seed, model.SCHEDULE)
         workflow.flows.get(self._tenant, flow)
         try:
             before = workflow.schedules.get(self._tenant, flow, name).settings
@@ -254,52 +239,10 @@ class Seeds:
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
 
 
-def _seed(part: LocatedValue, fields: tuple[Field, ...]) -> Seed:
-    known = {field.name: field for field in fields}
-    needed = [field for field in fields if field.needed]
-    if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
-        return Seed(part, {needed[0].name: part.value})
-    values: dict[str, Any] = {}
-    for member in part.entries():
-        field = known.get(member.name)
-        if field is None:
-            member.problem(f"there is no such attribute{suggestion(member.name, list(known))}")
-        elif (value := _value(member, field)) is not None:
-            values[field.name] = value
-    for field in needed:
-        if field.name not in values and not part.member(field.name).value:
-            part.problem(f"needs {field.name}")
-            values[field.name] = ""
-    return Seed(part, values)
-
-
-def _value(part: LocatedValue, field: Field) -> Any:
-    """Return the value of an attribute, None when it is wrong."""
-    value = part.value
-    match field.kind:
-        case "flag":
-            right = isinstance(value, bool)
-        case "number":
-            right = isinstance(value, int) and not isinstance(value, bool)
-            value = str(value)
-        case "names":
-            right = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        case "data":
-            right = isinstance(value, (str, dict, list))
-        case _:
-            right = isinstance(value, str)
-    if not right:
-        part.problem(f"must be {_WORDS.get(field.kind, 'a text or a map')}")
-        return None
-    if field.choices and value not in field.choices:
-        part.problem(f"must be {' or '.join(field.choices)}")
-        return None
-    return value
-
-
-def _chosen(seed: Seed, **fields: str) -> dict[str, Any]:
-    """Return what the file names, by the field of the service for each attribute."""
-    return {field: seed.values[name] for name, field in fields.items() if name in seed.values}
+def _chosen(seed: Seed, shape: Shape) -> dict[str, Any]:
+    """Return the settings that the file names, as the service keeps them."""
+    chosen = {each.attribute: (each, seed.values[each.name]) for each in shape.stored if each.name in seed.values}
+    return {name: _json(value) if isinstance(row.kind, JsonText) else value for name, (row, value) in chosen.items()}
 
 
 def _hooks(part: LocatedValue) -> list[LocatedValue]:

@@ -13,20 +13,11 @@ from emulator.deploy import service_fields
 from emulator.deploy.build import Build, Builder, Event, add_calls_2, add_trigger, role_of_policies
 from emulator.deploy.functions import names_in
 from emulator.deploy.model import FileProblems, Resource
-from emulator.deploy.shapes import (
-    Field,
-    Findings,
-    ListOf,
-    LocatedValue,
-    anything,
-    json_text,
-    map_of,
-    members,
-    text,
-    whole,
-)
+from emulator.deploy.notation import members, text
+from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.kernel.spelling import suggestion
 from emulator.services.mns.topics.model import TOPIC
+from emulator.wire.schema.kinds import AS_WRITTEN, JSON_TEXT, Also, member, needed, record
 
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
@@ -88,7 +79,7 @@ _EVENTS = {
 def service(build: Build, part: LocatedValue, kind: str) -> None:
     """Add a service, its role, its functions and their triggers."""
     place = build.properties(part)
-    values = members(place, (*fields.SERVICE, Field("policies", anything)), capital=True)
+    values = members(place, (*fields.SERVICE, member("policies", AS_WRITTEN)), capital=True)
     policies = values.pop("policies", None)
     if policies and "role" not in values:
         values["role"] = role_of_policies(build, part, place.member("Policies"), "fc")
@@ -107,7 +98,7 @@ def _function(build: Build, owner: Resource, part: LocatedValue) -> None:
         if entry.name not in {"Type", "Properties", "Events"}:
             entry.problem(f"there is no such part of a function{suggestion(entry.name, ['Properties', 'Events'])}")
     place = build.properties(part)
-    extra = (Field("functionName", text), Field("codeUri", text), Field("asyncConfiguration", map_of(*fields.ASYNC_2)))
+    extra = (member("functionName"), member("codeUri"), member("asyncConfiguration", fields.ASYNC_2))
     values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
     calls = values.pop("asyncConfiguration", None)
     name = values.pop("functionName", None) or part.name
@@ -186,13 +177,12 @@ def _source(build: Build, kind: str, own: Mapping[str, Any], place: LocatedValue
 
 
 _FLOW = (
-    Field("name", text),
-    Field("definition", json_text),
-    Field("definitionUri", text),
-    Field("description", text),
-    Field("role", text),
-    Field("policies", anything),
-    Field("type", text),
+    member("name"),
+    member("definition", JSON_TEXT),
+    member("definitionUri"),
+    *(each for each in service_fields.ATTRIBUTES if each.name != "roleArn"),
+    member("role"),
+    member("policies", AS_WRITTEN),
 )
 
 
@@ -226,21 +216,21 @@ def flow(build: Build, part: LocatedValue, kind: str) -> None:
         build.add(event, "fnf.schedule", (name, event.name), schedule, type_name="Schedule", logical=logical)
 
 
-_ROUTE = map_of(*(field for field in fields.ROUTE if field.name != "path"))
+_ROUTE = fields.ROUTE.without("path")
 
 
 def _routes(part: LocatedValue, capital: bool) -> list[dict[str, Any]]:
     """Read routes: a map from path to target in Funcraft, a list elsewhere."""
     if isinstance(part.value, list):
-        return list(ListOf(map_of(*fields.ROUTE))(part, capital))
-    return [{"path": entry.name, **_ROUTE(entry, capital)} for entry in part.entries()]
+        return [members(item, fields.ROUTE, capital=capital) for item in part.items()]
+    return [{"path": entry.name, **members(entry, _ROUTE, capital=capital)} for entry in part.entries()]
 
 
 _DOMAIN = (
-    Field("domainName", text),
-    Field("protocol", text),
-    Field("certConfig", fields.CERTIFICATE),
-    Field("routeConfig", map_of(Field("routes", _routes, required=True)), required=True),
+    member("domainName"),
+    member("protocol"),
+    member("certConfig", fields.CERTIFICATE),
+    needed("routeConfig", record(needed("routes", Also(AS_WRITTEN, _routes)))),
 )
 
 
@@ -259,7 +249,7 @@ def domain(build: Build, part: LocatedValue, kind: str) -> None:
     build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 
 
-_TOPIC = (Field("region", text), Field("topicName", text), *service_fields.fields_of(TOPIC))
+_TOPIC = (member("region"), member("topicName"), *service_fields.fields_of(TOPIC))
 
 
 def topic(build: Build, part: LocatedValue, kind: str) -> None:

@@ -18,130 +18,97 @@ from emulator.deploy.build import (
     policy_properties,
 )
 from emulator.deploy.model import Resource, has_token
-from emulator.deploy.shapes import (
-    Field,
-    ListOf,
-    LocatedValue,
-    Reader,
-    anything,
-    json_text,
-    map_of,
-    members,
-    noted,
-    number,
-    payload,
-    switch,
-    text,
-    texts,
-    uncapitalised,
-)
+from emulator.deploy.notation import FORM, payload, uncapitalised
+from emulator.deploy.places import LocatedValue
 from emulator.services.mns.topics.model import SUBSCRIPTION
-from emulator.wire.attributes import Attribute
-from emulator.wire.attributes import Resource as Table
-
-_REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
-
-
-FLOW = (
-    Field("name", text),
-    Field("definition", json_text, required=True),
-    Field("description", text),
-    Field("roleArn", text),
-    Field("type", text),
-    Field("executionMode", text),
-    Field("environment", json_text),
-    _REQUEST_ID,
-)
-RUNS = (
-    Field("cronExpression", text, required=True),
-    Field("payload", payload),
-    Field("enable", switch),
-    Field("description", text),
-)
-"""What every kind of file says of a schedule."""
-
-SCHEDULE = (
-    Field("flowName", text, required=True),
-    Field("scheduleName", text, required=True),
-    *RUNS,
-    _REQUEST_ID,
+from emulator.services.ram.model import ROLE as ROLE_ROWS
+from emulator.services.workflow import model
+from emulator.wire.schema.kinds import (
+    AS_WRITTEN,
+    FLAG,
+    JSON_TEXT,
+    TEXTS,
+    Also,
+    Field,
+    Flag,
+    Items,
+    Kind,
+    Noted,
+    Shape,
+    member,
+    needed,
+    record,
 )
 
-
-def flow_properties(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a flow as the API takes it."""
-    return {
-        "Definition": values.get("definition"),
-        "Description": values.get("description") or name,
-        "Type": values.get("type") or "FDL",
-        "RoleArn": values.get("roleArn"),
-        "ExecutionMode": values.get("executionMode"),
-        "Environment": values.get("environment"),
-    }
+_REQUEST_ID = member("requestId", Noted("it names a request; each here has its own"))
 
 
-def schedule_properties(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schedule as the API takes it."""
-    return {
-        "CronExpression": values.get("cronExpression"),
-        "Payload": values.get("payload") or "",
-        "Enable": values.get("enable", True),
-        "Description": values.get("description") or "",
-    }
-
-
-def fields_of(table: Table[Any], *, capital: bool = True) -> tuple[Field, ...]:
-    """Return the fields for the attributes of a queue, topic or subscription, from the service's table.
+def fields_of(table: Shape, *, capital: bool = True) -> tuple[Field, ...]:
+    """Return the fields for the attributes of a resource, from the service's table.
 
     Without *capital* the other names of an attribute may begin with a small letter too.
     """
     rows = []
     for each in table.of_form("file"):
-        others = tuple(each.names.values())
-        also = others if capital else (*others, *map(uncapitalised, others))
-        rows.append(Field(uncapitalised(each.name), _reader(each), also=also))
+        others = tuple(name for names in each.names.values() for name in names)
+        name, also = uncapitalised(each.name), others if capital else (*others, *map(uncapitalised, others))
+        rows.append(each._replace(name=name, kind=_kind(each.kind), names={FORM: (name, *also)}))
     return tuple(rows)
 
 
-def _reader(attribute: Attribute) -> Reader:
-    if attribute.members:
-        inner = tuple(Field(uncapitalised(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
-
-        def read_members(part: LocatedValue, capital: bool) -> dict[str, Any]:
-            values = members(part, inner, capital=capital)
-            names = {uncapitalised(each.name): each.name for each in attribute.members}
-            return {names[name]: value for name, value in values.items()}
-
-        return read_members
-    if attribute.kind is bool and not attribute.words:
-        return switch
-    return number if attribute.kind is int else text
+def _kind(kind: Kind) -> Kind:
+    """Return the kind of an attribute, whose members files may spell with a small letter too."""
+    if not isinstance(kind, Shape):
+        return kind
+    return Shape("", (each._replace(names={FORM: (uncapitalised(each.name), each.name)}) for each in kind))
 
 
-def api_properties(table: Table[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+ATTRIBUTES = tuple(each._replace(required=False) for each in fields_of(model.FLOW))
+"""What every kind of file says of a flow, beside its name and its definition."""
+
+FLOW = (member("name"), needed("definition", JSON_TEXT), *ATTRIBUTES, _REQUEST_ID)
+RUNS = fields_of(model.SCHEDULE.with_kinds(Payload=Also(JSON_TEXT, payload)))
+"""What every kind of file says of a schedule."""
+
+SCHEDULE = (needed("flowName"), needed("scheduleName"), *RUNS, _REQUEST_ID)
+
+
+def flow_properties(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flow as the API takes it."""
+    given = {each.name: values.get(uncapitalised(each.name)) for each in model.FLOW.of_form(FORM)}
+    said = {"Description": given["Description"] or name, "Type": given["Type"] or "FDL"}
+    return {"Definition": values.get("definition"), **given, **said}
+
+
+def schedule_properties(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schedule as the API takes it."""
+    return api_properties(model.SCHEDULE, values)
+
+
+def api_properties(table: Shape, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes as the management API takes them; those the file does not name have their defaults."""
     properties = {}
     for each in table.of_form("file"):
-        default = None if each.words else table.default_of(each)
+        default = None if isinstance(each.kind, Flag) and each.kind.words else table.default_of(each)
         default = default.value if isinstance(default, Enum) else default
         properties[each.name_in("rpc")] = values.get(uncapitalised(each.name), default)
     return properties
 
 
-def file_values(table: Table[Any], properties: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
+def file_values(table: Shape, properties: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
     """Return what a file says so that `api_properties` reads *properties*: the table backwards."""
     values = {}
     for each in table.of_form("file"):
         value = properties.get(each.name_in("rpc"))
         if value in (None, ""):
             continue
-        if each.members and isinstance(value, Mapping):
+        if isinstance(each.kind, Shape) and isinstance(value, Mapping):
             value = {(name if capital else uncapitalised(name)): item for name, item in value.items()}
         values[each.name if capital else uncapitalised(each.name)] = value
     return values
 
 
-def message_properties(build: Build, table: Table[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def message_properties(build: Build, table: Shape, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a queue, topic or subscription as the API takes it; an endpoint that is a bare name is a queue of here."""
     if table is SUBSCRIPTION:
         endpoint = str(values.get("endpoint") or "")
@@ -151,14 +118,14 @@ def message_properties(build: Build, table: Table[Any], values: Mapping[str, Any
     return api_properties(table, values)
 
 
-_NO_BUCKET_SETTING = noted("kept by no setting of buckets here; without effect")
+_NO_BUCKET_SETTING = Noted("kept by no setting of buckets here; without effect")
 BUCKET = (
-    Field("bucketName", text, required=True),
-    Field("accessControl", text),
-    Field("storageClass", text),
-    Field("deletionForce", switch),
+    needed("bucketName"),
+    member("accessControl"),
+    member("storageClass"),
+    member("deletionForce", FLAG),
     *(
-        Field(name, _NO_BUCKET_SETTING)
+        member(name, _NO_BUCKET_SETTING)
         for name in (
             "corsConfiguration", "lifecycleConfiguration", "loggingConfiguration", "refererConfiguration",
             "serverSideEncryptionConfiguration", "tags", "websiteConfiguration", "websiteConfigurationV2", "policy",
@@ -167,24 +134,22 @@ BUCKET = (
         )
     ),
 )  # fmt: skip
-_POLICY_DOCUMENT = (Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
-_KEPT_ANYWAY = (Field("deletionForce", switch), Field("ignoreExisting", switch))
+_POLICY_DOCUMENT = (needed("policyName"), needed("policyDocument", AS_WRITTEN))
+_KEPT_ANYWAY = (member("deletionForce", FLAG), member("ignoreExisting", FLAG))
 ROLE = (
-    Field("roleName", text, required=True),
-    Field("assumeRolePolicyDocument", anything, required=True),
-    Field("description", text),
-    Field("maxSessionDuration", number),
-    Field("policies", ListOf(map_of(*_POLICY_DOCUMENT))),
-    Field("policyAttachments", map_of(Field("system", texts), Field("custom", texts))),
+    needed("roleName"),
+    *fields_of(ROLE_ROWS.with_kinds(AssumeRolePolicyDocument=AS_WRITTEN)),
+    member("policies", Items(Shape("", _POLICY_DOCUMENT))),
+    member("policyAttachments", record(system=TEXTS, custom=TEXTS)),
     *_KEPT_ANYWAY,
-    Field("tags", noted("tags are set through the API")),
+    member("tags", Noted("tags are set through the API")),
 )
 POLICY = (
     *_POLICY_DOCUMENT,
-    Field("description", text),
-    Field("roles", texts),
-    Field("users", noted("there are no users to attach policies to")),
-    Field("groups", noted("there are no groups to attach policies to")),
+    member("description"),
+    member("roles", TEXTS),
+    member("users", Noted("there are no users to attach policies to")),
+    member("groups", Noted("there are no groups to attach policies to")),
     *_KEPT_ANYWAY,
 )
 

@@ -1,7 +1,7 @@
 """Flows and schedules, queues, topics and subscriptions, roles and policies through their RPC APIs; buckets of OSS."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,9 @@ from emulator.deploy.provider import (
 from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-from emulator.wire.attributes import Resource as Table
+from emulator.services.ram.model import ROLE
+from emulator.services.workflow.model import FLOW, SCHEDULE
+from emulator.wire.schema.kinds import Shape
 from emulator.wire.xml import Element, parse, render
 
 FNF, MNS, RAM = "2019-03-15", "2022-01-19", "2015-05-01"
@@ -75,6 +77,12 @@ class _Rpc(ResourceProvider):
 class _Subscription(_Rpc):
     """A subscription; how its endpoint is reached follows from the endpoint."""
 
+    def receivers(self, resource: Resource) -> Iterator[str]:
+        """Yield the endpoint."""
+        endpoint = resource.properties.get("Endpoint")
+        if isinstance(endpoint, str):
+            yield endpoint
+
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         push = _push_type(str(resource.properties.get("Endpoint")))
         return super().create(api, replace(resource, properties={**resource.properties, "PushType": push}))
@@ -94,6 +102,7 @@ class _Role(_Rpc):
         parameters = {
             "NewAssumeRolePolicyDocument": resource.properties.get("AssumeRolePolicyDocument"),
             "NewDescription": resource.properties.get("Description"),
+            "NewMaxSessionDuration": resource.properties.get("MaxSessionDuration"),
         }
         return self._perform(api, "UpdateRole", resource.identity, parameters)
 
@@ -140,12 +149,12 @@ def _attachment(identity: Identity) -> dict[str, str]:
     return dict(zip(("PolicyType", "PolicyName", "RoleName"), identity, strict=True))
 
 
-def _names(resource: Table[Any]) -> tuple[str, ...]:
+def _names(resource: Shape) -> tuple[str, ...]:
     """Return the attributes of a queue, topic or subscription as the management API names them."""
     return tuple(each.name_in("rpc") for each in resource.of_form("file"))
 
 
-def _queue_or_topic(kind: str, table: Table[Any]) -> _Rpc:
+def _queue_or_topic(kind: str, table: Shape) -> _Rpc:
     return _Rpc(
         MNS,
         (f"Create{kind}", f"Get{kind}Attributes", f"Set{kind}Attributes", f"Delete{kind}"),
@@ -208,7 +217,7 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
         ("Name",),
-        keeps=("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
+        keeps=("Definition", *_names(FLOW)),
         fixed=("ExecutionMode",),
         tells={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
     ),
@@ -216,7 +225,7 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         FNF,
         ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
         ("FlowName", "ScheduleName"),
-        keeps=("CronExpression", "Payload", "Enable", "Description"),
+        keeps=_names(SCHEDULE),
         tells={"ScheduleId": "ScheduleId"},
     ),
     "mns.queue": _queue_or_topic("Queue", QUEUE),
@@ -236,7 +245,7 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
         ("CreateRole", "GetRole", "UpdateRole", "DeleteRole"),
         ("RoleName",),
         "Role",
-        keeps=("AssumeRolePolicyDocument", "Description"),
+        keeps=_names(ROLE),
         tells={"RoleId": "RoleId"},
     ),
     "ram.policy": _Policy(

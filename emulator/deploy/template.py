@@ -15,9 +15,10 @@ from emulator.deploy.build import Build, Builder, in_order
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, Target, unset
+from emulator.deploy.notation import number
+from emulator.deploy.places import LocatedValue
 from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
-from emulator.deploy.shapes import LocatedValue, number
 from emulator.deploy.value_functions import NOTHING
 from emulator.kernel.spelling import suggestion
 

@@ -21,6 +21,7 @@ SequenceKind = Literal["flow", "option", "branch", "iteration"]
 FAILED_ATTEMPT = frozenset({"TaskFailed", "TaskSubmitFailed", "TaskTimedOut"})
 """Events that end an attempt of a task without a result."""
 
+_PARTS = frozenset({"BranchEntered", "BranchExited", "IterationEntered", "IterationExited"})
 _FINAL = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped", "ExecutionTimedOut"})
 
 
@@ -204,17 +205,13 @@ class Execution:
         if kind == "StepEntered":
             self._strands[number] = caused_by
             return _enter(caused_by, name, number, at, detail)
+        if kind in _PARTS:
+            return self._part_event(number, caused_by, kind, at, detail)
         strand = _strand_at(caused_by, name)
         visit = _innermost(strand, name)
         if visit is None:
             return None
-        if kind in {"BranchEntered", "IterationEntered"}:
-            strand = self._open_part(strand, visit, kind, at, detail)
-        elif kind in {"BranchExited", "IterationExited"}:
-            caused_by.sequence.ended = at
-            strand = caused_by
-        else:
-            _step_event(strand, visit, kind, at, detail)
+        _step_event(strand, visit, kind, at, detail)
         self._strands[number] = strand
         return visit
 
@@ -228,6 +225,20 @@ class Execution:
             self.output = detail.get("output")
             self.error, self.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
             _abandon(self.sequence, at)
+
+    def _part_event(self, number: int, caused_by: _Strand, kind: str, at: Millis, detail: Detail) -> Visit | None:
+        """Take the begin or the end of a branch or an iteration, which may have a name of its own."""
+        is_end = kind.endswith("Exited")
+        around = caused_by.parent if is_end else caused_by
+        if around is None or not around.open:
+            return None
+        visit = around.open[-1]
+        if is_end:
+            caused_by.sequence.ended = at
+            self._strands[number] = around
+        else:
+            self._strands[number] = self._open_part(around, visit, kind, at, detail)
+        return visit
 
     @staticmethod
     def _open_part(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Detail) -> _Strand:

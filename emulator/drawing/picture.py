@@ -258,7 +258,8 @@ def _legend(states: Mapping[str, StepState], say: Say) -> Iterator[str]:
         fill, stroke = COLOURS[state]
         dash = ' stroke-dasharray="3 2"' if state == "not entered" else ""
         swatch = Rect(x=x, y=y, width=16, height=12)
-        yield f'<rect {_place(swatch)} rx="3" fill="{fill}" stroke="{stroke}" stroke-width="1.5"{dash}/>'
+        style = f'fill="{fill}" stroke="{stroke}" stroke-width="1.5"{dash}'
+        yield f'<rect {_place(swatch)} rx="3" data-state="{state}" {style}/>'
         yield f'<text x="{_n(x + 22)}" y="{_n(y + 10)}">{_text(say(state))}</text>'
         x += text_width(say(state), SMALL) + 40
     yield "</g>"

@@ -96,11 +96,11 @@ def _way(visit: Visit, target: str) -> Passage:
 
 
 def _state(visits: Sequence[Visit]) -> StepState:
-    shown = [_visit_state(visit) for visit in visits]
+    shown = [visit_state(visit) for visit in visits]
     spans = [None if visit.ended is None else visit.ended - visit.entered for visit in visits]
     ended = [span for span in spans if span is not None]
     return StepState(
-        state=max(shown, key=_LOUDNESS.index),
+        state=loudest(shown),
         entered=len(visits),
         took_ms=sum(ended) if len(ended) == len(spans) else None,
         retries=sum(visit.retries for visit in visits),
@@ -108,7 +108,13 @@ def _state(visits: Sequence[Visit]) -> StepState:
     )
 
 
-def _visit_state(visit: Visit) -> State:
+def loudest(shown: Iterable[State]) -> State:
+    """Return the state that gives a step its colour, of those of its visits."""
+    return max(shown, key=_LOUDNESS.index)
+
+
+def visit_state(visit: Visit) -> State:
+    """Return the state of one entry of a step."""
     outcome = visit.outcome
     if outcome == "caught" or (outcome == "succeeded" and visit.retries):
         return "caught or retried"

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import get_args
 
-from emulator.drawing.model import OTHERWISE, Kind, Node, Scope
+from emulator.drawing.model import Kind, Node, Scope
 from emulator.drawing.states import State
 from emulator.kernel.frozen import replace
+from emulator.services.workflow.engine.outline import OTHERWISE
 
 Say = Callable[[str], str]
 """Returns a text in the reader's language."""

@@ -2,7 +2,7 @@
 
 An operation names its route below the prefix and its parameters::
 
-    @operation("purge-queue", "POST /purge-queue", Parameter("queue"))
+    @operation("purge-queue", "POST /purge-queue", argument("queue"))
     async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]: ...
 
 It reads ``call.arguments``, ``call.path`` and ``call.tenant`` (the installation's) and returns a `Response`, a
@@ -16,13 +16,13 @@ cannot send any of that without a preflight, and preflights are refused. The emu
 import hmac
 import json
 import sys
-from binascii import a2b_base64
 from collections.abc import Awaitable, Iterable, Mapping
 from inspect import isawaitable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
+from emulator.gateway.arguments import arguments_of, check_path, document_of
 from emulator.gateway.errors import GatewayError, UnsignedFront, json_response
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Headers, Request, Response
@@ -30,12 +30,12 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
-from emulator.wire import large_json
-from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
+from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.schema.kinds import argument
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
-"""JSON Schemas of the files that users write, ``NAME.json``; ``python -m website.schemas`` writes them."""
+"""JSON Schemas of the files that users write, ``NAME.json``; ``python -m tools.schemas`` writes them."""
 
 AdminOperations = tuple[Any, ModuleType]
 """A service and the module with its admin operations."""
@@ -74,7 +74,7 @@ class AdminFront(UnsignedFront):
         Raises: GatewayError (InvalidArgument, BodyTooLarge).
         """
         if call.http.method == "POST":
-            call.document = _document(call)
+            call.document = document_of(call)
 
     def handle(self, call: OperationRequest) -> Answer:
         """Perform one operation.
@@ -87,7 +87,9 @@ class AdminFront(UnsignedFront):
         call.operation = f"{method} {operation.name}"
         if operation.right != ANYONE and not (operation.right == ANYONE_LOCAL and self._is_local):
             self._check_token(call)
-        call.arguments = _arguments(operation.parameters, call, _document(call) if method == "POST" else {})
+        check_path(call.path)
+        document = document_of(call) if method == "POST" else {}
+        call.arguments = arguments_of(operation.parameters, call.query, document)
         result = operation.perform(self._services[operation.route], call)
         return _answer_later(result, call) if isawaitable(result) else _answer(result, call)
 
@@ -102,7 +104,8 @@ class AdminFront(UnsignedFront):
         call.region, call.principal = tenant.region, Principal(tenant.account, "", f"acs:ram::{tenant.account}:root")
         call.request_id = self._ids.uuid()
         operation = self._find(call, method)
-        call.arguments = _arguments(operation.parameters, call, arguments)
+        check_path(call.path)
+        call.arguments = arguments_of(operation.parameters, call.query, arguments)
         result = operation.perform(self._services[operation.route], call)
         answer = _answer(await result if isawaitable(result) else result, call)
         content = json.loads(answer.body) if isinstance(answer.body, bytes) else {}
@@ -135,80 +138,6 @@ def _answer(result: Result, call: OperationRequest) -> Response:
 
 async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Response:
     return _answer(await result, call)
-
-
-def _document(call: OperationRequest) -> dict[str, Any]:
-    """Decode the JSON body of a POST.
-
-    Raises: InvalidArgument.
-    """
-    if call.document is not None:
-        return cast("dict[str, Any]", call.document)
-    if not call.header("content-type").lower().startswith("application/json"):
-        raise GatewayError("InvalidArgument", "the Content-Type must be application/json")
-    try:
-        document = large_json.loads(call.http.body or b"{}")
-    except large_json.TooMuchStructure:
-        raise GatewayError("BodyTooLarge", limit=large_json.STRUCTURE_BYTES) from None
-    except (ValueError, RecursionError):
-        raise GatewayError("InvalidArgument", "the body is not JSON") from None
-    if not isinstance(document, dict):
-        raise GatewayError("InvalidArgument", "the body must be a JSON object")
-    return document
-
-
-def _arguments(parameters: Iterable[Parameter], call: OperationRequest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the parameters of an operation from the JSON body, else from the query.
-
-    Raises: InvalidArgument.
-    """
-    arguments = {}
-    for parameter in parameters:
-        name = parameter.name
-        value = document.get(name)
-        if value is not None:
-            arguments[name] = _checked(parameter, value)
-        elif name in call.query:
-            arguments[name] = _from_text(parameter, call.query[name])
-        elif parameter.default is not ...:
-            arguments[name] = parameter.default
-        else:
-            raise GatewayError("InvalidArgument", f"{name} is missing")
-    return arguments
-
-
-def _from_text(parameter: Parameter, text: str) -> Any:
-    if parameter.type is int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) <= parameter.most):
-            raise GatewayError(
-                "InvalidArgument", f"{parameter.name} must be a number up to {parameter.most}, not {text!r}"
-            )
-        return int(text)
-    if parameter.type is bool:
-        return text.lower() == "true"
-    return _checked(parameter, text)
-
-
-_WORDS: Mapping[type, str] = {
-    str: "a text", int: "a number", float: "a number", bool: "true or false", bytes: "base64", dict: "an object",
-    list: "a list",
-}  # fmt: skip
-
-
-def _checked(parameter: Parameter, value: Any) -> Any:
-    name, expected = parameter.name, parameter.type
-    if expected is bytes and isinstance(value, str):
-        try:
-            return a2b_base64(value, strict_mode=True)
-        except ValueError:
-            raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
-    if expected is float and type(value) is int:
-        return float(value)
-    if type(value) is not expected:
-        raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
-    if isinstance(value, int) and not 0 <= value <= parameter.most:
-        raise GatewayError("InvalidArgument", f"{name} must be a number up to {parameter.most}")
-    return value
 
 
 class RunningEmulator(Protocol):
@@ -259,7 +188,7 @@ def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
     return Response(200, emulator.metrics(), [("Content-Type", CONTENT_TYPE)])
 
 
-@operation("trace", "GET /trace", Parameter("request", about="A request id.", default=""))
+@operation("trace", "GET /trace", argument("request", about="A request id.", default=""))
 def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The recent lines of the log that a request caused."""
     return {"lines": emulator.trace(call.arguments["request"])}
@@ -269,6 +198,12 @@ def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The description of this API in OpenAPI 3.1."""
     return emulator.openapi()
+
+
+@operation("schemas", "GET /schemas", right=ANYONE_LOCAL)
+def schemas(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The JSON Schemas there are, by name, each with its address."""
+    return {"schemas": {each.stem: f"/_localyun/schemas/{each.name}" for each in sorted(SCHEMAS.glob("*.json"))}}
 
 
 @operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
@@ -288,11 +223,11 @@ def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "reset",
     "POST /reset",
-    Parameter("service", about="Only this service: ``fc``, ``fnf``, ``mns``, ``oss`` or ``ram``.", default=""),
-    Parameter("queue", about="Only the messages of this queue.", default=""),
-    Parameter("topic", about="Only the deliveries of this topic.", default=""),
-    Parameter("flow", about="Only the executions of this flow.", default=""),
-    Parameter("function", about="Only the calls and instances of this ``service/function``.", default=""),
+    argument("service", about="Only this service: ``fc``, ``fnf``, ``mns``, ``oss`` or ``ram``.", default=""),
+    argument("queue", about="Only the messages of this queue.", default=""),
+    argument("topic", about="Only the deliveries of this topic.", default=""),
+    argument("flow", about="Only the executions of this flow.", default=""),
+    argument("function", about="Only the calls and instances of this ``service/function``.", default=""),
 )
 async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Delete all state of all services, or of what the one parameter names; functions of the folder stay.

@@ -14,8 +14,9 @@ from emulator.auth.authenticator import Authenticator
 from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
 from emulator.kernel.ids import Ids
-from emulator.wire.operation import Parameter, operation
+from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import argument
 
 ERRORS: Mapping[str, ErrorRow] = {
     "ForbiddenHost": ErrorRow(403, "The host name '{host}' is not served here."),  # rebound or misdirected
@@ -147,7 +148,7 @@ def _first_difference(one: str, other: str) -> int:
 @operation(
     "refused",
     "GET /refused/{request}",
-    Parameter("client", about="What the client says that it has signed, to be compared.", default=""),
+    argument("client", about="What the client says that it has signed, to be compared.", default=""),
 )
 def refused(refusals: Refusals, call: OperationRequest) -> dict[str, Any] | None:
     """Why one of the latest refused requests was refused: what was signed here, and what the client signed if known."""

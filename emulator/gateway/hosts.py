@@ -11,15 +11,16 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, is_address
-from emulator.http.message import Headers, Request
+from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import REGION_SUFFIX
+from emulator.kernel.identity import FUNCTION_SUFFIX, REGION_SUFFIX
 from emulator.redirect.environment import write_bundle
 
 _log = logging.getLogger(__name__)
+
+_FRONT = "fc"
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
 
@@ -33,11 +34,15 @@ _FC = (
     r"\.aliyuncs\.com"
 )
 _FC_TRIGGER = r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)\Z"
-_OSS = r"(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com"
+_OSS = (
+    r"(?:[a-z0-9-]+\.)?(?:oss-(?:accelerate(?:-overseas)?|(?P<r1>[a-z0-9-]+?)(?:-internal)?)|(?P<r2>[a-z]+-[a-z0-9-]+)\.oss)"
+    r"\.aliyuncs\.com"
+)
 _PRODUCT = (
     r"(?:(?:(?P<account>[^.]+)\.)?(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
     r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com"
 )
+_LOG = r"(?:[a-z0-9][a-z0-9-]*\.)?(?P<region>[a-z0-9-]+?)(?:-intranet)?\.log\.aliyuncs\.com"
 _NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
 
 
@@ -87,8 +92,10 @@ def facts(host: str) -> HostFacts:
         return HostFacts("fc", "", _region(match["r1"] or match["r2"] or match["r3"] or ""))
     if match := re.search(_FC_TRIGGER, host):
         return HostFacts("fc", "", _region(match["region"]))
+    if match := re.fullmatch(_LOG, host):
+        return HostFacts("log", "", match["region"])
     if match := re.fullmatch(_OSS, host):
-        return HostFacts("oss", "", match["region"])
+        return HostFacts("oss", "", _region(match["r1"] or match["r2"] or ""))
     return HostFacts()
 
 
@@ -114,8 +121,8 @@ class HostPolicy:
         self._owned.pop(host.lower(), None)
 
     def front_of(self, host: str) -> str:
-        """Return the front that *host* (normalised) was allowed for, empty when it was not."""
-        return self._owned.get(host, "")
+        """Return the front that *host* (normalised) belongs to, empty when it belongs to none."""
+        return self._owned.get(host) or (_FRONT if host.endswith(FUNCTION_SUFFIX) else "")
 
     def allows(self, host: str) -> bool:
         """Whether *host* (normalised) may be asked for."""
@@ -147,41 +154,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def browser_trace(request: Request) -> str | None:
-    """Return the header that shows a foreign web page behind the request, or None.
-
-    An upgrade (the instance terminal's websocket) may carry an Origin that equals the Host, because a client library
-    adds it; its signature is still demanded.
-    """
-    headers = request.headers
-    if "origin" in headers and ("upgrade" not in headers or not _is_own(headers, "origin")):
-        return "Origin"
-    if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
-        return "Sec-Fetch-Site"
-    if "referer" in headers and not _is_own(headers, "referer"):
-        return "Referer"
-    if request.method == "OPTIONS" and "access-control-request-method" in headers:
-        return "Access-Control-Request-Method"
-    return None
-
-
-def _is_own(headers: Headers, name: str) -> bool:
-    """Whether the URL in a header names the host that the request is for."""
-    try:
-        return (urlsplit(headers.get(name)).hostname or "").lower() == normalise(headers.get("host"))
-    except ValueError:
-        return False
-
-
 def _digits(label: str) -> str:
     return label if label.isdigit() else ""
 
 
 def _region(label: str) -> str:
     return next((label.removesuffix(each) for each in _NETWORKS if label.endswith(each)), label)
-
-
-_FRONT = "fc"
 
 
 class FunctionNames:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.tracing import cause, fields_of, trace, trace_of
+from emulator.kernel.tracing import cause, current_trace, fields_of, trace_of
 from emulator.wire.dates import iso_millis
 
 LINES: Final = 5_000
@@ -92,7 +92,7 @@ class Journal(logging.Handler):
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Keep one record, without the lock and filters of other handlers: this is on the way of every request."""
-        self._lines.append((record, trace(), cause(), self._clock.now()))
+        self._lines.append((record, current_trace(), cause(), self._clock.now()))
         self.count += 1
         return True
 

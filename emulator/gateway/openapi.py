@@ -6,17 +6,9 @@ from typing import Any
 
 from emulator import __version__
 from emulator.gateway.router import ADMIN_PREFIX
-from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter
-
-_TYPES: dict[type, dict[str, Any]] = {
-    str: {"type": "string"},
-    int: {"type": "integer", "minimum": 0},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    bytes: {"type": "string", "contentEncoding": "base64"},
-    dict: {"type": "object"},
-    list: {"type": "array", "items": {}},
-}
+from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation
+from emulator.wire.schema.json_schema import SCHEMAS
+from emulator.wire.schema.kinds import ABSENT, Field
 
 _ERROR = {"$ref": "#/components/responses/Error"}
 
@@ -96,27 +88,25 @@ def _unique(name: str, names: set[str]) -> str:
     return unique
 
 
-def _schema(parameter: Parameter) -> dict[str, Any]:
-    schema = dict(_TYPES[parameter.type])
-    if parameter.type is int:
-        schema["maximum"] = parameter.most
-    if parameter.about:
-        schema["description"] = parameter.about
-    if parameter.default not in (..., None) and not isinstance(parameter.default, bytes):
+def _schema(parameter: Field) -> dict[str, Any]:
+    schema = dict(SCHEMAS.reader(parameter.kind))
+    if parameter.help[0]:
+        schema["description"] = parameter.help[0]
+    if parameter.default is not ABSENT and parameter.default is not None and not isinstance(parameter.default, bytes):
         schema["default"] = parameter.default
     return schema
 
 
-def _query(parameter: Parameter) -> dict[str, Any]:
+def _query(parameter: Field) -> dict[str, Any]:
     schema = _schema(parameter)
     description = schema.pop("description", "")
-    query = {"name": parameter.name, "in": "query", "required": parameter.default is ..., "schema": schema}
+    query = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": schema}
     return query | ({"description": description} if description else {})
 
 
-def _body(parameters: Iterable[Parameter]) -> dict[str, Any]:
+def _body(parameters: Iterable[Field]) -> dict[str, Any]:
     parameters = list(parameters)
-    needed = [each.name for each in parameters if each.default is ...]
+    needed = [each.name for each in parameters if each.required]
     schema: dict[str, Any] = {"type": "object", "properties": {each.name: _schema(each) for each in parameters}}
     if needed:
         schema["required"] = needed

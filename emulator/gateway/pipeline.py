@@ -6,24 +6,28 @@ is for; the others have it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.policy import Facts, facts_of
+from emulator.gateway.browsers import TRACES, browser_trace, is_console_host, set_apart
 from emulator.gateway.errors import GatewayError, Refusals, json_response
-from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
-from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
+from emulator.gateway.hosts import HostPolicy, host_of, is_loopback
+from emulator.gateway.recording import Record
+from emulator.gateway.router import CONSOLE, HEALTH, UNKNOWN_RPC, choose
 from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import begin
-from emulator.storage.database import CommitFailed, Database
+from emulator.storage.database import CommitFailed, Database, Steps
+from emulator.storage.steps import stream, writable_soon
+from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
 from emulator.wire.rpc import RpcFront
@@ -42,6 +46,14 @@ LARGE_BODY = 256 * 1024
 
 _CANCELLED = Response(499)
 """What the log and the metrics say of a request whose client went away; nobody receives it. nginx uses the number."""
+
+_NAMES = (
+    *("FlowName", "Name", "ScheduleName", "ExecutionName", "QueueName", "TopicName", "SubscriptionName"),
+    *("RoleName", "PolicyName", "UserName"),
+)
+"""Parameters of RPC calls that name what a call is about, the outer before the inner."""
+
+_LONGEST_RESOURCE = 300
 
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
@@ -73,6 +85,14 @@ def limit_body(front: Front, call: OperationRequest) -> None:
         if size <= FORM_BYTES:
             error.message = f"The request has more than {FORM_PAIRS} parameters."
         raise error
+
+
+Edits = Callable[[Request], Awaitable[None] | None]
+"""What a request waits for because the user has edited files that its answer may rest on; None as a rule."""
+
+
+def _no_edits(_: Request) -> None:
+    """Return None: before the services are loaded there are no files."""
 
 
 Allows = Callable[[Principal, Demand, Facts], bool]
@@ -139,6 +159,26 @@ class Pipeline:
             # what `interfere` is given stands here, and after all of them the front runs the operation
         )
         self._undisturbed = self._stages
+        self._edits: Edits = _no_edits
+        self._record: Record | None = None
+
+    def record(self, record: "Record | None") -> None:
+        """Call *record* with each front, call and answer from now on; with None, nothing more."""
+        self._record = record
+
+    def follow(self, edits: Edits) -> None:
+        """Have every request wait first for what *edits* returns."""
+        self._edits = edits
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Let requests that come wait while the context lasts, as they do before the services are loaded."""
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loaded = opened
+        try:
+            yield
+        finally:
+            opened.set_result(None)
 
     def interfere(self, stage: Stage | None) -> None:
         """Put *stage* between authorization and the operation; with None there is nothing in between."""
@@ -158,7 +198,7 @@ class Pipeline:
         front: Front | None = None
         try:
             self._guard(call)
-            if not self._loaded.done() and request.path != HEALTH:
+            if (not self._loaded.done() and request.path != HEALTH) or self._edits(request) is not None:
                 return LARGEST_BODY if not request.has_form else FORM_BYTES
             try:
                 front = self._choose(call)
@@ -211,7 +251,9 @@ class Pipeline:
             return self._serve(front, call, started, respond)
         call = OperationRequest(request, self._clock.now())
         if not self._loaded.done() and request.path != HEALTH:
-            return asyncio.ensure_future(self._serve_once_loaded(call, started, respond))
+            return asyncio.ensure_future(self._serve_after(self._once_loaded(), call, started, respond))
+        if (edits := self._edits(request)) is not None:
+            return asyncio.ensure_future(self._serve_after(edits, call, started, respond))
         if request.body_size > LARGE_BODY:
             return asyncio.ensure_future(self._serve_prepared(None, call, started, respond))
         return self._serve(None, call, started, respond)
@@ -229,13 +271,26 @@ class Pipeline:
                 if answer is not None:
                     break
             else:
-                answer = front.handle(call)
+                try:
+                    answer = front.handle(call)
+                except StateLocked:  # before it has written anything
+                    answer = self._handled_again(front, call)
         except Exception as error:
             answer = self._failed(error, front, call)
         if isinstance(answer, Response):
             self._finish(front, call, started, answer, respond)
             return None
         return asyncio.ensure_future(self._answer_later(answer, front, call, started, respond))
+
+    async def _handled_again(self, front: Front, call: OperationRequest) -> Response:
+        """Perform, from its beginning, an operation that has met a lock before it had written anything.
+
+        Raises: StateLocked when the lock is held too long.
+        """
+        await writable_soon(self._database)
+        call.now = self._clock.now()
+        answer = front.handle(call)
+        return answer if isinstance(answer, Response) else await answer
 
     async def _serve_prepared(
         self, front: Front | None, call: OperationRequest, started: float, respond: Respond
@@ -267,8 +322,14 @@ class Pipeline:
         if isinstance(front, PreparingFront):
             front.prepare(call)
 
-    async def _serve_once_loaded(self, call: OperationRequest, started: float, respond: Respond) -> None:
-        await asyncio.shield(self._loaded)
+    async def _once_loaded(self) -> None:
+        while not self._loaded.done():  # the door may have been closed again meanwhile
+            await asyncio.shield(self._loaded)
+
+    async def _serve_after(
+        self, ready: Awaitable[None], call: OperationRequest, started: float, respond: Respond
+    ) -> None:
+        await ready
         call.now = self._clock.now()
         await self._serve_prepared(None, call, started, respond)
 
@@ -277,8 +338,14 @@ class Pipeline:
     ) -> None:
         """Give the answer once it is there, or an error."""
         self._open.begin(call, front)
+        steps = Steps(self._database, answer, call.writes_on)
         try:
-            response = await answer
+            try:
+                response = await steps
+            except StateLocked:
+                if front is None or steps.have_waited:
+                    raise
+                response = await Steps(self._database, self._handled_again(front, call), call.writes_on)
         except asyncio.CancelledError:
             self._log_line(front, call, _CANCELLED, started)
             raise
@@ -293,8 +360,10 @@ class Pipeline:
         call.host = host_of(call.http)
         if not self._policy.allows(call.host):
             raise GatewayError("ForbiddenHost", host=call.host)
-        if (trace := browser_trace(call.http)) is not None and not self._open_to_web(call):
-            raise GatewayError("ForbiddenOrigin", header=trace)
+        if call.http.headers.has_any(TRACES):  # few requests of SDKs
+            trace = browser_trace(call.http)
+            if trace is not None and not self._open_to_web(call):
+                raise GatewayError("ForbiddenOrigin", header=trace)
 
     def _choose(self, call: OperationRequest) -> Front:
         """Return the front of a call, and fill in what routing finds out on the way.
@@ -304,7 +373,8 @@ class Pipeline:
         """
         host = call.host
         call.scheme = scheme_of(call.http)
-        route = choose(call, loopback=is_loopback(host), owner=self._policy.front_of(host))
+        owner = self._policy.front_of(host)
+        route = choose(call, loopback=is_loopback(host) and not owner, console=is_console_host(host), owner=owner)
         front = self._fronts.get(route.front)
         if front is None:
             raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
@@ -335,7 +405,8 @@ class Pipeline:
                 )
         except AuthFailure as failure:
             self.refusals.add(call, failure)
-            raise front.auth_error(failure, call) from failure
+            error = front.auth_error(failure, call)
+            raise (error.advise(failure.advice) if failure.advice else error) from failure
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.
@@ -353,15 +424,23 @@ class Pipeline:
     def _finish(
         self, front: Front | None, call: OperationRequest, started: float, response: Response, respond: Respond
     ) -> None:
+        if not isinstance(response.body, bytes) and call.writes_on():
+            response.body = stream(self._database, response.body)
+
         def committed(failure: CommitFailed | None) -> None:
             answer = response if failure is None else self._failed(failure, front, call)
+            if call.http.is_of_browser and (front is None or front.name != CONSOLE):
+                set_apart(answer, call.host)
             respond(answer)
             self._log_line(front, call, answer, started)
 
         self._database.after_commit(committed)
 
     def _failed(self, error: Exception, front: Front | None, call: OperationRequest) -> Response:
-        if not isinstance(error, ServiceError):
+        if isinstance(error, StateLocked):
+            _log.error("request %s (%s) gave up: %s", call.request_id or "-", call.operation, error)
+            error = Unavailable()
+        elif not isinstance(error, ServiceError):
             # not the caller's doing: the log gets everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
             _log.error(
@@ -373,6 +452,7 @@ class Pipeline:
     def _render(self, error: ServiceError, front: Front | None, call: OperationRequest) -> Response:
         if not call.request_id:
             call.request_id = self._ids.uuid()
+        call.about = {**(call.about or {}), "error": error.code}
         if front is None or isinstance(error, GatewayError):
             return _plain(error.http_status, error.code, error.message, call.request_id)
         return front.render_error(error, call)
@@ -382,7 +462,12 @@ class Pipeline:
     ) -> None:
         spent_s = self._clock.monotonic() - started if started is not None else 0.0
         service = front.name if front is not None else "-"
-        self._traffic.count(service, call.operation, response.status, spent_s)
+        path, body = call.path, response.body
+        resource = path.get("queue") or path.get("topic") or path.get("bucket") or ""
+        size = len(body) if type(body) is bytes else _announced(response)
+        self._traffic.count(service, call.operation, response.status, spent_s, resource, call.http.body_size, size)
+        if self._record is not None:
+            self._record(service, call, response)
         if _access.isEnabledFor(logging.INFO):
             fields: dict[str, object] = {
                 "request": call.request_id,
@@ -391,9 +476,25 @@ class Pipeline:
                 "status": response.status,
                 "ms": round(spent_s * 1000, 3),
             }
+            if resource := _resource(front, call):
+                fields["resource"] = resource
+            if call.principal is not None:
+                fields["caller"] = call.principal.arn
             if call.about is not None:
                 fields |= call.about
             _access.info(_ACCESS_LINE, fields)
+
+
+def _resource(front: Front | None, call: OperationRequest) -> str:
+    """Return what a call is about by the names it gives: a queue, a topic and its subscription, a flow and so on."""
+    if call.path:
+        names = list(call.path.values())
+    elif isinstance(front, RpcFront):
+        parameters = call.parameters
+        names = [parameters[each] for each in _NAMES if each in parameters]
+    else:
+        return ""
+    return "/".join(names)[:_LONGEST_RESOURCE]
 
 
 def _asked(front: Front | None, call: OperationRequest) -> str:
@@ -404,6 +505,12 @@ def _asked(front: Front | None, call: OperationRequest) -> str:
     is_rpc = isinstance(front, RpcFront) and call.action
     text = f"{call.host} {call.action}" if is_rpc else f"{call.http.method} {call.http.path}"
     return ascii(text[:200])[1:-1]
+
+
+def _announced(response: Response) -> int:
+    """Return the length that the head of an answer in pieces gives; of one that has none it is not counted."""
+    length = response.header("content-length")
+    return int(length) if length.isdecimal() else 0
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:

@@ -16,7 +16,9 @@ HEALTH = ADMIN_PREFIX + "health"
 SINK_PREFIX = ADMIN_PREFIX + "sink/"
 """What is sent below this needs no token: requests for the lab's sinks."""
 
-_OWN: Mapping[str, str] = {"deployments": "deployments", "console": "console", "sink": "sink", "": "console"}
+CONSOLE = "console"
+
+_OWN: Mapping[str, str] = {"deployments": "deployments", "console": CONSOLE, "sink": "sink", "": CONSOLE}
 """First segment below `ADMIN_PREFIX` -> front; all others are the admin API. Deployments are signed: whoever may deploy
 to an emulator may see what was deployed."""
 
@@ -34,6 +36,12 @@ VERSIONS: Mapping[str, str] = {
     "2015-09-01": "ros",
     "2015-05-01": "ram",
     "2015-06-12": "location",
+    "2016-04-28": "vpc",
+    "2014-05-26": "ecs",
+    "2020-03-31": "resourcemanager",
+    "2017-12-14": "opening",
+    "2019-04-22": "opening",
+    "2020-03-10": "opening",
 }
 """API version -> front; actions are unique to a version, so the version decides."""
 
@@ -54,17 +62,21 @@ class Route:
     host: HostFacts
 
 
-def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
-    """Return the route of *call*, whose host and scheme are known; *owner* is the front the name belongs to, if any.
+def choose(call: OperationRequest, *, loopback: bool, console: bool = True, owner: str = "") -> Route:
+    """Return the route of *call*, whose host and scheme are known.
+
+    *loopback* names have the emulator's own pages, with *console* the console too; *owner* is the front that the name
+    belongs to, if any.
 
     Source: wire forms captured from the official SDKs.
     """
     named = facts(call.host)
     path = call.http.path
     if path.startswith(ADMIN_PREFIX) and loopback:
-        return Route(_OWN.get(path.split("/", 3)[2], "admin"), named)
-    if path == "/" and loopback and "text/html" in call.http.headers.get("accept") and _is_from_address_bar(call.http):
-        return Route("console", named)
+        own = _OWN.get(path.split("/", 3)[2], "admin")
+        return Route(own if console or own != CONSOLE else "", named)
+    if path == "/" and loopback and console and _is_from_address_bar(call.http):
+        return Route(CONSOLE, named)
     if owner or path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", named)
     front = (
@@ -80,7 +92,9 @@ def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
 
 
 def _is_from_address_bar(http: Request) -> bool:
-    return http.method == "GET" and http.query is None and "authorization" not in http.headers
+    headers = http.headers
+    is_plain = http.method == "GET" and http.query is None and "authorization" not in headers
+    return is_plain and "text/html" in headers.get("accept")
 
 
 def _by_scheme(call: OperationRequest) -> str:

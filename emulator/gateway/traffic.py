@@ -1,10 +1,14 @@
-"""The requests of one gateway: which are in work, how many were answered, how they ended, how long they took."""
+"""The requests of one gateway: which are in work, how many were answered, how they ended, how long they took.
+
+What the cloud meters of them is counted beside that, by resource: requests, those refused, bytes each way.
+"""
 
 from collections.abc import Callable, Container, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting, Watchers
+from emulator.kernel.metering import MESSAGE_UNIT_BYTES
 from emulator.kernel.metrics import Family, Histogram, Sample
 from emulator.wire.request import Front, OperationRequest
 
@@ -17,29 +21,75 @@ MOST_OPERATIONS: Final = 400
 OTHER: Final = "other"
 
 
+MOST_RESOURCES: Final = 2_000
+"""Resources counted apart for each operation; names that clients invent beyond that are counted as one."""
+
+
+class Carried(NamedTuple):
+    """What an operation on a resource has carried since the start.
+
+    ``units`` is how many requests the message service would meter: each started 64 KB of the larger way is one.
+    """
+
+    service: str
+    operation: str
+    resource: str
+    requests: int
+    refused: int
+    units: int
+    received_bytes: int
+    sent_bytes: int
+
+
 class Traffic:
     """Counts the answers of one gateway."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[list[int], Histogram]] = {}
+        self._known: dict[tuple[str, str], tuple[list[int], Histogram, dict[str, list[int]]]] = {}
 
-    def count(self, service: str, operation: str, status: int, spent_s: float) -> None:
-        """Count an answer; a microsecond, on every request."""
+    def count(
+        self,
+        service: str,
+        operation: str,
+        status: int,
+        spent_s: float,
+        resource: str = "",
+        received: int = 0,
+        sent: int = 0,
+    ) -> None:
+        """Count an answer of *sent* bytes to a request of *received*; two microseconds, on every request."""
         known = self._known.get((service, operation)) or self._add(service, operation)
         known[0][status // 100] += 1
         known[1].observe(spent_s)
+        carried = known[2].get(resource) or self._add_resource(known[2], resource)
+        carried[0] += 1
+        if status >= 400:
+            carried[1] += 1
+        most = received if received > sent else sent
+        carried[2] += -(-most // MESSAGE_UNIT_BYTES) or 1
+        carried[3] += received
+        carried[4] += sent
 
-    def _add(self, service: str, operation: str) -> tuple[list[int], Histogram]:
+    def _add(self, service: str, operation: str) -> tuple[list[int], Histogram, dict[str, list[int]]]:
         if len(self._known) >= MOST_OPERATIONS:
             operation = OTHER
-        return self._known.setdefault((service, operation), ([0] * 10, Histogram()))
+        return self._known.setdefault((service, operation), ([0] * 10, Histogram(), {}))
+
+    def _add_resource(self, resources: dict[str, list[int]], resource: str) -> list[int]:
+        return resources.setdefault(resource if len(resources) < MOST_RESOURCES else OTHER, [0] * 5)
+
+    def carried(self) -> Iterator[Carried]:
+        """Yield what was carried, by service, operation and resource."""
+        for (service, operation), (_, _, resources) in self._known.items():
+            for resource, numbers in resources.items():
+                yield Carried(service, operation, resource, *numbers)
 
     def figures(self) -> list[Family]:
         """Return the counts by service, operation and class of status, and the spans by service and operation."""
         counts, spans = [], []
-        for (service, operation), (by_class, histogram) in self._known.items():
+        for (service, operation), (by_class, histogram, _) in self._known.items():
             labels = {"service": service, "operation": operation}
             counts += [
                 Sample({**labels, "status": f"{first}xx"}, number) for first, number in enumerate(by_class) if number
@@ -79,8 +129,8 @@ class OpenRequests:
 
     def notify(self) -> None:
         """Call the watchers."""
-        for notify in self.watchers:
-            notify()
+        if self.watchers:
+            self.watchers.notify()
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
@@ -90,7 +140,15 @@ class OpenRequests:
                 continue
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
-                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+                yield Busy(
+                    kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}",
+                    waits="function" if front.name == "fc" else "",
+                )  # fmt: skip
+
+    def open(self) -> Iterator[tuple[OperationRequest, str]]:
+        """Yield the requests that have no answer yet, each with the name of its front, parked long polls too."""
+        for call, front in self._in_work.items():
+            yield call, front.name if front is not None else ""
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""

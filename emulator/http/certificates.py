@@ -47,13 +47,17 @@ REGIONS: Final = (
 _ENDPOINTS: Final = (
     "{}.aliyuncs.com", "mns.{}.aliyuncs.com", "mns.{}-internal.aliyuncs.com", "mns.{}-internal-vpc.aliyuncs.com",
     "{}.fc.aliyuncs.com", "{}-internal.fc.aliyuncs.com", "{}.fnf.aliyuncs.com",
-    "oss-{}.aliyuncs.com", "oss-{}-internal.aliyuncs.com", "{}.fcapp.run", "{}-internal.fcapp.run", "{}-vpc.fcapp.run",
+    "oss-{}.aliyuncs.com", "oss-{}-internal.aliyuncs.com", "{}.oss.aliyuncs.com",
+    "{}.fcapp.run", "{}-internal.fcapp.run", "{}-vpc.fcapp.run",
 )  # fmt: skip
 
 _PARENTS: Final = {
-    COMMON: ("aliyuncs.com", "fnf.aliyuncs.com", "fc.aliyuncs.com", "fcapp.run"),
+    COMMON: (
+        "aliyuncs.com", "fnf.aliyuncs.com", "fc.aliyuncs.com", "oss.aliyuncs.com", "fcapp.run",
+        "fc.localhost", "oss-accelerate.aliyuncs.com", "oss-accelerate-overseas.aliyuncs.com",
+    ),
     **{region: tuple(endpoint.format(region) for endpoint in _ENDPOINTS) for region in REGIONS},
-}
+}  # fmt: skip
 """The leaves made ahead: each is for every name one label below its parents."""
 
 _LEAF_BY_PARENT: Final = {parent: leaf for leaf, parents in _PARENTS.items() for parent in parents}
@@ -64,8 +68,9 @@ LEAF_DAYS: Final = 90
 LEAF_RENEWAL_DAYS: Final = 15
 LEAVES_KEPT: Final = 1000
 
-_FACTS = r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n"
-_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_FACTS = r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z_.,*-]+)\n"
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+"""Names of functions have underscores, and clients ask for them although a host name in DNS has none."""
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
 
@@ -121,8 +126,9 @@ def leaf_names(leaf: str) -> tuple[str, ...]:
 
 
 def leaf_of(name: str) -> str:
-    """Return the leaf for a host name."""
-    return _LEAF_BY_PARENT.get(name.partition(".")[2], name)
+    """Return the leaf for a host name; OpenSSL takes no wildcard for a label with an underscore."""
+    label, _, parent = name.partition(".")
+    return name if "_" in label else _LEAF_BY_PARENT.get(parent, name)
 
 
 def is_host_name(text: str) -> bool:
@@ -240,7 +246,7 @@ class CertificateAuthority:
         self._settle(list(self._wanted), "the server stops")  # here: a task may end before its first step
 
     def _choose(self, connection: ssl.SSLObject, server_name: str | None, begun: ssl.SSLContext) -> None:
-        """Choose the certificate during a handshake (``SSLContext.sni_callback``).
+        """Choose the certificate during a handshake (``SSLContext.sni_callback``); `context` has had it made.
 
         A host without one gets the context *begun* with, whose certificate the client refuses by its names. An alert
         would not reach the client: asyncio drops what a failed handshake leaves unsent.
@@ -254,15 +260,6 @@ class CertificateAuthority:
             return
         if context is not None:
             connection.context = context
-        else:
-            _log.warning("there is no certificate for %s yet; connect again in a moment", server_name)
-            self._tasks.spawn(self._prepare_late(server_name), "late name")
-
-    async def _prepare_late(self, name: str) -> None:
-        try:
-            await self.prepare([name])
-        except (NameRefused, MintingFailed) as error:
-            _log.warning("no certificate for %s: %s", name, error)
 
     def _leaf(self, server_name: str | None) -> str:
         """Return the leaf for *server_name*.

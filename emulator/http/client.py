@@ -199,6 +199,14 @@ class StreamedResponse:
             await self.aclose()
             raise
 
+    def write(self, data: bytes) -> None:
+        """Send bytes after an answer of 101."""
+        self._connection.write(data)
+
+    def on_pace(self, pace: Callable[[bool], None]) -> None:
+        """Have *pace* called with False when the server does not take what was sent, with True when it does again."""
+        self._connection.on_pace(pace)
+
     async def aclose(self) -> None:
         """Read no further; the connection is closed unless the body has ended."""
         if not self._ended:
@@ -285,8 +293,11 @@ class HttpClient:
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | AsyncIterator[bytes] = b"",
         connect_to: tuple[str, int] | None = None,
+        switching: bool = False,
     ) -> StreamedResponse:
         """Make a call and return once the head of its answer is there; *timeout_s* covers no more than that.
+
+        A call that asks to change the protocol is *switching*. When the answer is 101 it has done so.
 
         Raises: as `request`.
         """
@@ -299,7 +310,7 @@ class HttpClient:
                 kept = self._pool.take(key)
                 if kept is not None:
                     try:
-                        answer = await _send(kept, method, head, body, chunked=chunked)
+                        answer = await _send(kept, method, head, body, chunked=chunked, switching=switching)
                     except ConnectionLost as error:
                         # The server may close a kept connection at any time. A call that may have had an effect is not
                         # made again, nor one that has begun to be answered.
@@ -308,7 +319,7 @@ class HttpClient:
                     else:
                         return StreamedResponse(answer, kept, self._pool, key)
                 fresh = await self._connect(origin, connect_to)
-                answer = await _send(fresh, method, head, body, chunked=chunked)
+                answer = await _send(fresh, method, head, body, chunked=chunked, switching=switching)
                 return StreamedResponse(answer, fresh, self._pool, key)
         except TimeoutError as error:
             raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
@@ -346,10 +357,16 @@ class HttpClient:
 
 
 async def _send(
-    connection: ClientConnection, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool
+    connection: ClientConnection,
+    method: str,
+    head: bytes,
+    body: bytes | AsyncIterator[bytes],
+    *,
+    chunked: bool,
+    switching: bool,
 ) -> Answer:
     try:
-        return await connection.send(method, head, body, chunked=chunked)
+        return await connection.send(method, head, body, chunked=chunked, switching=switching)
     except BaseException:
         connection.close()
         raise

@@ -14,7 +14,7 @@ What can go wrong with an outgoing call::
 import asyncio
 import socket
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -54,6 +54,7 @@ class CallTimedOut(ClientError, TimeoutError):
     """The time given for the call was over."""
 
 
+_SWITCHING: Final = 101
 _HEAD_BYTES: Final = 256 * 1024
 _UNREAD_BYTES: Final = 256 * 1024
 _JOINED_BYTES: Final = 64 * 1024
@@ -76,10 +77,13 @@ class ClientConnection(asyncio.Protocol):
         self._writable = True
         self._drained: asyncio.Future[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._begin("")
+        self._pace: Callable[[bool], None] | None = None
+        self._switched = False
+        self._begin("", switching=False)
         self._complete = True
 
-    def _begin(self, method: str) -> None:
+    def _begin(self, method: str, *, switching: bool) -> None:
+        self._may_switch = switching
         self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
         self._body_allowed = method != "HEAD"
         self._fields: Pairs = []
@@ -99,14 +103,18 @@ class ClientConnection(asyncio.Protocol):
         """Whether another request may be sent: the answer is complete and both sides keep the connection."""
         return self._complete and self._keep_alive and self._error is None and not self._transport.is_closing()
 
-    async def send(self, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool) -> Answer:
+    async def send(
+        self, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool, switching: bool = False
+    ) -> Answer:
         """Send one request and return the head of its answer.
 
         Pieces of *body* are framed when *chunked*. An answer that comes before the whole body is sent ends the sending.
+        When it is *switching* the answer may be 101: `pieces` are what the server sends then, until it ends, and
+        `write` sends to it.
 
         Raises: ClientError.
         """
-        self._begin(method)
+        self._begin(method, switching=switching)
         if not isinstance(body, bytes):
             self._transport.write(head)
             await self._send_pieces(body, chunked=chunked)
@@ -136,6 +144,14 @@ class ClientConnection(asyncio.Protocol):
                 return
             await self._more()
 
+    def write(self, data: bytes) -> None:
+        """Send bytes on a connection that has changed its protocol."""
+        self._transport.write(data)
+
+    def on_pace(self, pace: Callable[[bool], None]) -> None:
+        """Have *pace* called with False when the server does not take what was sent, with True when it does again."""
+        self._pace = pace
+
     def close(self) -> None:
         """Close the connection."""
         self._transport.close()
@@ -149,6 +165,10 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
+        if self._switched:
+            self.on_body(data)
+            self._wake()
+            return
         if self._complete:
             self._fail(BadAnswer("something came that was not asked for"))
             return
@@ -183,10 +203,14 @@ class ClientConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Hold the request's body back."""
         self._writable = False
+        if self._pace is not None:
+            self._pace(False)
 
     def resume_writing(self) -> None:
         """Go on with the request's body."""
         self._writable = True
+        if self._pace is not None:
+            self._pace(True)
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
@@ -212,6 +236,9 @@ class ClientConnection(asyncio.Protocol):
         status = self._parser.get_status_code()
         self._informal = 100 <= status < 200
         if self._informal:
+            if status == _SWITCHING and self._may_switch:
+                self._delimited = self._keep_alive = False
+                self._head = Answer(status, Headers(self._fields))
             return
         headers = Headers(self._fields)
         self._body_allowed = self._body_allowed and status not in {204, 304}
@@ -267,8 +294,13 @@ class ClientConnection(asyncio.Protocol):
     def _parse(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._fail(BadAnswer("the connection was switched to another protocol"))
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._head is None or self._head.status != _SWITCHING:
+                self._fail(BadAnswer("the connection was switched to another protocol"))
+                return
+            self._switched = True
+            if rest := data[upgrade.args[0] :]:
+                self.on_body(rest)
         except httptools.HttpParserError as error:
             if self._complete:  # something follows an answer that was whole
                 self._keep_alive = False

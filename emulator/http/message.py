@@ -57,8 +57,15 @@ class Headers:
     def __contains__(self, name: str) -> bool:
         return name in self._index
 
+    def has_any(self, names: frozenset[str]) -> bool:
+        """Whether there is a field of any of *names* (lower case)."""
+        return not names.isdisjoint(self._index)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._index)
+
+
+_FETCH_METADATA = frozenset({"sec-fetch-site", "sec-fetch-dest"})
 
 
 class Request:
@@ -117,6 +124,19 @@ class Request:
         self.fields: Any = None
         self._query_pairs: Pairs | None = None
         self._form_pairs: Pairs | None = None
+
+    @property
+    def is_of_browser(self) -> bool:
+        """Whether a web browser sends it, as far as its head says.
+
+        Browsers have named themselves Mozilla ever since, and new ones say what a request is for; libraries that follow
+        the Fetch standard outside of a browser send ``Sec-Fetch-Mode`` alone. What asks for a page counts too unless it
+        is signed: Java's own client always does.
+        """
+        headers = self.headers
+        if headers.get("user-agent").startswith("Mozilla/") or headers.has_any(_FETCH_METADATA):
+            return True
+        return "text/html" in headers.get("accept") and "authorization" not in headers
 
     @property
     def body(self) -> bytes:
@@ -350,7 +370,8 @@ def request_head(
     """Return (head, whether the body has to be chunked). *length* is the body's, None when it is not known.
 
     Only Host and the framing are added; a Host given by the caller is kept, as is a Content-Length for a body of
-    unknown length. Connections are the client's own business: of a Connection field only ``keep-alive`` is passed on.
+    unknown length. Connections are the client's own business: of a Connection field only ``keep-alive`` is passed on,
+    and ``upgrade``, which goes with an Upgrade field.
 
     Raises: Unsendable.
     """
@@ -365,7 +386,7 @@ def request_head(
             host = value
         elif key == "content-length":
             promised = value
-        elif key != "transfer-encoding" and (key != "connection" or value.lower() == "keep-alive"):
+        elif key != "transfer-encoding" and (key != "connection" or value.lower() in {"keep-alive", "upgrade"}):
             lines.append(f"{name}: {value}")
     lines.insert(1, f"Host: {host}")
     chunked = length is None and not promised

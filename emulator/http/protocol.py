@@ -7,6 +7,7 @@ that comes in pieces has a task, which waits while the client does not read.
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, cast
 
@@ -14,7 +15,7 @@ from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.connections import NEVER, Connections
 from emulator.http.message import HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
-from emulator.http.websocket import SwitchingProtocols
+from emulator.http.switching import SwitchingProtocols
 
 _log = logging.getLogger(__name__)
 
@@ -34,10 +35,14 @@ class Phase(IntEnum):
     LOST = 6
 
 
+Refusal = tuple[int, str, tuple[tuple[str, str], ...]]
+"""Status, reason and further headers."""
+
+
 class HttpProtocol(asyncio.Protocol):
     """Serves one connection.
 
-    With *refusal*, a (status, reason) pair, nothing is served: whatever comes in is answered with that. A connection
+    With *refusal* (status, reason and headers) nothing is served: whatever comes in is answered with that. A connection
     that is *proxied* is that of a proxy's client: its next request may be for another host, so it carries one only.
     """
 
@@ -46,7 +51,7 @@ class HttpProtocol(asyncio.Protocol):
         connections: Connections,
         *,
         scheme: str = "http",
-        refusal: tuple[int, str] | None = None,
+        refusal: Refusal | None = None,
         proxied: bool = False,
     ) -> None:
         self._connections = connections
@@ -349,11 +354,13 @@ class HttpProtocol(asyncio.Protocol):
             response = self._connections.malformed(500, "the request could not be served")
         transaction.respond(response)
 
-    def _reject(self, status: int, reason: str) -> None:
+    def _reject(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Answer input that is no request, and close."""
         self._incoming = None
         self._transaction = transaction = Transaction(self, unread=True)
-        transaction.respond(self._connections.malformed(status, reason))
+        answer = self._connections.malformed(status, reason)
+        answer.headers = [*answer.headers, *headers]
+        transaction.respond(answer)
 
     def _answered(self, close: bool) -> None:
         """Go on after an answer has left."""

@@ -5,6 +5,8 @@ Clients of languages without a hook find the emulator through ``HTTPS_PROXY``. T
 and never looked up. Everything else is refused, unless the user name `FORWARDING` asks for it to be passed on; then a
 public address is called, and nothing inside this machine or its networks.
 
+What the user name adds to that (`forwarding_user`) is called although it is not public: a mirror of a company, say.
+
 Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through.
 `ProxyDesk` decides, `dial` and `splice` pass on; `emulator.http.tls_listener` calls them.
 
@@ -17,9 +19,10 @@ import ipaddress
 import logging
 import re
 import socket
+from base64 import b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from binascii import a2b_base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -41,8 +44,12 @@ SERVED_ONLY: Final = "localyun"
 FORWARDING: Final = "forward"
 """The user name of clients whose calls to other hosts are to be passed on."""
 
+VIA: Final = "1.1 localyun"
+"""What answers of the proxy itself say of who has given them."""
+
 _HOP_FIELDS: Final = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "host"})
 _TARGET: Final = r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?"
+_METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "169.254.169.254", "fd00:ec2::254")))
 _EMBEDDING: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
 
 
@@ -77,9 +84,58 @@ class Serve:
     """The emulator itself is asked for."""
 
 
-@frozen
+class AllowedHosts:
+    """Hosts that are called although they are not public: names with all below them, addresses, networks, or ``*``.
+
+    An entry is written as in ``NO_PROXY``: ``corp.example``, ``.corp.example``, ``*.corp.example``, ``10.0.0.0/8``; a
+    port is left aside. Link-local addresses, the metadata service among them, are never called.
+    """
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        self._names: list[str] = []
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        for entry in entries:
+            text = entry.strip().lower()
+            try:
+                self._networks.append(ipaddress.ip_network(text.strip("[]"), strict=False))
+            except ValueError:
+                self._names.append(re.sub(r":\d+$", "", text).lstrip("*").lstrip("."))
+
+    def permits(self, host: str) -> Callable[[str], bool]:
+        """Return what decides for which of its addresses *host* is called."""
+        named = any(not name or host == name or host.endswith(f".{name}") for name in self._names)
+        return lambda address: is_public(address) or self._has(address, named=named)
+
+    def _has(self, address: str, *, named: bool) -> bool:
+        parsed = ipaddress.ip_address(address)
+        if parsed.is_link_local or parsed.is_multicast or parsed.is_unspecified or parsed in _METADATA:
+            return False
+        return named or any(parsed in network for network in self._networks)
+
+
+def forwarding_user(allowed: Iterable[str]) -> str:
+    """Return the user name of a client whose calls to other hosts, those of *allowed* among them, are passed on."""
+    text = ",".join(allowed)
+    return FORWARDING + (f".{urlsafe_b64encode(text.encode()).decode().rstrip('=')}" if text else "")
+
+
+def _allowed_by(user: str) -> AllowedHosts | None:
+    """Return the hosts that a user name adds; None for one that asks for no forwarding."""
+    name, _, encoded = user.partition(".")
+    if name != FORWARDING:
+        return None
+    try:
+        text = b64decode(encoded + "=" * (-len(encoded) % 4), altchars="-_", validate=True).decode()
+    except ValueError:
+        return None
+    return AllowedHosts(filter(None, text.split(",")))
+
+
+@frozen(kw_only=False)
 class Forward:
     """Another host is asked for, and the client may have it."""
+
+    allowed: AllowedHosts
 
 
 @frozen(kw_only=False)
@@ -130,12 +186,13 @@ class ProxyDesk:
     def judge(self, asked: ProxyRequest) -> Verdict:
         """Return what is to become of a request."""
         user, secret = _credentials(asked.request)
-        if not hmac.compare_digest(secret, self._secret) or user not in {SERVED_ONLY, FORWARDING}:
+        allowed = _allowed_by(user)
+        if not hmac.compare_digest(secret, self._secret) or (user != SERVED_ONLY and allowed is None):
             return Refuse(407, "the proxy wants the user name and the secret that localyun env prints")
         if self._emulates(asked.host):
             return Serve()
-        if user == FORWARDING:
-            return Forward()
+        if allowed is not None:
+            return Forward(allowed)
         return Refuse(403, f"{asked.host} is not emulated, and this proxy passes nothing on")
 
 
@@ -174,17 +231,18 @@ class NoWayThere(Exception):
         super().__init__(reason)
 
 
-async def dial(asked: ProxyRequest) -> socket.socket:
-    """Return a connection to what was asked for.
+async def dial(asked: ProxyRequest, allowed: AllowedHosts) -> socket.socket:
+    """Return a connection to what was asked for, if it is public or one of *allowed*.
 
     Raises: NoWayThere.
     """
     try:
-        addresses = await permitted_addresses(asked.host, is_public)
+        addresses = await permitted_addresses(asked.host, allowed.permits(asked.host))
     except AddressRefused as error:
         raise NoWayThere(
             403,
-            f"{asked.host} is no public host, so the proxy does not call it; name it in NO_PROXY to go there directly",
+            f"{asked.host} is no public host, so the proxy of localyun exec does not call it: allow it with "
+            f"localyun exec --proxy-allow {asked.host}, or name it in NO_PROXY where exec is started",
         ) from error
     except ConnectFailed as error:
         raise NoWayThere(502, str(error)) from error

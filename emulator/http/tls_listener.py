@@ -14,10 +14,12 @@ from typing import Final, TypeVar
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
 from emulator.http.connections import Connections
-from emulator.http.protocol import HttpProtocol
+from emulator.http.protocol import HttpProtocol, Refusal
 from emulator.http.proxy import (
     ESTABLISHED,
     MAX_HEAD_BYTES,
+    VIA,
+    AllowedHosts,
     Forward,
     NotProxyRequest,
     NoWayThere,
@@ -44,11 +46,39 @@ _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 _Found = TypeVar("_Found")
 
-_PLAIN_HTTP: Final = (400, "this port speaks HTTPS; use https:// or the HTTP port")
+_PLAIN_HTTP: Final = (400, "this port speaks HTTPS; use https:// or the HTTP port", ())
+_VIA: Final = (("Via", VIA),)
+_LONGEST_HELLO: Final = 16 * 1024
 _HANDSHAKE: Final = b"\x16"
 """The first byte of TLS. Source: RFC 8446 section 5.1."""
 
 _INTERNAL_ERROR: Final = b"\x15\x03\x01\x00\x02\x02\x50"
+
+
+class ServerNames:
+    """Finds the host that a TLS client names before its handshake begins: its certificate may have to be made."""
+
+    def __init__(self) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # without a certificate: nobody is answered with it
+        self._context.sni_callback = self._note
+        self._found: list[str] = []
+
+    def in_hello(self, hello: bytes) -> str | None:
+        """Return the name in the first bytes of a connection, empty when there is none; None while more must come."""
+        self._found.clear()
+        incoming = ssl.MemoryBIO()
+        incoming.write(hello)
+        try:
+            self._context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
+        except ssl.SSLWantReadError:
+            return None if len(hello) < _LONGEST_HELLO else ""
+        except ssl.SSLError:  # always: there is no certificate, or the hello is none
+            return "".join(self._found)
+        return ""
+
+    def _note(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int:
+        self._found.append(name or "")
+        return ssl.AlertDescription.ALERT_DESCRIPTION_INTERNAL_ERROR
 
 
 class TlsListener:
@@ -73,6 +103,7 @@ class TlsListener:
         self._accepting = TaskGroup("https")
         self._shaking = TaskGroup("tls")
         self._tunnels = TaskGroup("tunnel")
+        self._names = ServerNames()
 
     def start(self) -> None:
         """Start accepting connections."""
@@ -107,7 +138,7 @@ class TlsListener:
     async def _serve(self, sock: socket.socket) -> None:
         try:
             await self._hand_over(sock)
-        except (OSError, ssl.SSLError, TimeoutError) as error:
+        except (OSError, ssl.SSLError, TimeoutError, EOFError) as error:
             # Clients that do not trust ca.pem end up here, as do port scanners.
             _log.info("a TLS handshake failed: %s", str(error) or type(error).__name__)
             sock.close()
@@ -128,9 +159,11 @@ class TlsListener:
 
     async def _shake_hands(self, sock: socket.socket, host: str | None = None) -> None:
         """Serve a connection that begins with TLS; *host* is the host it leads to when the client names none."""
+        async with asyncio.timeout(_HELLO_S):
+            named = await _peeked(sock, self._names.in_hello, _LONGEST_HELLO)
         try:
-            context = await self._authority.context(host)
-        except NameRefused:  # of CONNECT; the client may name another one
+            context = await self._authority.context(named or host)
+        except NameRefused:  # the client refuses a certificate without the name
             context = await self._authority.context()
         except MintingFailed as error:
             _log.warning("a TLS handshake is refused: %s", error)
@@ -161,15 +194,15 @@ class TlsListener:
             return
         match self._proxy.judge(asked):
             case Refuse(status=status, reason=reason):
-                await self._refuse(sock, (status, reason))
+                await self._refuse(sock, (status, reason, _VIA))
             case Serve() if asked.is_connect:
                 await self._serve_connected(sock, asked)
             case Serve():
                 await self._begin(sock, HttpProtocol(self._connections, proxied=True))
             case Forward() if len(self._tunnels) >= _MOST_TUNNELS:
-                await self._refuse(sock, (503, "the proxy has too many connections open"))
-            case Forward():
-                self._tunnels.spawn(self._tunnel(sock, asked), asked.host)
+                await self._refuse(sock, (503, "the proxy has too many connections open", _VIA))
+            case Forward(allowed):
+                self._tunnels.spawn(self._tunnel(sock, asked, allowed), asked.host)
 
     async def _serve_connected(self, sock: socket.socket, asked: ProxyRequest) -> None:
         """Let the client have the connection it wanted with an emulated host; it may speak TLS or plain HTTP on it."""
@@ -183,19 +216,19 @@ class TlsListener:
         else:
             sock.close()
 
-    async def _tunnel(self, sock: socket.socket, asked: ProxyRequest) -> None:
+    async def _tunnel(self, sock: socket.socket, asked: ProxyRequest, allowed: AllowedHosts) -> None:
         try:
-            upstream = await dial(asked)
+            upstream = await dial(asked, allowed)
         except NoWayThere as error:
             _log.info("the proxy cannot pass on a call: %s", error)
-            await self._refuse(sock, (error.status, error.reason))
+            await self._refuse(sock, (error.status, error.reason, _VIA))
             return
         except BaseException:
             sock.close()
             raise
         await splice(sock, upstream, asked)
 
-    async def _refuse(self, sock: socket.socket, refusal: tuple[int, str]) -> None:
+    async def _refuse(self, sock: socket.socket, refusal: Refusal) -> None:
         await self._begin(sock, HttpProtocol(self._connections, refusal=refusal))
 
     async def _begin(self, sock: socket.socket, protocol: HttpProtocol) -> None:

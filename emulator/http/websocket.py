@@ -12,7 +12,8 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 from emulator.http.connections import NEVER, Connections
-from emulator.http.message import Request, Response
+from emulator.http.message import Request
+from emulator.http.switching import SwitchingProtocols, asks_for_websocket
 
 _MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _LARGEST_MESSAGE: Final = 1024 * 1024
@@ -55,21 +56,6 @@ class Talk(Protocol):
         ...
 
 
-class SwitchingProtocols(Response):
-    """An answer after which the connection belongs to ``socket``."""
-
-    __slots__ = ("socket",)
-
-    def __init__(self, socket: "WebSocket", headers: list[tuple[str, str]]) -> None:
-        super().__init__(101, b"", headers)
-        self.socket = socket
-
-    def head(self) -> bytes:
-        """Return the bytes of this answer."""
-        lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in self.headers)]
-        return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-
-
 class NoHandshake(Exception):
     """The request does not begin a WebSocket; the text says what is missing."""
 
@@ -80,7 +66,7 @@ def accept(request: Request, talk: Talk) -> SwitchingProtocols:
     Raises: NoHandshake.
     """
     headers = request.headers
-    if headers.get("upgrade").lower() != "websocket" or "upgrade" not in headers.get("connection").lower():
+    if not asks_for_websocket(headers):
         raise NoHandshake("an upgrade to websocket is required")
     if headers.get("sec-websocket-version") != "13":
         raise NoHandshake("Sec-WebSocket-Version must be 13")

@@ -11,12 +11,15 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+
+from emulator.kernel import system
+from emulator.kernel.owned_folders import OwnedFolder, sweep
 
 _RELEASE = "8"
 _JDK = "a JDK (Debian: default-jdk-headless)"
@@ -26,6 +29,7 @@ _LISTED = re.compile(r"^(?:(\S+) )?((\d+)\.(\d+)\.\S+) \[(.+)\]$", re.MULTILINE)
 WITHOUT_CULTURES = MappingProxyType({"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"})
 """What a .NET program needs in its environment to run where the cultures' data is not found."""
 
+_DRAFT = "draft-"
 _BUILD_S = 120
 _QUESTION_S = 30
 
@@ -64,11 +68,15 @@ def _place(language: str, sources: Path, files: Iterable[Path], options: str) ->
     digest = hashlib.sha256(options.encode())
     for path in files:
         digest.update(path.read_bytes())
-    return _cache() / language / f"{sources.name}-{digest.hexdigest()[:16]}"
+    return system.cache() / language / f"{sources.name}-{digest.hexdigest()[:16]}"
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun"
+@contextmanager
+def _draft(cache: Path) -> Iterator[Path]:
+    """Make a folder to build in, on the cache's file system; what builds that were killed have left goes."""
+    sweep(_DRAFT, cache)
+    with OwnedFolder(_DRAFT, cache) as owned:
+        yield owned.folder
 
 
 def built_library(name: str, source: Path) -> Path:
@@ -77,14 +85,14 @@ def built_library(name: str, source: Path) -> Path:
     Raises: CompilerMissing; OSError.
     """
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    library = _cache() / f"{name}-{os.uname().machine}-{digest}.so"
+    library = system.cache() / f"{name}-{os.uname().machine}-{digest}.so"
     if not library.is_file():
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if compiler is None:
             raise CompilerMissing("there is no C compiler on the PATH; install one (Debian: gcc libc6-dev)")
         library.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-            draft = Path(folder) / library.name
+        with _draft(library.parent) as folder:
+            draft = folder / library.name
             words = [compiler, "-shared", "-fPIC", "-O2", "-o", str(draft), str(source), "-ldl"]
             done = _ask(words, _BUILD_S)
             if done.returncode != 0:
@@ -109,13 +117,13 @@ def built_jar(
     jar = _place("java", sources, [*files, *extra], repr(entries)).with_suffix(".jar")
     if not jar.is_file():
         jar.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
-            classes = Path(folder) / "classes"
+        with _draft(jar.parent) as folder:
+            classes = folder / "classes"
             classes.mkdir()
             _compile_java(_javac(java), [*files, *extra], classes)
             declared = {path.stem for path in extra}
             wanted = (path for path in sorted(classes.rglob("*.class")) if path.stem not in declared)
-            draft = Path(folder) / "draft.jar"
+            draft = folder / "draft.jar"
             _pack(draft, classes, wanted, entries)
             draft.replace(jar)
     return jar
@@ -173,14 +181,14 @@ def built_assembly(dotnet: str, sources: Path) -> Path:
     program = folder / "agent.dll"
     if not program.is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
-            compile_assembly(dotnet, files, Path(draft) / program.name, program=True)
+        with _draft(folder.parent) as draft:
+            compile_assembly(dotnet, files, draft / program.name, program=True)
             wanted = {"name": _FRAMEWORK, "version": framework.name}
             settings = json.dumps({"runtimeOptions": {"framework": wanted}})
-            (Path(draft) / "agent.runtimeconfig.json").write_text(settings, encoding="utf-8")
+            (draft / "agent.runtimeconfig.json").write_text(settings, encoding="utf-8")
             folder.mkdir(exist_ok=True)
             for path in (program.with_suffix(".runtimeconfig.json"), program):  # the program last: it is looked for
-                (Path(draft) / path.name).replace(path)
+                (draft / path.name).replace(path)
     return program
 
 

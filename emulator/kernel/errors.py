@@ -7,7 +7,7 @@ Anything that is not a `ServiceError` is a bug of the emulator and answered as t
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 
 class ErrorRow(NamedTuple):
@@ -43,8 +43,26 @@ class ServiceError(Exception):
         self.message = message if message is not None else text.format_map(fields)
         super().__init__(self.message)
 
+    def advise(self, advice: str) -> Self:
+        """Add a sentence of the emulator's own to the message and return itself."""
+        own = self.message.rstrip(".")
+        self.message = f"{own}. {advice}" if own else advice
+        self.args = (self.message,)
+        return self
+
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+
+class Unavailable(ServiceError):
+    """What was asked for cannot be done now, and can be later: another program keeps the state locked.
+
+    Source: the common error codes of Alibaba Cloud's OpenAPI; the text is the emulator's own.
+    """
+
+    code = "ServiceUnavailable"
+    http_status = 503
+    template = "Another program holds the lock on the state of the emulator. Please retry."
 
 
 class Reason(Enum):
@@ -79,7 +97,8 @@ class AuthFailure(Exception):
 
     ``scheme`` is the name of the authenticator that judged it ("" when none applied). ``string_to_sign`` and
     ``canonical_request`` are what the server computed, for the dialects that show them; ``detail`` is the value
-    at fault (the key id, the date, the header's name).
+    at fault (the key id, the date, the header's name). ``advice`` says what to do, in the emulator's own words, behind
+    those of the dialect.
     """
 
     def __init__(
@@ -90,10 +109,12 @@ class AuthFailure(Exception):
         detail: str = "",
         string_to_sign: str = "",
         canonical_request: str = "",
+        advice: str = "",
     ) -> None:
         self.reason = reason
         self.scheme = scheme
         self.detail = detail
         self.string_to_sign = string_to_sign
         self.canonical_request = canonical_request
+        self.advice = advice
         super().__init__(f"{reason.name} {detail}".strip())

@@ -12,6 +12,9 @@ Region = NewType("Region", str)
 REGION_SUFFIX = ".region.localhost"
 """``cn-shanghai.region.localhost`` is this machine in that region, for clients whose endpoint names nothing else."""
 
+FUNCTION_SUFFIX = ".fc.localhost"
+"""``hello.fc.localhost`` is the function ``hello`` on this machine, and nothing else is reached by that name."""
+
 
 class Tenant(NamedTuple):
     """An account's resources in one region; every table carries both."""
@@ -57,6 +60,11 @@ def pass_role(account: str, role: str, service: str) -> Demand:
     """
     name = role.rpartition("/")[2]
     return Demand("ram:PassRole", f"acs:ram::{account}:role/{name}", (), (("acs:Service", service),))
+
+
+def default_resource_group(account: str) -> str:
+    """Return the id of the account's default resource group. Source: assumed, in the form of the vendor's examples."""
+    return "rg-acfm" + stable_id("resource-group", account, "default")[:11]
 
 
 def stable_id(kind: str, account: str, name: str) -> str:

@@ -1,7 +1,12 @@
-"""Ids and random draws: the only source of randomness, so that tests can count instead."""
+"""Ids and random draws: the only source of randomness, so that tests can count instead.
 
+What is drawn follows from a seed when there is one, so that the same input gives the same ids. Secrets never do.
+"""
+
+import hashlib
 import os
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 
 class Ids(Protocol):
@@ -20,26 +25,53 @@ class Ids(Protocol):
         ...
 
     def secret(self, size: int) -> bytes:
-        """Return *size* bytes that cannot be guessed."""
+        """Return *size* bytes that cannot be guessed; they follow from no seed."""
         ...
 
 
+class Drawn(NamedTuple):
+    """How far a series of draws has come: which series of its seed, and how many draws."""
+
+    series: int
+    draws: int
+
+
+class SeededDraws:
+    """Bytes that follow from a seed. A series is used up by one state: what has drawn from it never draws it again.
+
+    The bytes of draw *n* are SHAKE-256 over seed, series and *n*, so to go back to a draw is to count from there.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.drawn = Drawn(0, 0)
+
+    def __call__(self, size: int) -> bytes:
+        """Return the next *size* bytes."""
+        series, draws = self.drawn
+        self.drawn = Drawn(series, draws + 1)
+        return hashlib.shake_256(b"%d/%d/%d" % (self.seed, series, draws)).digest(size)
+
+
 class RandomIds:
-    """Ids that cannot be guessed."""
+    """Ids that cannot be guessed, unless *draw* gives bytes that follow from a seed."""
+
+    def __init__(self, draw: Callable[[int], bytes] = os.urandom) -> None:
+        self._draw = draw
 
     def uuid(self) -> str:
         """Return a random (version 4) UUID as lower-case hyphenated text."""
-        text = os.urandom(16).hex()
+        text = self._draw(16).hex()
         variant = "89ab"[int(text[16], 16) & 3]
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
     def hex(self, digits: int) -> str:
         """Return *digits* lower-case hexadecimal digits."""
-        return os.urandom((digits + 1) // 2).hex()[:digits]
+        return self._draw((digits + 1) // 2).hex()[:digits]
 
     def fraction(self) -> float:
         """Return a number in [0, 1)."""
-        return int.from_bytes(os.urandom(6)) / (1 << 48)  # the module random is slow to import
+        return int.from_bytes(self._draw(6)) / (1 << 48)  # the module random is slow to import
 
     def secret(self, size: int) -> bytes:
         """Return *size* bytes that cannot be guessed."""

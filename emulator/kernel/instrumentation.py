@@ -7,7 +7,7 @@ does not even ask.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Literal, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
@@ -21,12 +21,14 @@ class Busy:
 
     ``kind`` is ``request``, ``call``, ``push``, ``execution``, ``event`` or ``timer``; ``resource`` names what works,
     ``since`` when it began (emulator time, 0: unknown), ``detail`` what it is about: a request id, an endpoint, a step.
+    ``waits`` is ``turn`` for what only waits for its turn, ``function`` for what waits for a function's end.
     """
 
     kind: str
     resource: str
     since: Millis = Millis(0)
     detail: str = ""
+    waits: Literal["", "turn", "function"] = ""
 
 
 @frozen
@@ -48,7 +50,7 @@ class Upcoming:
 EVENTS = (
     *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
     *("deadline", "push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
-    "retry",
+    *("end of session", "retry"),
 )
 """Kinds of what comes: how `Upcoming.what` begins; a name or number may follow."""
 
@@ -79,6 +81,11 @@ class Watchers(list[Callable[[], None]]):
                 self.remove(notify)
 
         return stop
+
+    def notify(self) -> None:
+        """Call each."""
+        for notify in tuple(self):
+            notify()
 
 
 class Observed(Protocol):
@@ -146,8 +153,10 @@ class Interference(Protocol):
         """
         ...
 
-    def check(self, subject: Subject, dialect: Dialect) -> None:
-        """Raise before a call that is made within a transaction, where nothing can be waited for.
+    def within(self, subject: Subject, dialect: Dialect) -> AbstractContextManager[None]:
+        """Return a context for a call that is made within a transaction, where nothing can be waited for.
+
+        A fault raises before it, or after it has been done: what it has written stays, and its caller is not told.
 
         Raises: an error of *dialect*.
         """
@@ -168,8 +177,9 @@ class NoInterference:
         """Do nothing."""
         yield
 
-    def check(self, subject: Subject, dialect: Dialect) -> None:
-        """Let the call be made."""
+    def within(self, subject: Subject, dialect: Dialect) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
 
     def function_fault(self, subject: Subject) -> Literal[""]:
         """Return that the function shall run."""

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +26,36 @@ _CREATE_NEW_PROCESS_GROUP: Final = 0x200
 _CREATE_NO_WINDOW: Final = 0x08000000
 
 VARIABLE: Final = "LOCALYUN_WITHOUT"
-NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec", "network")
+NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "exec", "network", "notifications")
 
 _without = os.environ.get(VARIABLE, "").split(",")
+
+
+def home() -> Path | None:
+    """Return the user's home folder, None for one who has none that is there, as users of servers and containers."""
+    with suppress(RuntimeError, OSError):  # older Pythons raise what keeps this user from looking
+        if (folder := Path.home()).is_dir() and os.access(folder, os.X_OK):
+            return folder
+    return None
+
+
+def cache() -> Path:
+    """Return the folder of what is built; without a home folder it is one that ends with this process."""
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "localyun"
+    own = home()
+    return own / ".cache" / "localyun" if own and os.access(own, os.W_OK) else _passing_folder()
+
+
+@lru_cache
+def _passing_folder() -> Path:
+    import atexit  # few have no home
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="localyun-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _has(name: str, there: bool) -> bool:
@@ -57,6 +85,9 @@ EXEC: Final = _has("exec", os.name != "nt")
 
 NETWORK: Final = _has("network", sys.platform == "linux")
 """A program can have a network of its own; else `exec --network` is refused."""
+
+NOTIFICATIONS: Final = _has("notifications", sys.platform == "linux")
+"""The kernel announces changes of files; else a call looks at the files of its function first."""
 
 
 def lock(descriptor: int) -> bool | None:

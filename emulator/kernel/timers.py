@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heappush
 
 from emulator.kernel.clock import Clock, Millis, VirtualClock
 from emulator.kernel.tracing import shared_context
+from emulator.kernel.turnstile import Turnstile
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class Timers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.turns = Turnstile()
+        """Where effects wait for their turn; timers of one time do so as well."""
         self._heap: list[tuple[Millis, int, Hashable]] = []
         self._live: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self._sequence = 0
@@ -95,7 +98,7 @@ class Timers:
         now = self._clock.now()
         ran = 0
         while (time := self.next_at()) is not None and time <= now:
-            key = heappop(self._heap)[2]
+            key = heappop(self._heap)[2] if not self.turns.active else self._next_of(time)
             _, fn = self._live.pop(key)
             ran += 1
             try:
@@ -103,6 +106,19 @@ class Timers:
             except Exception:
                 _log.exception("timer %r failed", key)
         return ran
+
+    def _next_of(self, time: Millis) -> Hashable:
+        """Take the next timer of *time*, the earliest there is, out of the heap: one of them all, if that is chosen."""
+        if not self.turns.varies("timer"):
+            return heappop(self._heap)[2]
+        due = []
+        while self.next_at() == time:
+            due.append(heappop(self._heap))
+        first = self.turns.arranged("timer", due, lambda entry: _shown(entry[2]), 1)[0]
+        for entry in due:
+            if entry is not first:
+                heappush(self._heap, entry)
+        return first[2]
 
     def __len__(self) -> int:
         return len(self._live)
@@ -115,6 +131,10 @@ class Timers:
         """Take note that the earliest time has changed."""
 
 
+def _shown(key: Hashable) -> str:
+    return " ".join(str(part) for part in key) if isinstance(key, tuple) else str(key)
+
+
 class LoopTimers(Timers):
     """Timers driven by the running asyncio loop."""
 
@@ -123,11 +143,16 @@ class LoopTimers(Timers):
         self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
         self._context = shared_context()
+        self._may_run: Callable[[Callable[[], None]], bool] | None = None
         self._ahead_ms = self._ahead_of_monotonic_ms()
 
     def close(self) -> None:
         """Stop waking the loop; pending timers are dropped."""
         self.clear()
+
+    def run_only_when(self, may_run: Callable[[Callable[[], None]], bool] | None) -> None:
+        """Ask *may_run* before timers run that are due: it returns True, or calls what it is given when they may."""
+        self._may_run = may_run
 
     def _rearm(self) -> None:
         if self._handle is not None:
@@ -151,7 +176,11 @@ class LoopTimers(Timers):
             self._stepped_back(-step_ms)
         elif step_ms > LEAP_MS:
             _log.warning("the clock has been set forward by %d s, or the machine has slept", round(step_ms / 1000))
-        self.run_due()
+        due = self.next_at()
+        if due is not None and due <= self._clock.now():
+            if self._may_run is not None and not self._may_run(self._rearm):
+                return
+            self.run_due()
         self._rearm()
 
     def _stepped_back(self, span_ms: int) -> None:

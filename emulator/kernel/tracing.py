@@ -14,7 +14,7 @@ _current: ContextVar[str] = ContextVar("localyun_trace", default="")
 _cause: ContextVar[str] = ContextVar("localyun_cause", default="")
 
 
-def trace() -> str:
+def current_trace() -> str:
     """Return the trace of what runs now, "" when no request caused it."""
     return _current.get()
 
@@ -25,12 +25,12 @@ def begin(trace_id: str) -> None:
 
 
 def cause() -> str:
-    """Return the key of the step or push that what runs now comes of directly, "" when it comes of the request."""
+    """Return the key of the step, push or message that what runs now comes of, "" when it comes of the request."""
     return _cause.get()
 
 
 def because(key: str) -> None:
-    """Do what follows because of a step or push (`step_key`, `push_key`); in a task of its own."""
+    """Do what follows because of a step, push or message (`step_key` and its like); in a task of its own."""
     _cause.set(key)
 
 
@@ -42,6 +42,11 @@ def step_key(flow: str, execution: str, step: str, attempt: int) -> str:
 def push_key(message_id: str, subscription: str, attempt: int) -> str:
     """Return the key of an attempt to deliver a message to a subscription."""
     return f"push {message_id} {subscription} {attempt}"
+
+
+def message_key(message_id: str) -> str:
+    """Return the key of a message."""
+    return f"message {message_id}"
 
 
 def shared_context() -> Context:
@@ -59,5 +64,5 @@ def trace_of(fields: Mapping[str, Any], present: str | None = None) -> str:
 
     None is the trace of what runs now.
     """
-    present = trace() if present is None else present
+    present = current_trace() if present is None else present
     return str(fields.get("trace") or present or fields.get("request") or "")

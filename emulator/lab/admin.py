@@ -15,12 +15,16 @@ from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
 from emulator.lab.sinks import Sink, shown_request
 from emulator.wire.dates import iso_millis, parse_duration, parse_iso
-from emulator.wire.operation import Parameter, operation
+from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import FLAG, LIST, NUMBER, OBJECT, Whole, argument
 
 _MOST_STEPS = 10_000
 _FURTHEST = 2**50
-_ANSWERS_OF_MOCK = "Each is {return}, {error: {errorType, errorMessage}}, with delay or without; given in turn."
+_ANSWERS_OF_MOCK = (
+    "Each is {return} or {error: {errorType, errorMessage}}, or {returns}, {raises}, with delay too; "
+    "or {never: true}. Given in turn."
+)
 _ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn, the last again and again."
 
 
@@ -33,13 +37,16 @@ def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "set-clock",
     "POST /clock",
-    Parameter("advance", about="A duration such as 90s or 1h30m to move ahead.", default=None),
-    Parameter("to", about="A time in ISO 8601 to move ahead to.", default=None),
-    Parameter("next", int, about="Move to the next event, so many times.", default=None, most=_MOST_STEPS),
-    Parameter("freeze", bool, about="Let the clock stand still, or go on.", default=None),
+    argument("advance", about="A duration such as 90s or 1h30m to move ahead.", default=None),
+    argument("to", about="A time in ISO 8601 to move ahead to.", default=None),
+    argument("next", Whole(0, _MOST_STEPS), about="Move to the next event, so many times.", default=None),
+    argument("freeze", FLAG, about="Let the clock stand still, or go on.", default=None),
 )
 async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Move, freeze or release the clock; a move stops at every timer on the way and settles there."""
+    """Move, freeze or release the clock; a move stops at every timer on the way and settles there.
+
+    It ends with its request: a caller that goes away leaves the clock where it has come, and ``broken_off`` says so.
+    """
     match [(name, value) for name, value in call.arguments.items() if value is not None]:
         case [("advance", span)]:
             moved = await lab.time.advance(_duration(span, "advance"))
@@ -54,9 +61,9 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {**lab.time.view(), **_outcome(moved)}
 
 
-@operation("settle", "POST /settle", Parameter("timeout", about="Real time to wait at the most.", default="5s"))
+@operation("settle", "POST /settle", argument("timeout", about="Real time to wait at the most.", default="5s"))
 async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
-    """Wait until nothing works any more; 409 with what still does when the time is over.
+    """Wait until the emulator is idle; 409 with what still does when the time is over.
 
     What waits for a client, such as a step for the report of its token, counts as quiet; ``waiting`` lists it.
     """
@@ -71,9 +78,9 @@ async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
 @operation(
     "skip",
     "POST /skip",
-    Parameter("until", dict, about="The condition: execution, queue and visible, calls and count, or quiet."),
-    Parameter("limit", about="The emulator's time that may pass.", default="1h"),
-    Parameter("timeout", about="Real time to wait at the most.", default="10s"),
+    argument("until", OBJECT, about="The condition: execution, queue and visible, calls and count, or quiet."),
+    argument("limit", about="The emulator's time that may pass.", default="1h"),
+    argument("timeout", about="Real time to wait at the most.", default="10s"),
 )
 async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     """Settle, look, jump to the next event, again, until the condition holds; 409 with a diagnosis when it cannot.
@@ -131,15 +138,15 @@ def _time(text: str) -> Millis:
 @operation(
     "add-fault",
     "POST /faults",
-    Parameter("match", dict, about="Which calls: service, operation, resource (patterns), from.", default=None),
-    Parameter("do", dict, about="What happens: error with status, throttle, drop, function, delay."),
-    Parameter("after", int, about="So many calls that match are left alone first.", default=0, most=2**53),
-    Parameter("times", int, about="How many calls it happens to.", default=None, most=2**53),
-    Parameter("probability", float, about="To what part of the calls it happens.", default=None),
-    Parameter("seed", int, about="What the draws follow from.", default=0, most=2**53),
+    argument("match", OBJECT, about="Which calls: service, operation, resource (patterns), from.", default=None),
+    argument("do", OBJECT, about="What happens: error with status, throttle, drop, function, delay."),
+    argument("after", Whole(0, 2**53), about="So many calls that match are left alone first.", default=0),
+    argument("times", Whole(0, 2**53), about="How many calls it happens to.", default=None),
+    argument("probability", NUMBER, about="To what part of the calls it happens.", default=None),
+    argument("seed", Whole(0, 2**53), about="What the draws follow from.", default=0),
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let calls go wrong."""
+    """Inject a fault."""
     return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations))}
 
 
@@ -165,12 +172,15 @@ def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "add-mock",
     "POST /mocks",
-    Parameter("function", about="service/function[.qualifier] or function[.qualifier]."),
-    Parameter("answers", list, about=_ANSWERS_OF_MOCK, default=None),
-    Parameter("then", about="What follows the last answer: repeat, real or fail.", default="repeat"),
+    argument("function", about="service/function[.qualifier] or function[.qualifier].", default=""),
+    argument("step", about="In its place: FLOW/STEP, a task whatever it calls; or STEP, in any flow.", default=""),
+    argument("action", about="In its place: what tasks call, such as MNS:SendMessage.", default=""),
+    argument("answers", LIST, about=_ANSWERS_OF_MOCK, default=None),
+    argument("then", about="What follows the last answer: repeat, real or fail.", default="repeat"),
+    argument("strict", FLAG, about="Refuse answers that what is mocked is known not to give.", default=False),
 )
 def add_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Answer calls of a function, from anywhere, in its place; it need not exist."""
+    """Answer calls of a function, from anywhere, in its place; or those of a task. What is called need not exist."""
     return lab.bench.mocks.add(call.arguments).shown()
 
 
@@ -183,7 +193,7 @@ def list_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation("mock-calls", "GET /mocks/{id}/calls")
 def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The calls that a mock has answered or let through, oldest first."""
-    return {"calls": [shown_call(each) for each in lab.bench.mocks.get(call.path["id"]).calls]}
+    return {"calls": [shown_call(each) for each in lab.bench.calls_of_mock(call.path["id"])]}
 
 
 @operation("remove-mock", "DELETE /mocks/{id}")
@@ -221,7 +231,7 @@ def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {"removed": removed}
 
 
-@operation("add-sink", "POST /sinks", Parameter("answers", list, about=_ANSWERS_OF_SINK, default=None))
+@operation("add-sink", "POST /sinks", argument("answers", LIST, about=_ANSWERS_OF_SINK, default=None))
 def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Make an address that keeps what it is sent; it needs no token."""
     return _shown_sink(lab, lab.bench.sinks.add(call.arguments["answers"] or []))
@@ -265,6 +275,55 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return lab.effects.trace("/".join(call.path.values()))
 
 
+@operation(
+    "set-schedule",
+    "POST /schedule",
+    argument(
+        "choices", OBJECT, about="Choices by number, from 0: the place of the option that is taken.", default=None
+    ),
+    argument("strategy", about="What is taken elsewhere: the first option, or a random one.", default="first"),
+    argument("seed", Whole(0, 2**53), about="What random choices follow from.", default=0),
+    argument("order", LIST, about="The kinds of effects whose order is chosen (default: all).", default=None),
+    argument("faults", LIST, about="What may befall effects (default: nothing).", default=None),
+    argument("overlap", FLAG, about="Let calls run side by side, and take replies in their order.", default=False),
+    argument("patience", about="Real time after which what runs holds nobody up any longer.", default="1s"),
+)
+async def set_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let effects go one at a time, in the order that a schedule chooses; choices are counted from here."""
+    arguments = call.arguments
+    patience_s = _duration(arguments["patience"], "patience") / 1000
+    await lab.ordering.set(arguments, patience_s=patience_s, overlap=arguments["overlap"])
+    return lab.ordering.shown()
+
+
+@operation("schedule", "GET /schedule")
+def get_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The choices that were made since the schedule was set, and the effects that wait for their turn."""
+    return lab.ordering.shown()
+
+
+@operation("clear-schedule", "DELETE /schedule")
+async def clear_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Let order be free again; what waits goes."""
+    await lab.ordering.clear()
+    return {"active": False}
+
+
+@operation(
+    "choose",
+    "POST /schedule/choice",
+    argument("label", about="What the choice is about."),
+    argument("options", LIST, about="What can be taken, in JSON."),
+)
+def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Make a choice of the test's own; the first option while no schedule is set."""
+    options = call.arguments["options"]
+    if not options:
+        raise invalid("options is empty: there is nothing to choose from")
+    taken = lab.ordering.choose(call.arguments["label"], options)
+    return {"taken": taken, "value": options[taken]}
+
+
 @operation("list-checkpoints", "GET /checkpoints")
 def list_checkpoints(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """The checkpoints by name."""
@@ -296,7 +355,7 @@ async def delete_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "read-archive",
     "GET /checkpoints/{name}/archive",
-    Parameter("offset", int, about="Where the piece begins; 0 makes the archive anew.", default=0, most=_FURTHEST),
+    argument("offset", Whole(0, _FURTHEST), about="Where the piece begins; 0 makes the archive anew.", default=0),
 )
 async def read_archive(lab: Lab, call: OperationRequest) -> Response:
     """A piece of a checkpoint's archive, up to 16 MB; an empty one is the end."""
@@ -308,8 +367,8 @@ async def read_archive(lab: Lab, call: OperationRequest) -> Response:
 @operation(
     "write-archive",
     "PUT /checkpoints/{name}/archive",
-    Parameter("offset", int, about="Where the piece, which is the body, begins.", default=0, most=_FURTHEST),
-    Parameter("last", bool, about="Whether the archive is complete with it.", default=True),
+    argument("offset", Whole(0, _FURTHEST), about="Where the piece, which is the body, begins.", default=0),
+    argument("last", FLAG, about="Whether the archive is complete with it.", default=True),
 )
 async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Take a piece of an archive; after the last one there is a checkpoint of the name."""

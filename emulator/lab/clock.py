@@ -9,6 +9,7 @@ housekeeping are no reason to jump while quiet is waited for.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from heapq import nsmallest
@@ -21,6 +22,8 @@ from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
+
+_log = logging.getLogger(__name__)
 
 
 def shown_work(busy: Busy) -> dict[str, Any]:
@@ -64,11 +67,33 @@ Watch = Callable[[Callable[[], None]], Callable[[], None]]
 """Takes a function to call whenever something ends, and returns one that stops that."""
 
 
-def load_clock(database: Database, clock: AdjustableClock) -> None:
-    """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
+def load_clock(
+    database: Database, clock: AdjustableClock, start_at: Millis | None = None, *, frozen: bool = False
+) -> None:
+    """Take up the time an earlier run has left; a state that has lived in the future does not fall back.
+
+    Without such a time it is *start_at* now; *frozen* lets it stand still.
+    """
     row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
     if row is not None:
         clock.restore(row[0], row[1])
+    elif start_at is not None:
+        clock.restore(start_at - clock.system(), start_at if frozen else None)
+        _keep_clock(database, clock)
+    if frozen and clock.frozen_at is None:
+        clock.freeze()
+        _keep_clock(database, clock)
+
+
+def _keep_clock(database: Database, clock: AdjustableClock) -> None:
+    if not clock.is_adjusted:
+        database.write("DELETE FROM lab_clock")
+        return
+    database.write(
+        "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
+        (clock.offset_ms, clock.frozen_at),
+    )
 
 
 @frozen
@@ -88,6 +113,10 @@ JUMPS_TOLD = 1_000
 
 _LOOK_AHEAD = 200
 """Events looked at to find one that is a reason to jump."""
+
+
+def _time_is_over(timeout_s: float) -> str:
+    return f"{timeout_s:g} s of real time are over; a longer timeout (timeout=, --timeout) waits for more"
 
 
 class SkipEnded(Exception):
@@ -121,17 +150,29 @@ class TimeControl:
         self._watched = (database.watchers.add, watch)
         self._observed = observed
         self._moved = moved
+        self._broken_off: tuple[Millis, Millis] | None = None
         self._lock = asyncio.Lock()
 
     def view(self) -> dict[str, Any]:
-        """Return the time and the coming events, as GET clock answers."""
+        """Return the time and the coming events, as GET clock answers.
+
+        ``broken_off`` is there when the last move has ended with its request: where it was to go, and how far it came.
+        """
+        told = self.told()
+        shown = {**told, "next": [shown_event(each, told["now_ms"]) for each in self.upcoming(NEXT_LISTED)]}
+        if self._broken_off is not None:
+            end, reached = map(iso_millis, self._broken_off)
+            shown["broken_off"] = {"to": end, "reached": reached}
+        return shown
+
+    def told(self) -> dict[str, Any]:
+        """Return the time, how far it is ahead of the machine's, and whether it stands still."""
         now = self._clock.now()
         return {
             "now": iso_millis(now),
             "now_ms": now,
-            "offset_ms": now - self._clock.system() if self._clock.is_adjusted else 0,
+            "offset_ms": self._clock.offset_ms if self._clock.frozen_at is None else now - self._clock.system(),
             "frozen": self._clock.frozen_at is not None,
-            "next": [shown_event(each, now) for each in self.upcoming(NEXT_LISTED)],
         }
 
     def upcoming(self, limit: int) -> list[Upcoming]:
@@ -146,6 +187,10 @@ class TimeControl:
         work = [each for source in self._observed for each in source.busy(now)]
         if self._timers_are_due():
             work.append(Busy(kind="timer", resource="", since=self._timers.next_at() or now, detail="due now"))
+        work += (
+            Busy(kind=step.kind, resource=step.name, detail="its turn", waits="turn")
+            for step in self._timers.turns.waiting.values()
+        )
         return work
 
     def waiting(self) -> list[Waiting]:
@@ -153,7 +198,7 @@ class TimeControl:
         return [each for source in self._observed for each in source.waiting()]
 
     async def settle(self, timeout_s: float = SETTLE_S) -> list[Busy]:
-        """Wait until nothing works any more; return what still does after *timeout_s* seconds of real time."""
+        """Wait until the emulator is idle; return what still does after *timeout_s* seconds of real time."""
         deadline = self._clock.monotonic() + timeout_s
         quiet_turns = 0
         while True:
@@ -170,6 +215,7 @@ class TimeControl:
             if left_s <= 0:
                 return self.busy()
             if self._timers_are_due():
+                await self._database.writable()
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
@@ -181,7 +227,7 @@ class TimeControl:
         for source in self._observed:
             for _ in source.busy(now):
                 return False
-        return not self._timers_are_due()
+        return not self._timers.turns.waiting and not self._timers_are_due()
 
     def _timers_are_due(self) -> bool:
         due = self._timers.next_at()
@@ -246,7 +292,7 @@ class TimeControl:
         Raises: SkipEnded.
         """
         begin = self._clock.now()
-        end = begin + limit_ms
+        end = Millis(begin + limit_ms)
         deadline = self._clock.monotonic() + timeout_s
         ran = 0
         jumped: list[Upcoming] = []
@@ -256,24 +302,51 @@ class TimeControl:
             if holds is not None and holds():
                 return Moved(ran=ran, busy=tuple(busy), begin=begin, jumped=tuple(jumped))
             if left_s <= 0 or busy:
-                reason = f"{timeout_s:g} s of real time are over; a longer timeout (timeout=, --timeout) waits for more"
-                raise SkipEnded(reason, [shown_work(each) for each in busy])
-            coming = self.upcoming(_LOOK_AHEAD)
-            event = next((each for each in coming if holds is not None or not each.recurring), None)
-            if event is None:
-                if holds is None:
+                raise SkipEnded(_time_is_over(timeout_s), [shown_work(each) for each in busy])
+            async with self._lock_before(deadline, timeout_s):
+                if not self._is_quiet() or (holds is not None and holds()):
+                    continue  # another move came first
+                event, passed = self._next_reason(holds, end, limit_ms)
+                if event is None:
                     return Moved(ran=ran, begin=begin, jumped=tuple(jumped))
-                raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
-            if event.at > end:
-                later = f"{event.what} of {event.resource}" if event.resource else event.what
-                reason = (
-                    f"the limit of {limit_ms / SECOND:g} s is reached; the next event ({later}) comes after it; "
-                    "a longer limit (limit=, --limit), such as 3h, goes past it"
-                )
-                raise SkipEnded(reason, self._stuck())
-            jumped += [each for each in coming if each.at <= event.at][: JUMPS_TOLD - len(jumped)]
-            moved = await self.move_to(event.at)
+                jumped += passed[: JUMPS_TOLD - len(jumped)]
+                moved = await self._move_to(max(event.at, self._clock.now()))
             ran += moved.ran
+
+    def _next_reason(
+        self, holds: Callable[[], bool] | None, end: Millis, limit_ms: int
+    ) -> tuple[Upcoming | None, list[Upcoming]]:
+        """Return the event that a skip jumps to, and those it passes, itself included; None when it is over.
+
+        Raises: SkipEnded when there is none before *end* though the condition does not hold.
+        """
+        coming = self.upcoming(_LOOK_AHEAD)
+        event = next((each for each in coming if holds is not None or not each.recurring), None)
+        if event is None:
+            if holds is None:
+                return None, []
+            raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
+        if event.at > end:
+            later = f"{event.what} of {event.resource}" if event.resource else event.what
+            reason = (
+                f"the limit of {limit_ms / SECOND:g} s is reached; the next event ({later}) comes after it; "
+                "a longer limit (limit=, --limit), such as 3h, goes past it"
+            )
+            raise SkipEnded(reason, self._stuck())
+        return event, [each for each in coming if each.at <= event.at]
+
+    @asynccontextmanager
+    async def _lock_before(self, deadline: float, timeout_s: float) -> AsyncIterator[None]:
+        """Keep others from moving the clock. Raises: SkipEnded when another move takes longer than the skip may."""
+        try:
+            async with asyncio.timeout(max(0.0, deadline - self._clock.monotonic())):
+                await self._lock.acquire()
+        except TimeoutError:
+            raise SkipEnded(_time_is_over(timeout_s), [shown_work(each) for each in self.busy()]) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _stuck(self) -> list[dict[str, Any]]:
         waiting = [shown_waiting(each) for each in self.waiting()]
@@ -299,6 +372,7 @@ class TimeControl:
         if end > FURTHEST:
             raise LabError("InvalidClock", "the clock goes up to the end of the year 9999")
         was_frozen = self._clock.frozen_at is not None
+        self._broken_off = None
         self._clock.freeze()
         self._moved()
         ran = 0
@@ -309,9 +383,17 @@ class TimeControl:
                 if due > self._clock.now():
                     self._clock.freeze(due)
                     self._moved()
+                await self._database.writable()
                 ran += self._timers.run_due()
                 busy = await self.settle(STEP_SETTLE_S)
             self._clock.freeze(end)
+        except asyncio.CancelledError:
+            self._broken_off = (end, self._clock.now())
+            _log.warning(
+                "the move of the clock to %s has ended at %s: whoever asked for it has gone",
+                *map(iso_millis, self._broken_off),
+            )
+            raise
         finally:
             if not was_frozen:
                 self._clock.unfreeze()
@@ -327,6 +409,7 @@ class TimeControl:
 
     def take_up(self) -> None:
         """Go by the table, which has been replaced; that may set the clock back."""
+        self._broken_off = None
         self._clock.restore(0, None)
         load_clock(self._database, self._clock)
         self._timers.clock_moved()
@@ -334,17 +417,11 @@ class TimeControl:
 
     def reset(self) -> None:
         """Go back to the system's time."""
+        self._broken_off = None
         self._clock.restore(0, None)
         self._after_change()
 
     def _after_change(self) -> None:
-        if self._clock.is_adjusted:
-            self._database.write(
-                "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
-                (self._clock.offset_ms, self._clock.frozen_at),
-            )
-        else:
-            self._database.write("DELETE FROM lab_clock")
+        _keep_clock(self._database, self._clock)
         self._timers.clock_moved()
         self._moved()

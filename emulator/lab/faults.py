@@ -60,6 +60,23 @@ class Effect:
     throttle: bool = False
     function: str = ""
 
+    @property
+    def words(self) -> str:
+        """What it does, in the words of the admin API, such as ``error InternalError, delay 200ms``."""
+        said = {
+            "error": self.error,
+            "delay": f"{self.delay_ms}ms" if self.delay_ms else "",
+            "drop": self.drop,
+            "function": self.function,
+        }
+        words = [f"{name} {value}" for name, value in said.items() if value]
+        return ", ".join([*words, *(["throttle"] if self.throttle else [])])
+
+    @property
+    def only_delays(self) -> bool:
+        """Whether the call is as it would be, but later."""
+        return not (self.error or self.drop or self.throttle or self.function)
+
 
 @frozen
 class Rule:
@@ -147,10 +164,16 @@ class FaultBook:
         self._entries.clear()
         return number
 
-    def take(self, subject: Subject, *, running: bool = False) -> Effect | None:
-        """Return what happens to a call, before it is made or, with *running*, to the function that it runs."""
+    def take(self, subject: Subject, *, running: bool = False, instant: bool = False) -> Effect | None:
+        """Return what happens to a call, before it is made or, with *running*, to the function that it runs.
+
+        An *instant* call cannot be delayed: rules that do no more than that do not count it.
+        """
         for entry in self._entries.values():
-            if bool(entry.rule.effect.function) is running and (effect := entry.take(subject)) is not None:
+            does = entry.rule.effect
+            if bool(does.function) is not running or (instant and does.only_delays):
+                continue
+            if (effect := entry.take(subject)) is not None:
                 return effect
         return None
 

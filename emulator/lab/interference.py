@@ -5,8 +5,9 @@ to lose: a call that is dropped ends in the service's internal error, before or 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, cast
 
 from emulator.http.message import HangUp, Response
@@ -14,6 +15,8 @@ from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.instrumentation import INTERNAL_ERROR, Dialect, FunctionFault, Subject
 from emulator.lab.faults import Effect, FaultBook, Rule
 from emulator.wire.request import Answer, Front, NamingFront, OperationRequest
+
+_log = logging.getLogger(__name__)
 
 Stage = Callable[[Front, OperationRequest], Answer | None]
 
@@ -29,6 +32,7 @@ class Faults:
         self.active = False
         """Whether there is any fault; a plain attribute, because every call looks at it."""
         self._interfere = interfere
+        self._notice: Callable[[Front, OperationRequest], None] | None = None
 
     def add(self, rule: Rule) -> str:
         """Add a fault and return its id.
@@ -57,7 +61,12 @@ class Faults:
         """Go by *book*, another one or the same after a change."""
         self.book = book
         self.active = len(book) > 0
-        self._interfere(self.stage if self.active else None)
+        self._interfere(self.stage if self.active or self._notice is not None else None)
+
+    def observe(self, notice: Callable[[Front, OperationRequest], None] | None) -> None:
+        """Have *notice* called with every request before its operation runs; no longer with None."""
+        self._notice = notice
+        self.take_up(self.book)
 
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
@@ -65,7 +74,7 @@ class Faults:
 
         Raises: an error of *dialect*.
         """
-        effect = self.book.take(subject) if self.active else None
+        effect = self._struck(subject) if self.active else None
         if effect is None:
             yield
             return
@@ -76,29 +85,46 @@ class Faults:
         if effect.drop == "after":
             raise made_error(dialect, dialect.lost, 500, subject)
 
-    def check(self, subject: Subject, dialect: Dialect) -> None:
-        """Raise before a call that is made within a transaction; a delay is passed over.
+    @contextmanager
+    def within(self, subject: Subject, dialect: Dialect) -> Iterator[None]:
+        """Make a call within, in a transaction; what only delays does not count there.
 
-        Raises: an error of *dialect*.
+        Raises: an error of *dialect*; what the call has written stays where its answer is lost.
         """
-        effect = self.book.take(subject) if self.active else None
-        if effect is not None:
-            _raise(effect, subject, dialect)
+        effect = self._struck(subject, instant=True) if self.active else None
+        if effect is None:
+            yield
+            return
+        _raise(effect, subject, dialect)
+        yield
+        if effect.drop == "after":
+            raise made_error(dialect, dialect.lost, 500, subject)
 
     def function_fault(self, subject: Subject) -> FunctionFault | Literal[""]:
         """Return how the function of a call shall break."""
-        effect = self.book.take(subject, running=True) if self.active else None
+        effect = self._struck(subject, running=True) if self.active else None
         return cast("FunctionFault", effect.function) if effect is not None else ""
+
+    def _struck(self, subject: Subject, *, running: bool = False, instant: bool = False) -> Effect | None:
+        """Return what happens to a call, as `FaultBook.take` does, and log it."""
+        effect = self.book.take(subject, running=running, instant=instant)
+        if effect is not None:
+            name = subject.names[0] if subject.names else subject.service
+            fields = {"fault": effect.words, "struck": subject.operation, "resource": name}
+            _log.info("a fault strikes %(struck)s of %(resource)s: %(fault)s", fields)
+        return effect
 
     def stage(self, front: Front, call: OperationRequest) -> Answer | None:
         """Interfere with a request: a stage of the gateway's pipeline, there only while there is a fault.
 
         Raises: ServiceError.
         """
-        if not isinstance(front, NamingFront):
+        if self._notice is not None:
+            self._notice(front, call)
+        if not self.active or not isinstance(front, NamingFront):
             return None
         subject = front.subject(call)
-        effect = self.book.take(subject)
+        effect = self._struck(subject)
         if effect is None:
             return None
         if not effect.delay_ms:
@@ -109,8 +135,8 @@ class Faults:
 
 
 async def _disturbed(effect: Effect, subject: Subject, front: NamingFront, call: OperationRequest) -> Response:
+    await asyncio.sleep(effect.delay_ms / 1000)  # also for none: what has begun is not begun again
     if effect.delay_ms:
-        await asyncio.sleep(effect.delay_ms / 1000)
         _raise(effect, subject, front.dialect, hang_up=True)
         if effect.drop == "before":
             return HangUp()

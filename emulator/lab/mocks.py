@@ -1,8 +1,8 @@
 """Mocks, and the record of calls that they and functions have had.
 
-A mock answers in place of a function, which need not exist; every call from anywhere gets it. Answers are given in
-turn. A delay passes by the emulator's clock, so that a mock that takes an hour is skipped over; meanwhile its call is
-no work in progress.
+A mock answers in place of a function, which need not exist; every call from anywhere gets it. Or it answers in place of
+what a task of a flow calls, by its step or by its action. Answers are given in turn. A delay passes by the emulator's
+clock, so that a mock that takes an hour is skipped over; meanwhile its call is no work in progress.
 
 Calls are recorded with event, caller, cause, answer, log and times, bounded in number and bytes. Recording a call keeps
 what exists anyway; it is rendered when it is asked for.
@@ -12,15 +12,15 @@ import asyncio
 import json
 from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import Origin, Upcoming
 from emulator.kernel.timers import Timers
 from emulator.lab.errors import LabError, invalid
-from emulator.lab.faults import read_delay
+from emulator.wire.answers import Answer, Script, action_key, read_script
 from emulator.wire.dates import iso_millis
 
 MOST_CALLS = 10_000
@@ -140,72 +140,72 @@ def shown_bytes(name: str, content: bytes) -> dict[str, str]:
 
 
 MOST_MOCKS = 1000
-MOST_ANSWERS = 10_000
 CALLS_KEPT = 2000
-
-Then = Literal["repeat", "real", "fail"]
-"""What follows the last answer: it again, the real function, or a failure."""
-
-
-@frozen
-class MockAnswer:
-    """One answer: the body, the type of the failure ("" for a success), and how long it takes."""
-
-    body: bytes
-    failed: bool = False
-    delay_ms: int = 0
 
 
 @frozen
 class MockTarget:
-    """Which function: ``qualifier`` is empty for any."""
+    """Which calls: those of a function, whose ``qualifier`` is empty for any, of a step, or of an action.
 
-    service: str
-    function: str
-    qualifier: str
+    A ``step`` is ``FLOW/STEP``, or ``STEP`` of any flow; an ``action`` is one such as ``MNS:SendMessage``.
+    """
+
+    service: str = ""
+    function: str = ""
+    qualifier: str = ""
+    step: str = ""
+    action: str = ""
 
     @property
     def name(self) -> str:
-        """``service/function`` or ``function``."""
-        return f"{self.service}/{self.function}" if self.service else self.function
+        """What it is called by: ``service/function`` or ``function``, the step, the action."""
+        function = f"{self.service}/{self.function}" if self.service else self.function
+        return self.step or self.action or function
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By what its calls look for it."""
+        if self.step:
+            return "step of a flow", self.step
+        return ("action of a task", action_key(self.action)) if self.action else (self.service, self.function)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The member of the mock's document that says it."""
+        if self.step or self.action:
+            return {"step": self.step} if self.step else {"action": self.action}
+        return {"function": f"{self.name}.{self.qualifier}" if self.qualifier else self.name}
 
 
 class Mock:
     """A mock with what it has answered."""
 
-    def __init__(self, id: str, target: MockTarget, answers: tuple[MockAnswer, ...], then: Then) -> None:
+    def __init__(self, id: str, target: MockTarget, script: Script, doubts: list[str]) -> None:
         self.id = id
+        self.doubts = doubts
+        """What of its answers nothing real answers."""
         self.target = target
-        self.then = then
-        self._answers = answers
+        self._script = script
         self._given = 0
         self.calls = CallLog(CALLS_KEPT)
 
-    def next(self) -> MockAnswer | None:
-        """Return the next answer; None when the real function is to answer."""
-        at = self._given
+    def next(self) -> Answer | None:
+        """Return the next answer; None when the real thing is to answer."""
         self._given += 1
-        if at < len(self._answers):
-            return self._answers[at]
-        match self.then:
-            case "repeat":
-                return self._answers[-1]
-            case "real":
-                return None
-            case "fail":
-                message = f"the mock of {self.target.name} has no answer for call {at + 1}"
-                error = {"errorType": "MockExhausted", "errorMessage": message}
-                return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True)
+        return self._script.answer(self._given - 1, self.target.name)
 
     def shown(self) -> dict[str, Any]:
         """Return the mock in JSON's terms."""
-        qualifier = f".{self.target.qualifier}" if self.target.qualifier else ""
+        answers, then = len(self._script.answers), self._script.then
+        shown = self.target.shown
         return {
             "id": self.id,
-            "function": self.target.name + qualifier,
-            "answers": len(self._answers),
-            "then": self.then,
+            "of": next(iter(shown.values())),
+            **shown,
+            "answers": answers,
+            "then": then,
             "calls": self._given,
+            **({"doubts": self.doubts} if self.doubts else {}),
         }
 
 
@@ -221,7 +221,9 @@ class Mocks:
         self._by_name: dict[tuple[str, str], list[Mock]] = {}
         self._added = 0
         self._waits = 0
-        self._resting: dict[int, tuple[str, str, Origin, Millis]] = {}
+        self.check: Callable[[MockTarget, Script], list[str]] = lambda target, script: []
+        """Raises LabError for a step or an action that cannot be; returns what of the answers nothing real answers."""
+        self._resting: dict[int, tuple[str, str, Origin, Millis | None]] = {}
 
     def add(self, document: Mapping[str, Any]) -> Mock:
         """Add the mock that *document* says.
@@ -230,11 +232,14 @@ class Mocks:
         """
         if len(self.by_id) >= MOST_MOCKS:
             raise LabError("LimitExceeded", most=MOST_MOCKS, what="mocks")
-        target, answers, then = read_mock(document)
+        target, script = read_mock(document)
+        doubts = self.check(target, script)
+        if doubts and document.get("strict"):
+            raise invalid(doubts[0])
         self._added += 1
-        mock = Mock(f"mock-{self._added}", target, answers, then)
+        mock = Mock(f"mock-{self._added}", target, script, doubts)
         self.by_id[mock.id] = mock
-        self._by_name.setdefault((target.service, target.function), []).insert(0, mock)
+        self._by_name.setdefault(target.key, []).insert(0, mock)
         return mock
 
     def get(self, id: str) -> Mock:
@@ -254,7 +259,7 @@ class Mocks:
         """
         mock = self.get(id)
         del self.by_id[id]
-        key = (mock.target.service, mock.target.function)
+        key = mock.target.key
         self._by_name[key].remove(mock)
         if not self._by_name[key]:
             del self._by_name[key]
@@ -283,11 +288,23 @@ class Mocks:
                 return mock
         return None
 
-    async def rest(self, answer: MockAnswer, name: str, request_id: str, origin: Origin) -> None:
+    def find_task(self, flow: str, names: Iterable[str]) -> Mock | None:
+        """Return the mock for a task of *flow*, the newest of the first of its *names* that has one.
+
+        Names are those of its step, then of its action; a function that it calls is asked for its mock itself.
+        """
+        for name in names:
+            keys = [("step of a flow", f"{flow}/{name}"), ("step of a flow", name), ("action of a task", name)]
+            found = next((self._by_name[key][0] for key in keys if key in self._by_name), None)
+            if found is not None:
+                return found
+        return None
+
+    async def rest(self, answer: Answer, name: str, request_id: str, origin: Origin) -> None:
         """Let the time pass that *answer* takes."""
-        if not answer.delay_ms:
+        if not answer.delay_ms and not answer.never:
             return
-        until = Millis(self._clock.now() + answer.delay_ms)
+        until = None if answer.never else Millis(self._clock.now() + answer.delay_ms)
         self._waits += 1
         key = self._waits
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -297,7 +314,8 @@ class Mocks:
             if not over.done():
                 over.set_result(None)
 
-        self._timers().call_at(until, ("lab mock", key), wake)
+        if until is not None:
+            self._timers().call_at(until, ("lab mock", key), wake)
         self._changed()
         try:
             await over
@@ -311,27 +329,34 @@ class Mocks:
 
     def upcoming(self, now: Millis) -> list[Upcoming]:
         """Return when the delays will have passed."""
-        return [Upcoming(at=at, what="answer of a mock", resource=name) for name, _, _, at in self._resting.values()]
+        return [
+            Upcoming(at=at, what="answer of a mock", resource=name)
+            for name, _, _, at in self._resting.values()
+            if at is not None
+        ]
 
 
-def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, tuple[MockAnswer, ...], Then]:
+def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, Script]:
     """Read a mock as the admin API has it.
 
     Raises: LabError (InvalidParameter).
     """
-    function = document.get("function")
-    if not isinstance(function, str) or not function:
-        raise invalid("function must be service/function or function, with .qualifier or without")
-    then: Then = document.get("then") or "repeat"
-    if then not in get_args(Then):
-        raise invalid(f"then must be one of {', '.join(get_args(Then))}")
-    documents = document.get("answers") or []
-    if len(documents) > MOST_ANSWERS:
-        raise invalid(f"a mock has at most {MOST_ANSWERS} answers")
-    answers = tuple(_read_answer(each) for each in documents)
-    if not answers and then == "repeat":
-        raise invalid("answers is empty, and there is nothing to repeat")
-    return read_target(function), answers, then
+    given = {name: document[name] for name in ("function", "step", "action") if document.get(name)}
+    if len(given) != 1:
+        raise invalid("a mock has one of function, step and action")
+    ((kind, name),) = given.items()
+    if not isinstance(name, str):
+        raise invalid(f"{kind} must be a text")
+    if kind == "function":
+        target = read_target(name)
+    elif kind == "step":
+        target = MockTarget(step=name)
+    else:
+        target = MockTarget(action=name)
+    try:
+        return target, read_script(document.get("answers"), document.get("then"))
+    except ValueError as error:
+        raise invalid(str(error)) from error
 
 
 def read_target(text: str) -> MockTarget:
@@ -345,24 +370,3 @@ def read_target(text: str) -> MockTarget:
     if not function or "/" in place or (slash and not service) or (of_service and qualifier):
         raise invalid(f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]")
     return MockTarget(service=service, function=function, qualifier=qualifier or of_service)
-
-
-def _read_answer(answer: Any) -> MockAnswer:
-    if not isinstance(answer, Mapping):
-        raise invalid("each of the answers must be an object")
-    unknown = [name for name in answer if name not in {"return", "error", "delay"}]
-    if unknown:
-        raise invalid(f"an answer has no member {unknown[0]!r}; it has return, error and delay")
-    if "return" in answer and "error" in answer:
-        raise invalid("an answer returns or is an error, not both")
-    delay_ms = read_delay(answer)
-    if "error" not in answer:
-        value = answer.get("return")  # a text as it is, anything else as JSON, as functions return it
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return MockAnswer(body=text.encode("utf-8", "replace"), delay_ms=delay_ms)
-    error = answer["error"]
-    if isinstance(error, str):
-        error = {"errorType": "Error", "errorMessage": error}
-    if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
-        raise invalid('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
-    return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True, delay_ms=delay_ms)

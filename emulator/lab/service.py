@@ -1,6 +1,7 @@
 """The lab as one object: everything that tests need over all services."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,17 +10,20 @@ from emulator.gateway.journal import Journal
 from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.kernel.ids import Ids
+from emulator.kernel.ids import Drawn, Ids, SeededDraws
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.timers import LoopTimers, Timers
-from emulator.lab.checkpoints.service import Checkpoints, Standstill, Suspendable
+from emulator.lab.checkpoints.examination import Examination
+from emulator.lab.checkpoints.service import Checkpoints
+from emulator.lab.checkpoints.standstill import Standstill, Suspendable
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import TimeControl
+from emulator.lab.effect_log import EffectLog
 from emulator.lab.faults import Operations
 from emulator.lab.interference import Faults, Stage
 from emulator.lab.mocks import CallLog, Mocks
+from emulator.lab.ordering import Ordering
 from emulator.lab.sinks import Sinks
-from emulator.lab.traces import EffectLog
 from emulator.storage.database import Database, Schema
 
 
@@ -46,6 +50,13 @@ class Services(Suspendable, Protocol):
 
     def conditions(self) -> Conditions:
         """Return what looks at resources for a skip."""
+        ...
+
+    def read_through(self, database: Database) -> list[str]:
+        """Read all rows of *database*, another state, as a start would; return the files they name.
+
+        Raises: anything, for rows that stand for nothing.
+        """
         ...
 
     def clock_moved(self, clock: AdjustableClock) -> None:
@@ -94,6 +105,14 @@ class Bench:
         self.mocks.take_up(by_id, by_name)
         self.sinks.take_up(sinks, received)
 
+    def calls_of_mock(self, id: str) -> CallLog:
+        """Return the calls that a mock has answered or left to the function, those that have just ended too.
+
+        Raises: LabError (NotFound).
+        """
+        self.calls.late()
+        return self.mocks.get(id).calls
+
     def clear(self) -> None:
         """Remove everything and forget the calls."""
         self.faults.clear()
@@ -106,6 +125,7 @@ class Lab:
     """``time`` moves the clock, ``bench`` holds faults, mocks and sinks; the rest is named as it is.
 
     Checkpoints are kept below *work*, where code and objects are; *schemas* are this program's tables.
+    *close_door* lets requests wait while its context lasts; *resumed* is called after a checkpoint was restored.
     """
 
     def __init__(
@@ -121,8 +141,13 @@ class Lab:
         tenant: Tenant,
         work: Path,
         schemas: Sequence[Schema],
+        close_door: Callable[[], AbstractContextManager[None]],
+        draws: SeededDraws | None = None,
+        resumed: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
+        self._draws = draws
+        self._resumed = resumed
         self.bench = bench
         self.time = TimeControl(
             database,
@@ -133,31 +158,72 @@ class Lab:
             lambda: services.clock_moved(clock),
         )
         self.conditions = services.conditions()
-        self.effects = EffectLog(database, journal)
-        self._standstill = Standstill(services, self.time, timers)
+        self._journal = journal
+        self.effects = EffectLog(database, journal, lambda: clock.frozen_at is not None)
+        self._standstill = Standstill(services, self.time, timers, close_door, database)
         self.checkpoints = Checkpoints(
-            CheckpointStore(work / "checkpoints", work, list(schemas)),
+            CheckpointStore(work / "checkpoints", work),
+            Examination(schemas, services.read_through),
             database,
             clock,
             self.time,
             services,
             self._standstill,
             tenant,
-            kept=bench.kept,
-            put_back=bench.put_back,
-            resumed=journal.mark,
+            kept=self._kept,
+            put_back=self._put_back,
+            resumed=self._mark,
         )
+        self.ordering = Ordering(
+            timers.turns,
+            self.time,
+            requests,
+            clock,
+            watches=(database.watchers.add, requests.watchers.add),
+            committed=lambda: database.committed() if database.dirty else None,
+            observe=bench.faults.observe,
+            restart=self._standstill.restart,
+        )
+
+    def _mark(self) -> None:
+        self._journal.mark()
+        self._resumed()
+
+    def _kept(self) -> object:
+        return self._draws.drawn if self._draws is not None else None, self.bench.kept()
+
+    def _put_back(self, kept: Any) -> None:
+        """Go on from a checkpoint of this process; another's may hold what this one's series is about to draw."""
+        drawn, on_bench = kept or (None, None)
+        if self._draws is not None:
+            self._draws.drawn = drawn or Drawn(next_series(self._database, self._draws.drawn.series), 0)
+            keep_series(self._database, self._draws.drawn.series)
+        self.bench.put_back(on_bench)
+
+    async def close(self) -> None:
+        """Let no more effects go, and wait for what is done to checkpoints."""
+        await self.ordering.close()
+        await self.checkpoints.close()
 
     async def reset_clock(self) -> None:
         """Go back to the system's time while everything stands still."""
-        async with self._standstill():
-            self.time.reset()
+        await self._standstill.change(self.time.reset)
 
     async def remove_account(self, account: AccountId) -> None:
         """Remove all that an account has made."""
-        async with self._standstill() as gone:
-            remove_rows(self._database, account)
+        gone = await self._standstill.change(lambda: remove_rows(self._database, account))
         await self.checkpoints.release(gone)
+
+
+def next_series(database: Database, used: int = 0) -> int:
+    """Return a series of draws that neither the state has used, nor a process that has used *used* of them."""
+    return max(used, int(database.read("PRAGMA user_version").fetchone()[0])) + 1
+
+
+def keep_series(database: Database, series: int) -> None:
+    """Note in the state, whose header has room for one number, which series it draws from."""
+    known = int(database.read("PRAGMA user_version").fetchone()[0])
+    database.write(f"PRAGMA user_version = {max(known, series)}")
 
 
 _QUEUES = "queue IN (SELECT id FROM mns_queues WHERE account = :account)"
@@ -177,7 +243,7 @@ OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_setti
 
 OF_INSTALLATION = {
     "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
-    "workflow_restarts", "workflow_secret",
+    "usage_amounts", "workflow_restarts", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""
 

@@ -8,7 +8,6 @@ import json
 from base64 import b64decode
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from hashlib import md5
 from typing import Any
 
 from emulator.auth.push import SigningFailed, string_to_sign
@@ -21,6 +20,7 @@ from emulator.kernel.ids import Ids
 from emulator.lab.errors import LabError, invalid
 from emulator.lab.faults import read_delay
 from emulator.lab.mocks import shown_bytes
+from emulator.services.mns.topics.notification import digests, pushed_message
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import Answer, OperationRequest
 
@@ -198,7 +198,7 @@ async def is_signed(received: Received, sign: Sign) -> bool:
     The signature's scheme has no randomness, so the same text signed again gives the same signature.
     """
     headers = {name.lower(): value for name, value in received.headers}
-    if headers.get("content-md5", "") != md5(received.body, usedforsecurity=False).hexdigest().upper():
+    if headers.get("content-md5", "") not in digests(received.body):
         return False
     try:
         return received.method == "POST" and headers["authorization"] == await sign(
@@ -209,15 +209,21 @@ async def is_signed(received: Received, sign: Sign) -> bool:
 
 
 def shown_request(received: Received) -> dict[str, Any]:
-    """Return a request in JSON's terms; of a repeated header the values are joined."""
+    """Return a request in JSON's terms; of a repeated header the values are joined.
+
+    ``text`` is the message that a push has carried, in any format, or the body where the request is no push.
+    """
     headers: dict[str, str] = {}
     for name, value in received.headers:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    body = shown_bytes("body", received.body)
+    lower = {name.lower(): value for name, value in headers.items()}
     return {
         "method": received.method,
         "path": received.target,
         "headers": headers,
-        **shown_bytes("body", received.body),
+        **body,
+        "text": pushed_message(lower, body["body"]),
         "at": iso_millis(received.at),
         "status": received.status,
         "signature_valid": received.signature_valid,

@@ -1,26 +1,21 @@
-"""Traces: what one request caused, as a tree, and the effect log that keeps it over restarts.
+"""Traces: what one request caused, as a tree.
 
-A line of the log names its trace (the request that everything goes back to) and its cause (the step or push it came of
-directly). Lines about the same thing become one node.
-
-What is logged is in the journal at once. A moment later it is written to a table, the latest `KEPT` of it: under load
-only so much a second, because a trace is for looking at single requests.
+A line of the log names its trace (the request that everything goes back to) and its cause (the step, push or message it
+came of directly). Lines about the same thing become one node.
 """
 
-import asyncio
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Millis
-from emulator.kernel.tracing import push_key, step_key
-from emulator.lab.errors import LabError
-from emulator.storage.database import Database
+from emulator.kernel.tracing import message_key, push_key, step_key
 from emulator.wire.dates import iso_millis
 
 Fields = Mapping[str, Any]
+
+
+_MESSAGE_ID = r"[0-9A-F]{32}"
 
 
 class Effect(NamedTuple):
@@ -77,9 +72,12 @@ class Node:
 def ids_of(effect: Effect) -> list[str]:
     """Return the ids a line is found by: of requests, messages and calls, and ``flow/execution``."""
     fields = effect.fields
-    ids = [str(fields[name]) for name in ("request", "message_id") if fields.get(name)]
+    ids = [str(fields[name]) for name in ("request", "message_id", "dead_letter_of") if fields.get(name)]
     ids += [str(each) for each in fields.get("message_ids") or ()]
-    ids += _delivered(fields)
+    ids += [each for each in fields.get("handled") or () if re.fullmatch(_MESSAGE_ID, each)]
+    ids += delivered(fields)
+    if "fault" in fields:
+        ids.append(effect.trace)
     if fields.get("execution"):
         ids.append(f"{fields.get('flow')}/{fields['execution']}")
     return ids
@@ -143,11 +141,16 @@ def _add(nodes: _Nodes, effect: Effect, trace: str) -> None:
     parent = effect.cause or f"request {effect.trace}"
     if "operation" in fields:
         _add_request(nodes, effect, trace)
+    elif "fault" in fields:
+        name = f"{fields.get('struck')} {fields.get('resource')}"
+        struck = nodes.at(effect.at, f"fault {len(nodes)}", parent, "fault", name, "")
+        struck.status, struck.failed = str(fields["fault"]), True
     elif "subscription" in fields:
         _add_push(nodes, effect)
     elif "message_id" in fields:
         name, id = str(fields.get("queue") or fields.get("topic") or ""), str(fields["message_id"])
-        nodes.at(effect.at, f"message {id}", parent, "message", name, id).name = name
+        above = message_key(str(fields["dead_letter_of"])) if "dead_letter_of" in fields else parent
+        nodes.at(effect.at, message_key(id), above, "message", name, id).name = name
     elif "step" in fields:
         _add_step(nodes, effect)
     elif "execution" in fields:
@@ -168,7 +171,7 @@ def _add_request(nodes: _Nodes, effect: Effect, trace: str) -> None:
     messages = [str(each) for each in fields.get("message_ids") or ()]
     if fields.get("message_id"):
         messages.append(str(fields["message_id"]))
-    above = next((key for each in messages if (key := f"message {each}") in nodes), "") if received else ""
+    above = next((key for each in messages if (key := message_key(each)) in nodes), "") if received else ""
     id = str(fields.get("request"))
     made = nodes.at(at, f"request {id}", above, "request", f"{fields.get('service')} {fields['operation']}", id)
     made.status = str(fields.get("status", ""))
@@ -177,7 +180,8 @@ def _add_request(nodes: _Nodes, effect: Effect, trace: str) -> None:
     made.over(at)
     if not received:
         for each in messages:
-            nodes.at(at, f"message {each}", made.key, "message", "", each)
+            place = str(fields.get("queue") or fields.get("topic") or "")
+            nodes.at(at, message_key(each), made.key, "message", place, each)
 
 
 def _add_step(nodes: _Nodes, effect: Effect) -> None:
@@ -210,104 +214,18 @@ def _add_push(nodes: _Nodes, effect: Effect) -> None:
     fields, at = effect.fields, effect.at
     message, subscription = str(fields.get("message_id")), str(fields["subscription"])
     key = push_key(message, subscription, int(fields.get("attempt") or 1))
-    made = nodes.at(at, key, f"message {message}", "push", f"{fields.get('topic')}/{subscription}", message)
+    made = nodes.at(at, key, message_key(message), "push", f"{fields.get('topic')}/{subscription}", message)
     made.status = f"{fields.get('result')}: {fields.get('detail')}"
     made.failed = fields.get("result") != "delivered"
     made.over(at)
-    for each in _delivered(fields):
-        nodes.at(at, f"message {each}", key, "message", str(fields.get("detail", "")).partition(",")[0], each)
+    for each in delivered(fields):
+        nodes.at(at, message_key(each), key, "message", str(fields.get("detail", "")).partition(",")[0], each)
 
 
 _IN_QUEUE = r"queue \S+, message ([0-9A-F]{32})"
 
 
-def _delivered(fields: Fields) -> list[str]:
+def delivered(fields: Fields) -> list[str]:
     """Return the id of the message that a delivery has put into a queue."""
     match = re.fullmatch(_IN_QUEUE, str(fields.get("detail", ""))) if "subscription" in fields else None
     return [match[1]] if match is not None else []
-
-
-KEPT = 20_000
-WRITE_EVERY_S = 0.25
-WRITTEN_AT_ONCE = 250
-
-_OWN_SERVICES = frozenset({"admin", "console", "sink", "deployments", "-"})
-
-
-class EffectLog:
-    """Writes the effects of the *journal* from `start` to `close`, and answers traces."""
-
-    def __init__(self, database: Database, journal: Journal) -> None:
-        self._database = database
-        self._journal = journal
-        self._seen = 0
-        self._handle: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        """Start writing."""
-        self._seen = self._journal.count
-        self._arm()
-
-    def close(self) -> None:
-        """Write what is left and stop."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-            self._write()
-
-    def trace(self, id: str) -> dict[str, Any]:
-        """Return the tree that a request, message or call id, or ``flow/execution``, belongs to.
-
-        Raises: LabError (NotFound).
-        """
-        self._write(most=None)
-        first = self._database.read(
-            "SELECT at, trace, cause, fields FROM lab_effects WHERE ids LIKE ? ESCAPE '!' ORDER BY seq LIMIT 1",
-            (f"% {_escaped(id)} %",),
-        ).fetchone()
-        if first is None:
-            raise LabError("NotFound", what="request, message, call or execution", name=id)
-        trace = trace_to_show(_effect(first), id)
-        rows = self._database.read(
-            "SELECT at, trace, cause, fields FROM lab_effects WHERE trace = ? OR ids LIKE ? ESCAPE '!' ORDER BY seq",
-            (trace, f"% {_escaped(trace)} %"),
-        )
-        effects = [effect for effect in map(_effect, rows) if belongs(effect, trace)]
-        return {"id": id, "trace": trace, "tree": tree(effects, trace)}
-
-    def _arm(self) -> None:
-        self._handle = asyncio.get_running_loop().call_later(WRITE_EVERY_S, self._tick)
-
-    def _tick(self) -> None:
-        if self._journal.count != self._seen:
-            self._write()
-        self._arm()
-
-    def _write(self, most: int | None = WRITTEN_AT_ONCE) -> None:
-        """Write what the journal has got since the last time, the latest *most* of it."""
-        new = self._journal.effects(self._journal.count - self._seen)
-        self._seen = self._journal.count
-        rows = []
-        for at, trace, cause, fields in new if most is None else new[-most:]:
-            if not trace or fields.get("service") in _OWN_SERVICES:
-                continue
-            effect = Effect(at, trace, cause, fields)
-            ids = ids_of(effect)
-            received = [fields["cause"]] if fields.get("cause") else list(fields.get("causes") or ())
-            if ids:
-                text = json.dumps({key: value for key, value in fields.items() if key != "trace"}, default=str)
-                rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
-        if rows:
-            self._database.write_many(
-                "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
-            )
-            self._database.write("DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,))
-
-
-def _effect(row: tuple[int, str, str, str]) -> Effect:
-    return Effect(row[0], row[1], row[2], json.loads(row[3]))
-
-
-def _escaped(text: str) -> str:
-    """Return *text* without the meaning that LIKE gives to some characters."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

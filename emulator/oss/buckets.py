@@ -9,7 +9,7 @@ from emulator.oss.errors import invalid
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import delete
 from emulator.oss.request import caller_of, check_md5, document_of, missing_header, number_of, one_of
-from emulator.oss.settings import in_bucket_info
+from emulator.oss.settings import in_bucket_info, settings_of_headers
 from emulator.oss.storage import ObjectStorage
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -50,6 +50,8 @@ async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Respo
         raise invalid("StorageClass", storage_class[:100])
     name = call.path["bucket"]
     bucket = await storage.create_bucket(caller_of(call), name, acl, storage_class or "Standard", region)
+    for subresource, document in settings_of_headers(call.http.headers):
+        await storage.put_setting(bucket, subresource, document)
     return Response(200, b"", [("Location", f"/{bucket.name}")])
 
 

@@ -25,6 +25,12 @@ _THREADS = 2
 _DRAFT = ".new-"
 
 
+def remove_drafts(folder: Path) -> None:
+    """Remove what writes that were broken off have left in the folder of content; before anything is written."""
+    for draft in folder.glob(f"[0-9a-f][0-9a-f]/{_DRAFT}*"):
+        draft.unlink(missing_ok=True)
+
+
 class Contents:
     """The folder of content; *folder* is made when the first object comes.
 

@@ -29,13 +29,17 @@ def place_of(call: OperationRequest) -> Place:
     return Place(call.path["bucket"], call.path["key"])
 
 
+_EVERYWHERE = ("oss-accelerate.aliyuncs.com", "oss-accelerate-overseas.aliyuncs.com")
+"""Endpoints at which a bucket of any region is found."""
+
+
 def caller_of(call: OperationRequest) -> Caller:
     """Return whom the request is from; only after authentication."""
     principal = call.principal
     assert principal is not None  # authentication comes before the operation
     return Caller(
         account=principal.account,
-        region=call.region if call.host.endswith(".aliyuncs.com") else "",
+        region=call.region if call.host.endswith(".aliyuncs.com") and not call.host.endswith(_EVERYWHERE) else "",
         principal=principal.arn.rpartition("/")[2] if principal.temporary else principal.account,
         request_id=call.request_id,
         source_ip=call.http.remote,

@@ -31,16 +31,23 @@ class LazyStorage:
     is on disk before it is acknowledged.
     """
 
-    def __init__(
-        self, database: Database, folder: Path, ids: Ids, watcher: "Watcher | None" = None, *, home: Region, sync: bool
-    ) -> None:
+    def __init__(self, database: Database, folder: Path, ids: Ids, *, home: Region, sync: bool) -> None:
         self._database = database
         self._folder = folder
         self._ids = ids
-        self._watcher = watcher
+        self._watcher: Watcher | None = None
         self._home = home
         self._sync = sync
         self._opened: tuple[ObjectStorage, Mapping[str, Operation]] | None = None
+
+    def connect(self, watcher: "Watcher") -> None:
+        """Tell *watcher* of changes of objects; before the first call."""
+        self._watcher = watcher
+
+    async def tidy(self) -> None:
+        """Remove what writes that were broken off have left; before the first call."""
+        if self._folder.is_dir():
+            await asyncio.to_thread(_remove_drafts, self._folder)
 
     async def storage(self) -> "ObjectStorage":
         """Return the store itself."""
@@ -110,3 +117,9 @@ def _import() -> None:
     import emulator.oss.buckets
     import emulator.oss.contents
     import emulator.oss.uploads  # noqa: F401 - imported for `opened`, which must not take the time
+
+
+def _remove_drafts(folder: Path) -> None:
+    from emulator.oss.contents import remove_drafts  # rarely needed
+
+    remove_drafts(folder)

@@ -5,11 +5,11 @@ reference, one page for each operation; "assumed" marks the rest.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emulator.http.message import Response
-from emulator.kernel.identity import AccountId, stable_id
+from emulator.http.message import Headers, Response
+from emulator.kernel.identity import default_resource_group
 from emulator.oss import codec
 from emulator.oss.codec import text, tree
 from emulator.oss.errors import OssError
@@ -40,17 +40,12 @@ class Setting(NamedTuple):
     can_delete: bool = True
 
 
-def resource_group(account: AccountId) -> str:
-    """Return the id of the account's default resource group. Source: assumed, in the form of the vendor's examples."""
-    return "rg-acfm" + stable_id("resource-group", account, "default")[:11]
-
-
 def _document(root: str, *children: Element) -> Callable[[Bucket], Element]:
     return lambda _: tree(root, *children)
 
 
 def _default_group(bucket: Bucket) -> Element:
-    return tree("BucketResourceGroupConfiguration", text("ResourceGroupId", resource_group(bucket.account)))
+    return tree("BucketResourceGroupConfiguration", text("ResourceGroupId", default_resource_group(bucket.account)))
 
 
 def _no_domains(bucket: Bucket) -> Element:
@@ -122,6 +117,9 @@ async def put_setting(storage: ObjectStorage, call: OperationRequest) -> Respons
     document = document_of(call, setting.root)
     if setting.member and document.find(setting.member) is None:
         raise OssError("MalformedXML")
+    for listed in document.all("RefererList"):
+        # aliyun-oss-go-sdk writes an empty one to clear the list
+        listed.children = [each for each in listed.children if each.text.strip()]
     await storage.put_setting(bucket, setting.subresource, codec.rendered(document))
     return Response(200)
 
@@ -145,6 +143,27 @@ async def delete_setting(storage: ObjectStorage, call: OperationRequest) -> Resp
     return Response(204)
 
 
+_ENCRYPTION = {
+    "SSEAlgorithm": "x-oss-server-side-encryption",
+    "KMSMasterKeyID": "x-oss-server-side-encryption-key-id",
+    "KMSDataEncryption": "x-oss-server-side-data-encryption",
+}
+
+
+def settings_of_headers(headers: Headers) -> Iterator[tuple[str, bytes]]:
+    """Yield subresource and document of each setting that the headers of PutBucket make.
+
+    Source: terraform-provider-alicloud, resource_alicloud_oss_bucket.go.
+    """
+    rule = [text(name, headers.get(header)) for name, header in _ENCRYPTION.items() if header in headers]
+    if _ENCRYPTION["SSEAlgorithm"] in headers:
+        inside = tree("ApplyServerSideEncryptionByDefault", *rule)
+        yield "encryption", codec.rendered(tree("ServerSideEncryptionRule", inside))
+    if group := headers.get("x-oss-resource-group-id"):
+        inside = text("ResourceGroupId", group)
+        yield "resourceGroup", codec.rendered(tree("BucketResourceGroupConfiguration", inside))
+
+
 def in_bucket_info(storage: ObjectStorage, bucket: Bucket) -> list[Element]:
     """Return the settings that GetBucketInfo repeats."""
 
@@ -158,7 +177,10 @@ def in_bucket_info(storage: ObjectStorage, bucket: Bucket) -> list[Element]:
         text("AccessMonitor", kept("accessmonitor").text_of("Status") or "Disabled"),
         text("BlockPublicAccess", False),
         text("CrossRegionReplication", "Disabled"),
-        text("ResourceGroupId", kept("resourceGroup").text_of("ResourceGroupId") or resource_group(bucket.account)),
+        text(
+            "ResourceGroupId",
+            kept("resourceGroup").text_of("ResourceGroupId") or default_resource_group(bucket.account),
+        ),
         Element("ServerSideEncryptionRule", children=rule.children if rule else [text("SSEAlgorithm", "None")]),
         text("TransferAcceleration", "Enabled" if accelerated else "Disabled"),
     ]

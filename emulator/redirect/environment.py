@@ -44,6 +44,7 @@ OTHER_IDENTITIES = (
 """Where the official credential chain finds an identity other than the emulator's key."""
 
 _REAL_KEY_PREFIX = "LTAI"
+_TERRAFORM_VARIABLE = "TF_VAR_"
 
 
 def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
@@ -84,9 +85,14 @@ def without_real_keys(environ: Mapping[str, str]) -> tuple[dict[str, str], list[
     """Return *environ* without access keys that look like the cloud's, and the names of the key ids there were.
 
     The secret goes with its key id: ``X_KEY_ID`` takes ``X_KEY_SECRET`` with it, ``X_ACCESS_KEY`` ``X_SECRET_KEY``.
-    Other identities of the official clients' credential chain are taken away in any case.
+    Other identities of the official clients' credential chain are taken away in any case. Values of Terraform's
+    variables stay: a file asks for each by name, also for keys that it hands to functions.
     """
-    names = sorted(name for name, value in environ.items() if value.strip().upper().startswith(_REAL_KEY_PREFIX))
+    names = sorted(
+        name
+        for name, value in environ.items()
+        if value.strip().upper().startswith(_REAL_KEY_PREFIX) and not name.startswith(_TERRAFORM_VARIABLE)
+    )
     gone = {*OTHER_IDENTITIES, *names, *(secret for name in names for secret in _secrets_of(name))}
     return {name: value for name, value in environ.items() if name not in gone}, names
 
@@ -124,6 +130,18 @@ def without_the_cloud(no_proxy: str) -> str:
 def _covers_the_cloud(entry: str) -> bool:
     name = entry.lower().partition(":")[0].lstrip("*.")
     return any(f".{own}".endswith(f".{name}") or f".{name}".endswith(f".{own}") or not name for own in _EMULATED)
+
+
+def allowing(proxy: str, environ: Mapping[str, str], hosts: str) -> str:
+    """Return the address *proxy*, with a user name to which *hosts* and the exceptions in *environ* are open too.
+
+    Both are lists with commas. Many build tools do not read ``NO_PROXY``: what it names is passed on for them.
+    """
+    from emulator.http.proxy import FORWARDING, forwarding_user  # loads asyncio, which most commands do without
+
+    exceptions = without_the_cloud(environ.get("NO_PROXY") or environ.get("no_proxy") or "")
+    allowed = [entry.strip() for entry in f"{hosts},{exceptions}".split(",") if entry.strip()]
+    return proxy.replace(f"//{FORWARDING}:", f"//{forwarding_user(dict.fromkeys(allowed))}:", 1)
 
 
 def proxy_environment(environ: Mapping[str, str], proxy: str) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""The emulated services. They never import one another; `emulator.composition` joins them through ports."""
+"""The emulated services. They never import one another; `emulator.joining` joins them through ports."""

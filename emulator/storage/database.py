@@ -10,24 +10,29 @@ far each has come. Files are never edited once released; a change is a new numbe
 
 import asyncio
 import logging
-import os
-import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar, cast
 
-from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
+from emulator.storage.file_sizes import FileSizes as FileSizes
+from emulator.storage.file_sizes import pragma, sizes_of
+from emulator.storage.opening import Durability as Durability
+from emulator.storage.opening import StorageDamaged as StorageDamaged
+from emulator.storage.opening import open_connection
+from emulator.storage.schema_files import VERSIONS, added_column, statements_of
+from emulator.storage.schema_files import Schema as Schema
+from emulator.storage.schema_files import StateTooNew as StateTooNew
+from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
 
-CHECKED_BYTES = 32 * 1024 * 1024
-"""A file up to this size is read through when it is opened; a larger one would hold up the start for seconds."""
+T = TypeVar("T")
 
-Durability = Literal["normal", "full"]
 Row = sqlite3.Row | tuple[Any, ...]
 
 
@@ -38,20 +43,6 @@ _OWN_FAULT = (
     sqlite3.NotSupportedError,
 )  # fmt: skip
 """What is wrong with a statement; other errors are about the file."""
-
-
-@frozen
-class FileSizes:
-    """``pages`` is all of the file, ``free_pages`` what nothing uses; ``log_bytes`` is the write-ahead log's file."""
-
-    pages: int
-    free_pages: int
-    page_bytes: int
-    log_bytes: int
-
-
-class StorageDamaged(Exception):
-    """The state file is not a database, or SQLite found it malformed."""
 
 
 class CommitFailed(Exception):
@@ -69,13 +60,10 @@ class Database:
     """
 
     def __init__(self, path: Path | None, durability: Durability = "normal") -> None:
-        if path is not None:
-            _make_private(path)
-        self._connection = sqlite3.connect(
-            ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
-        )
+        self._connection = open_connection(path, durability)
         self.path = path
         """The file, None for a database in memory."""
+        self.durability = durability
         self._in_transaction = False
         self._lost = False
         self._refusing = False
@@ -87,32 +75,9 @@ class Database:
         """How many transactions have been committed."""
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
-        try:
-            if path is not None and path.stat().st_size <= CHECKED_BYTES:
-                self._check()  # before anything is written: a damaged file is left as it is
-            self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only a new file follows; see `shrinking`
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if durability == 'full' else 'NORMAL'}")
-            self._connection.execute("PRAGMA foreign_keys=ON")
-            self._connection.execute("PRAGMA temp_store=MEMORY")
-            self._connection.execute("PRAGMA cache_size=-4096")
-            self._connection.execute("PRAGMA journal_size_limit=16777216")
-            self._connection.execute("SELECT count(*) FROM sqlite_master")
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise
-            raise StorageDamaged(str(error)) from error
-
-    def _check(self) -> None:
-        """Read the file through.
-
-        Raises: StorageDamaged, sqlite3.DatabaseError.
-        """
-        verdict = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            self._connection.close()
-            raise StorageDamaged(" ".join(str(verdict).split()))
+        self._has_written = self._has_work = self._is_forgetting = False
+        self.lock = WriteLock(self._connection, self._name)
+        """The lock on the file; until its patience is taken from it, SQLite waits for it."""
 
     def read(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run a SELECT; what this tick has written is visible."""
@@ -126,6 +91,7 @@ class Database:
         before, and `after_commit` says so.
         """
         self._enter()
+        self._has_written = True
         try:
             return self._connection.execute(sql, parameters)
         except sqlite3.Error as error:
@@ -135,6 +101,7 @@ class Database:
     def write_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one changing statement for every row, in the transaction of this tick."""
         self._enter()
+        self._has_written = True
         try:
             self._connection.executemany(sql, rows)
         except sqlite3.Error as error:
@@ -174,8 +141,37 @@ class Database:
 
     @property
     def dirty(self) -> bool:
-        """Whether this tick has written something that is not committed yet."""
-        return self._in_transaction
+        """Whether this tick has written something, or something waits for its end."""
+        return self._has_written or bool(self._waiting)
+
+    def is_writable(self, then: Callable[[], None]) -> bool:
+        """Be in the transaction of this tick and return True; or call *then* once, when that may be possible.
+
+        For work that comes without a request, such as timers that are due: it begins when nothing can interrupt it.
+        """
+        if then is not _nothing:
+            self._has_work = True
+        if self._in_transaction or self.path is None:
+            return True
+        try:
+            if self._begin():
+                return True
+        except sqlite3.Error:
+            return True  # what is about to write finds out
+        self.lock.when_free(then)
+        return False
+
+    async def writable(self) -> None:
+        """Wait until the tick is in its transaction: what follows at once can write.
+
+        Cancelling it leaves the line.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            free = loop.create_future()
+            if self.is_writable(partial(_resolve, free)):
+                return
+            await free
 
     def after_commit(self, done: Callable[[CommitFailed | None], None]) -> None:
         """Call *done* once what has been written so far is on disk; at once when nothing is pending.
@@ -195,15 +191,7 @@ class Database:
         if not self._in_transaction:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def done(error: CommitFailed | None) -> None:
-            if not future.done():
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(error)
-
-        self._waiting.append(done)
+        self._waiting.append(partial(_resolve, future))
         await future
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
@@ -215,13 +203,14 @@ class Database:
         if not self._in_transaction:
             return
         error: CommitFailed | None = None
+        has_written, has_work = self._has_written, self._has_work or self.dirty
         try:
             if self._lost:
                 error = CommitFailed("a statement could not be written")
                 self._connection.execute("ROLLBACK")
             else:
                 self._connection.execute("COMMIT")
-                self.commits += 1
+                self.commits += has_written
                 if self._refusing:
                     self._refusing = False
                     _log.warning("%s can be written again", self._name)
@@ -231,7 +220,7 @@ class Database:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-        self._in_transaction = self._lost = False
+        self._in_transaction = self._lost = self._has_written = self._has_work = False
         waiting, self._waiting = self._waiting, []
         if error is not None:
             self.forget()
@@ -240,10 +229,10 @@ class Database:
                 done(error)
             except Exception:
                 _log.exception("an effect after the commit failed")
-        if self._on_commit is not None:
+        if has_written and self._on_commit is not None:
             self._on_commit()
-        for notify in self.watchers:
-            notify()
+        if has_work and self.watchers:  # not for a step that only might have written: who looks would wake itself
+            self.watchers.notify()
 
     def copy_to(self, target: sqlite3.Connection) -> None:
         """Copy everything into *target*, what this tick has written included.
@@ -256,10 +245,11 @@ class Database:
     def replace_with(self, source: sqlite3.Connection) -> None:
         """Put the content of *source*, of the same schema, in the place of everything; memory has to follow.
 
-        Raises: sqlite3.Error; CommitFailed.
+        Raises: StateLocked, sqlite3.Error, CommitFailed; nothing has been replaced then.
         """
+        self._enter()
         self._commit_all()
-        source.backup(self._connection)
+        source.backup(self._connection, progress=self.lock.copying)  # SQLite takes the lock once more for that
         self.commits += 1
         self.forget()
         if self._on_commit is not None:
@@ -290,17 +280,12 @@ class Database:
 
     def sizes(self) -> FileSizes:
         """Return how large the file and its log are."""
-        pages, free, size = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-        log = 0
-        if self.path is not None:
-            with suppress(OSError):
-                log = self.path.with_name(self.path.name + "-wal").stat().st_size
-        return FileSizes(pages=pages, free_pages=free, page_bytes=size, log_bytes=log)
+        return sizes_of(self._connection, self.path)
 
     @property
     def gives_pages_back(self) -> bool:
         """Whether pages that nothing uses can be cut off the file one by one."""
-        return self._pragma("auto_vacuum") == _INCREMENTAL
+        return pragma(self._connection, "auto_vacuum") == _INCREMENTAL
 
     def give_back(self, pages: int) -> None:
         """Cut up to *pages* pages that nothing uses off the file, in the transaction of this tick."""
@@ -316,30 +301,51 @@ class Database:
         self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         self._connection.execute("VACUUM")
 
-    def _pragma(self, name: str) -> int:
-        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
-
     def close(self) -> None:
-        """Commit what is pending and close the file."""
+        """Commit what is pending and close the file; doing it twice is harmless."""
         self.commit()
+        with suppress(sqlite3.ProgrammingError):  # of a connection that is closed
+            self.lock.set_patience(waits=True)
         self._connection.close()
 
     def _enter(self) -> None:
         """Be in the transaction of this tick.
 
-        Raises: sqlite3.OperationalError.
+        Raises: StateLocked, sqlite3.OperationalError.
         """
         if self._in_transaction:
             if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
                 raise sqlite3.OperationalError("this moment's changes are lost")
             return
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._in_transaction = True
+        if not self._begin():
+            self._forget_interrupted()
+            raise StateLocked("another program holds the lock on the state")
+
+    def _begin(self) -> bool:
+        """Begin a transaction, committed at the start of the next tick; False when another program holds the lock.
+
+        Raises: sqlite3.OperationalError, also for a lock that has been waited for.
+        """
+        if self.lock.held_elsewhere:
+            return False
         try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return  # no loop: the caller commits by hand (start-up, tests)
-        loop.call_soon(self.commit, context=self._context)
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            self.lock.refused(error)
+            return False
+        self._in_transaction = True
+        with suppress(RuntimeError):  # no loop: the caller commits by hand (start-up, tests)
+            asyncio.get_running_loop().call_soon(self.commit, context=self._context)
+        return True
+
+    def _forget_interrupted(self) -> None:
+        """Drop what memory holds: an operation that cannot write may have changed it before it tried to."""
+        if not self._is_forgetting:
+            self._is_forgetting = True
+            try:
+                self.forget()
+            finally:
+                self._is_forgetting = False
 
     def _note_loss(self, error: sqlite3.Error) -> None:
         """Undo everything of this tick unless *error* is about the statement alone.
@@ -366,36 +372,74 @@ class Database:
         return "the database in memory" if self.path is None else str(self.path)
 
 
-def _make_private(path: Path) -> None:
-    """Make the file for its owner only, before SQLite would make it for everyone; its log and index follow its mode."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-        with suppress(FileNotFoundError):
-            each.chmod(0o600)
+def _always() -> bool:
+    return True
 
 
-class StateTooNew(Exception):
-    """The state file was written by a newer program."""
+def _nothing() -> None:
+    """Do nothing when the lock is free: who asked waits in another way."""
 
 
-@frozen(kw_only=False)
-class Schema:
-    """A service's numbered SQL files."""
+class Steps(Generic[T]):
+    """*work*, to be awaited once: its steps after a wait begin in the transaction of their tick, while *writes* holds.
 
-    service: str
-    folder: Path
+    A coroutine that has gone part of its way cannot be begun anew when it meets another program's lock, nor can it wait
+    in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
+    None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
+    not fail for an answer.
+    """
 
-    def steps(self) -> dict[int, Path]:
-        """Return the files by their numbers, in order.
+    __slots__ = ("_database", "_patience_s", "_work", "_writes", "have_waited")
 
-        Raises: ValueError for a file without a number, or a number given twice: a state could stop between the two and
-            miss the second.
-        """
-        found = sorted(file for file in self.folder.iterdir() if file.suffix == ".sql")
-        files = {int(file.name[:4]): file for file in found}
-        if len(files) < len(found):
-            raise ValueError(f"{self.folder} has a number twice")
-        return files
+    def __init__(
+        self,
+        database: Database,
+        work: Awaitable[T],
+        writes: Callable[[], bool] = _always,
+        patience_s: float | None = LOCKED_S,
+    ) -> None:
+        self._database = database
+        self._work = work
+        self._writes = writes
+        self._patience_s = patience_s
+        self.have_waited = False
+        """Whether the work has gone beyond its first step."""
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._work.__await__()
+        resume: Callable[[], Any] = steps.__next__
+        while True:
+            try:
+                awaited = resume()
+            except StopIteration as end:
+                return cast("T", end.value)
+            self.have_waited = True
+            try:
+                yield awaited
+                if self._writes() and not self._database.is_writable(_nothing):
+                    yield from self._lock().__await__()
+            except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
+                resume = partial(steps.throw, error)
+            else:
+                resume = steps.__next__
+
+    async def _lock(self) -> None:
+        if self._patience_s == 0:
+            return
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._database.writable()
+        except TimeoutError:
+            self._patience_s = 0
+
+
+def _resolve(future: "asyncio.Future[None]", failure: CommitFailed | None = None) -> None:
+    if future.done():
+        return
+    if failure is None:
+        future.set_result(None)
+    else:
+        future.set_exception(failure)
 
 
 def migrate(database: Database, schemas: list[Schema]) -> None:
@@ -403,9 +447,7 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
 
     Raises: StateTooNew when the file knows a step or a service schema that this program does not.
     """
-    database.write(
-        "CREATE TABLE IF NOT EXISTS schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
-    )
+    database.write(VERSIONS)
     reached = dict(database.read("SELECT service, version FROM schema_versions").fetchall())
     script: list[str] = []
     for schema in schemas:
@@ -417,32 +459,15 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
             raise StateTooNew(message)
         for number, file in steps.items():
             if number > at:
-                statements = _statements(file.read_text(encoding="utf-8"))
+                statements = statements_of(file.read_text(encoding="utf-8"))
                 script += [each for each in statements if not _adds_what_is_there(database, each)]
                 script.append(f"INSERT OR REPLACE INTO schema_versions VALUES ('{schema.service}', {number})")  # noqa: S608 - own names
     database.write_script("\n;".join(script))
 
 
-_ADD_COLUMN = re.compile(r"(?:\s|--.*\n)*ALTER TABLE (\w+) ADD COLUMN (\w+)")
-
-
 def _adds_what_is_there(database: Database, statement: str) -> bool:
     """Whether a statement adds a column that the table has; SQLite knows no ``IF NOT EXISTS`` for columns."""
-    addition = _ADD_COLUMN.match(statement)
-    if addition is None:
+    column = added_column(statement)
+    if column is None:
         return False
-    table, column = addition.groups()
-    return database.read("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)).fetchone() is not None
-
-
-def _statements(sql: str) -> list[str]:
-    """Split a script."""
-    statements, current = [], ""
-    for line in sql.splitlines(keepends=True):
-        current += line
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(current):
-            statements.append(current)
-            current = ""
-    if current.strip():
-        statements.append(current)
-    return statements
+    return database.read("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", column).fetchone() is not None

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_SCRATCH = "localyun-ephemeral-"
+"""How the folders of runs that keep nothing are called."""
+
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -125,8 +128,15 @@ class StateFolder:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder for a run that keeps nothing, and remove it at the end."""
-    import tempfile  # such runs only
+    """Make a folder for a run that keeps nothing, and remove it at the end; `sweep_scratch` removes those left."""
+    from emulator.kernel.owned_folders import OwnedFolder  # such runs only
 
-    with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
-        yield Path(folder)
+    with OwnedFolder(_SCRATCH) as owned:
+        yield owned.folder
+
+
+def sweep_scratch(own: Path) -> None:
+    """Remove the folders of runs that kept nothing and were killed; *own* is that of this run. Takes its time."""
+    from emulator.kernel.owned_folders import sweep  # such runs only
+
+    sweep(_SCRATCH, own.parent, own)

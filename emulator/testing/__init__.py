@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
     from emulator.testing.resources import Checkpoint, Clock, Execution, Flow, Message, Queue, Topic
+    from emulator.testing.usage import Usage
 
 _PLACES = {
     "ApiError": "api",
@@ -23,6 +24,7 @@ _PLACES = {
     "TestingError": "api",
     "Localyun": "kit",
     "Emulator": "process",
+    "Usage": "usage",
     **dict.fromkeys(("Call", "Faults", "InvokeResult", "Mock", "ReceivedRequest", "Sink"), "doubles"),
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "Sink",
     "TestingError",
     "Topic",
+    "Usage",
 ]
 
 

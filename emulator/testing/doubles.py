@@ -1,7 +1,7 @@
 """Calls of functions as a test sees them, what stands in for functions and receivers, and faults."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -62,13 +62,28 @@ def _value(text: str) -> Any:
         return text
 
 
-class Mock:
-    """Answers that stand in for a function until `remove` or the end of the test."""
+def readable_answer(answer: Any) -> Any:
+    """Return an answer of a mock as JSON can hold it: an exception becomes its type and text."""
+    if not isinstance(answer, Mapping):
+        return answer
+    return {name: _error_of(value) if name in {"raises", "error"} else value for name, value in answer.items()}
 
-    def __init__(self, api: Api, function: str, answers: Sequence[dict[str, Any]], then: str) -> None:
+
+def _error_of(raised: Any) -> Any:
+    if isinstance(raised, type) and issubclass(raised, BaseException):
+        return {"errorType": raised.__name__, "errorMessage": ""}
+    if isinstance(raised, BaseException):
+        return {"errorType": type(raised).__name__, "errorMessage": str(raised)}
+    return raised
+
+
+class Mock:
+    """Answers that stand in for a function, or for what a task calls, until `remove` or the end of the test."""
+
+    def __init__(self, api: Api, target: Mapping[str, str], answers: Sequence[dict[str, Any]], then: str) -> None:
         self._api = api
-        self.function = function
-        self.id = str(api.admin("POST", "mocks", {"function": function, "answers": list(answers), "then": then})["id"])
+        self.function = target.get("function", "")
+        self.id = str(api.admin("POST", "mocks", {**target, "answers": list(answers), "then": then})["id"])
 
     @property
     def calls(self) -> list[Call]:
@@ -82,7 +97,10 @@ class Mock:
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """A request that a sink has received. ``signature_valid`` is None for a request without a push signature."""
+    """A request that a sink has received. ``signature_valid`` is None for a request without a push signature.
+
+    ``body`` is what was sent; of a push, ``text`` and `json` give the message that was published, in every format.
+    """
 
     method: str
     path: str
@@ -91,13 +109,14 @@ class ReceivedRequest:
     at: str
     status: int
     signature_valid: bool | None
+    text: str
 
     def json(self) -> Any:
-        """Return the body read as JSON.
+        """Return the published message, or the body of a request that is no push, read as JSON.
 
         Raises: NotJson.
         """
-        return read_json(self.body, "base64.b64decode(request.body) is what was published")
+        return read_json(self.text, "base64.b64decode(request.text) is what was published")
 
 
 class Sink:

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from emulator.kernel.names import EVERYWHERE, fitted
 from emulator.kernel.system import own_command
 from emulator.testing.api import Api, NotInstalled, TestingError, hidden, refusal, segment
-from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
+from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded, readable_answer
 from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
+from emulator.testing.usage import Usage
 
 __tracebackhide__ = hidden
 
@@ -58,6 +60,11 @@ class Localyun:
         self.faults = Faults(self.api)
         self.test_name = ""
         """The id of the test that uses the kit; names that are not given are made from it."""
+        self.schedule: dict[str, Any] | None = None
+        """What POST schedule takes at the beginning of a test; None where order is free."""
+        self.explored = ""
+        """What has been tried of a test that was explored, a sentence."""
+        self._baseline = ""
         self._folder: Path | None = None
         self._closing = ExitStack()
         self._closing.callback(self.api.close)
@@ -83,9 +90,26 @@ class Localyun:
 
     def begin(self, test_name: str, folder: Path, baseline: str) -> None:
         """Put the state back to the checkpoint *baseline* for a test, whose file is in *folder*."""
-        self.api.admin("POST", f"checkpoints/{segment(baseline)}/restore")
         self.test_name = test_name
         self._folder = folder
+        self._baseline = baseline
+        self.begin_again()
+
+    def begin_again(self, schedule: Mapping[str, Any] | None = None, baseline: str = "") -> None:
+        """Put the state back to the test's baseline, or another one, with another schedule if one is given."""
+        self.api.admin("POST", f"checkpoints/{segment(baseline or self._baseline)}/restore")
+        chosen = self.schedule if schedule is None else schedule
+        if chosen is not None:
+            self.api.admin("POST", "schedule", chosen)
+
+    def choice(self, label: str, options: Sequence[Any]) -> Any:
+        """Return one of *options*: the first, and each of the others in a run of its own where a test is explored.
+
+        They are values of JSON.
+        """
+        options = list(options)
+        answer = self.api.admin("POST", "schedule/choice", {"label": label, "options": options})
+        return options[answer["taken"]]
 
     def end(self) -> None:
         """Forget the test."""
@@ -112,7 +136,7 @@ class Localyun:
         return done.stdout
 
     def settle(self, timeout: Duration = "5s") -> None:
-        """Wait until nothing works any more.
+        """Wait until the emulator is idle.
 
         Raises: ApiError (NotSettled), whose ``body["active"]`` says what still does.
         """
@@ -157,7 +181,8 @@ class Localyun:
         """Return a name that every service accepts, made from the test's own, the same each time the test asks."""
         text = re.sub(r"[^a-z0-9]+", "-", self.test_name.rpartition("::")[2].lower())[:40].strip("-") or "test"
         digest = hashlib.sha256(self.test_name.encode()).hexdigest()[:8]
-        return "-".join(part for part in (f"t-{text}-{digest}", suffix) if part)
+        own = f"t-{text}-{digest}"
+        return fitted(f"{own}-{suffix}", EVERYWHERE) if suffix else own
 
     def queue(self, name: str = "") -> Queue:
         """Return a queue, made when it is missing; without a name it is named after the test."""
@@ -185,26 +210,36 @@ class Localyun:
 
     def mock(
         self,
-        function: str,
+        function: str = "",
         *,
+        step: str = "",
+        action: str = "",
         returns: Any = None,
         raises: "BaseException | dict[str, str] | str | None" = None,
         answers: Sequence[dict[str, Any]] = (),
         then: str = "repeat",
+        **answer: Any,
     ) -> Mock:
         """Let *function* (``service/function[.qualifier]`` or ``function``) answer as said, without running it.
 
-        *answers* are given in turn; *then* says what follows the last: ``repeat``, ``real`` or ``fail``.
+        Or what a task of a flow calls: *step* is ``FLOW/STEP``, *action* one such as ``MNS:SendMessage``, also of
+        products that are not here. A task that waits for a report gets the answer as what is reported.
+
+        One answer is given by name: *returns* a value, or *raises* an exception, a text or ``{"errorType": ...,
+        "errorMessage": ...}``, and ``delay="1s"`` for one that takes a while. Several stand in *answers*, with the same
+        members, and are given in turn. The HTTP API's names, ``return`` and ``error``, do in both places.
+        *then* says what follows the last: ``repeat``, ``real`` or ``fail``.
+
+        Raises: TestingError for one answer beside *answers*, ApiError for what an answer does not have.
         """
-        if not answers:
-            if raises is None:
-                answers = [{"return": returns}]
-            elif isinstance(raises, dict):
-                answers = [{"error": raises}]
-            else:
-                kind = type(raises).__name__ if isinstance(raises, BaseException) else "Error"
-                answers = [{"error": {"errorType": kind, "errorMessage": str(raises)}}]
-        return Mock(self.api, function, answers, then)
+        given = {"returns": returns, "raises": raises}
+        one = {name: value for name, value in given.items() if value is not None} | answer
+        if answers and one:
+            raise TestingError(f"{next(iter(one))}= is one answer and answers= are several: give one of the two")
+        target = {name: text for name, text in (("function", function), ("step", step), ("action", action)) if text}
+        if len(target) != 1:
+            raise TestingError("a mock is for one of function, step= and action=")
+        return Mock(self.api, target, [readable_answer(each) for each in answers or [one]], then)
 
     def calls(self, function: str) -> list[Call]:
         """Return the recorded calls of a function, oldest first."""
@@ -270,6 +305,13 @@ class Localyun:
     def trace(self, id: str) -> dict[str, Any]:
         """Return the tree of causes and effects that a request, message, call or ``flow/execution`` belongs to."""
         return dict(self.api.admin("GET", f"trace/{segment(id)}"))
+
+    def usage(self) -> Usage:
+        """Return what the test has used until now, as the cloud would meter it; outside of a test, all there is.
+
+        Counting begins when the state is put back for the test, or for a run of one that is explored.
+        """
+        return Usage(self.api.admin("GET", "usage", restored="true" if self.test_name else "false"))
 
     def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""

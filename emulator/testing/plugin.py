@@ -3,26 +3,33 @@
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
 state is put back to the session's baseline before each test. A failing test's report shows what the emulator did: the
 requests in order, each with what it caused; what functions wrote; the executions as trees. Only what is new since the
-test began, and of very much only the end.
+test began, and of very much a part.
 
 Nothing but this file is imported before a test uses a fixture, not even the package around it: the package `localyun`
 loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from emulator.services.workflow.rehearsal.cases import Case, Suite
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
 
 _BASELINE = "pytest-baseline"
-_LINES = 300
+_LINES = 150
+"""So many of each part are shown: the beginning of a tree, which has the cause, and the end of what grows."""
+
 _TREES = 10
+_SHARE = "_localyun_share"
+_SHARE_ID = re.compile(r"-?share-\d+-of-\d+")
+_INSTALLED: "pytest.StashKey[dict[Path, set[str]]]" = pytest.StashKey()
 _KIT: "pytest.StashKey[Localyun]" = pytest.StashKey()
 
 
@@ -34,6 +41,160 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "localyun_clock", "real or frozen: how the clock stands at the beginning of each test", default="real"
     )
+    parser.addini("localyun_seed", "what ids and all that is drawn follow from", default="0")
+    parser.addini("localyun_start_at", "the emulator's time at the beginning, such as 2027-01-01T00:00:00Z")
+    parser.addini(
+        "localyun_order",
+        "fixed: effects go one at a time; overlap: calls run side by side; free: as in the cloud",
+        default="fixed",
+    )
+    parser.addini("localyun_patience", "real time after which what runs holds no other effect up", default="1s")
+    options = parser.getgroup("localyun")
+    options.addoption("--localyun-seed", metavar="N", help="what ids and all that is drawn follow from")
+    options.addoption(
+        "--localyun-schedule", metavar="SCHEDULE", help="run explored tests with this schedule alone, such as 3:1,7:2"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the marker."""
+    config.addinivalue_line(
+        "markers",
+        "localyun_explore(deviations=2, order=None, faults=(), runs=500, budget='60s', reset=None, random=True,"
+        " reduce=True): run the test with every order of effects that differs from the first in so many choices",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let each worker of xdist have a share of the schedules of an explored test.
+
+    A test that is expected to fail is left whole: the shares without its failing schedule would pass.
+    """
+    workers = _workers(metafunc.config)
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if workers > 1 and "localyun_explore" in marks and "xfail" not in marks:
+        metafunc.fixturenames.append(_SHARE)
+        shares = [(number, workers) for number in range(workers)]
+        names = [f"share-{number + 1}-of-{workers}" for number in range(workers)]
+        metafunc.parametrize(_SHARE, shares, ids=names, indirect=True)
+
+
+def _workers(config: pytest.Config) -> int:
+    """Return how many workers share the schedules: one while a schedule is replayed."""
+    if config.getoption("--localyun-schedule"):
+        return 1
+    told: dict[str, Any] = getattr(config, "workerinput", {})
+    return int(told.get("workercount", 1))
+
+
+def _whole(name: str) -> str:
+    """Return the name of a test without its share of the schedules: things are called after it, and it is replayed."""
+    return _SHARE_ID.sub("", name).replace("[-", "[").removesuffix("[]")
+
+
+@pytest.fixture
+def _localyun_share(request: pytest.FixtureRequest) -> tuple[int, int]:
+    share: tuple[int, int] = request.param
+    return share
+
+
+def _schedule(config: pytest.Config) -> dict[str, Any] | None:
+    """Return what tests begin with; None where order is free. Raises: UsageError."""
+    order = config.getini("localyun_order")
+    if order not in {"fixed", "overlap", "free"}:
+        raise pytest.UsageError(f"localyun_order is fixed, overlap or free, not {order!r}")
+    if order == "free":
+        return None
+    return {"order": [], "overlap": order == "overlap", "patience": config.getini("localyun_patience")}
+
+
+def _draws(config: pytest.Config) -> list[str]:
+    """Return the words of `localyun start` that say what is drawn and when the time begins."""
+    words = ["--seed", config.getoption("--localyun-seed") or config.getini("localyun_seed")]
+    begin = config.getini("localyun_start_at")
+    frozen = ["--freeze"] if begin and config.getini("localyun_clock") == "frozen" else []
+    return [*words, *(["--start-at", begin] if begin else []), *frozen]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what ``pip install -t`` has put beside a function's own files: packages bring their tests along."""
+    functions = _functions_folder(config, must_exist=False)
+    folder = collection_path.parent
+    if functions is None or not folder.is_relative_to(functions):
+        return None
+    installed = config.stash.setdefault(_INSTALLED, {})
+    if folder not in installed:
+        installed[folder] = _installed_in(folder)
+    return True if collection_path.name in installed[folder] else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "FlowCases | None":
+    """Collect the cases of flows in ``*.test.yaml``; a file of that name that names no flow is somebody else's."""
+    if not file_path.name.endswith((".test.yaml", ".test.yml")):
+        return None
+    text = file_path.read_text(encoding="utf-8", errors="replace")
+    is_ours = re.search(r"^flow:", text, re.MULTILINE) and re.search(r"^cases:", text, re.MULTILINE)
+    return FlowCases.from_parent(parent, path=file_path) if is_ours else None
+
+
+class FlowCases(pytest.File):
+    """A file of cases of a flow."""
+
+    def collect(self) -> "Iterator[FlowCase]":
+        """Yield the cases."""
+        _claim_name()
+        from emulator.services.workflow.rehearsal.cases import read_suite
+        from emulator.services.workflow.rehearsal.documents import CaseError
+
+        try:
+            suite = read_suite(self.path)
+        except CaseError as error:
+            raise self.CollectError(str(error)) from error
+        for case in suite.cases:
+            item = FlowCase.from_parent(self, name=case.name)
+            item.suite, item.case = suite, case
+            for tag in case.tags:
+                item.extra_keyword_matches.add(tag)
+            yield item
+
+
+class _CaseFailed(Exception):
+    pass
+
+
+class FlowCase(pytest.Item):
+    """A case of a flow, which is run without an emulator."""
+
+    suite: "Suite"
+    case: "Case"
+
+    def runtest(self) -> None:
+        """Run the case."""
+        from emulator.services.workflow.rehearsal.cases import run_case
+        from emulator.services.workflow.rehearsal.coverage import Coverage
+
+        outcome = run_case(self.suite, self.case, Coverage(self.suite.program))
+        if not outcome.passed:
+            raise _CaseFailed("\n".join(outcome.reasons))
+
+    def repr_failure(self, excinfo: "pytest.ExceptionInfo[BaseException]", style: Any = None) -> Any:
+        """Return the reasons of a case that failed."""
+        if isinstance(excinfo.value, _CaseFailed):
+            return f"{self.path}:{self.case.line}: {excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the case stands."""
+        return self.path, self.case.line - 1, self.name
+
+
+def _installed_in(folder: Path) -> set[str]:
+    """Return the names in *folder* that packages installed there have written, by their own records."""
+    names = set()
+    for record in folder.glob("*.dist-info/RECORD"):
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+        names |= {line.strip('"').partition("/")[0].partition(",")[0] for line in lines}
+    return names - {"", ".."}
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +207,9 @@ def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
     clock = config.getini("localyun_clock")
     if clock not in {"real", "frozen"}:
         raise pytest.UsageError(f"localyun_clock is real or frozen, not {clock!r}")
-    emulator = Emulator(functions=_functions_folder(config), config=_path(config, "localyun_config"))
+    emulator = Emulator(
+        functions=_functions_folder(config), config=_path(config, "localyun_config"), options=_draws(config)
+    )
     emulator.start()
     try:
         yield emulator
@@ -91,12 +254,56 @@ def _localyun_saved(
 def localyun(_localyun_saved: "Localyun", request: pytest.FixtureRequest) -> "Iterator[Localyun]":
     """The kit for one test; the state is the session's baseline."""
     kit = _localyun_saved
-    kit.begin(request.node.nodeid, request.path.parent, _BASELINE)
+    kit.schedule = _schedule(request.config)
+    name = _SHARE_ID.sub("", request.node.nodeid).removesuffix(
+        "[]"
+    )  # what a test calls its things is no matter of shares
+    kit.begin(name, request.path.parent, _BASELINE)
     request.node.stash[_KIT] = kit
     try:
         yield kit
     finally:
         kit.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """Run an explored test once for each schedule; let each example of Hypothesis begin at the baseline."""
+    kit = pyfuncitem.stash.get(_KIT, None)
+    marker = pyfuncitem.get_closest_marker("localyun_explore")
+    if kit is None:
+        if marker is not None:
+            pytest.fail("localyun_explore needs the fixture localyun", pytrace=False)
+        return (yield)
+    property_test = getattr(pyfuncitem.obj, "hypothesis", None)
+    holder, name = (pyfuncitem, "obj") if property_test is None else (property_test, "inner_test")
+    test = getattr(holder, name)
+    changed = test if marker is None else _explored(kit, test, pyfuncitem, marker)
+    setattr(holder, name, changed if property_test is None else _from_baseline(kit, changed))
+    try:
+        return (yield)
+    finally:
+        setattr(holder, name, test)
+
+
+def _explored(
+    kit: "Localyun", test: Callable[..., Any], item: pytest.Function, marker: pytest.Mark
+) -> Callable[..., Any]:
+    """Return a test that tries this worker's schedules; of a property, for each example of Hypothesis."""
+    from emulator.testing.exploring import explored  # requests and the rest of the kit
+
+    share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
+    settings = {"patience": item.config.getini("localyun_patience"), "share": share or (0, 1), **marker.kwargs}
+    return explored(kit, test, _whole(item.name), settings, item.config.getoption("--localyun-schedule"))
+
+
+def _from_baseline(kit: "Localyun", test: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(test)
+    def begun(*arguments: Any, **named: Any) -> Any:
+        kit.begin_again()
+        return test(*arguments, **named)
+
+    return begun
 
 
 @pytest.hookimpl(wrapper=True)
@@ -106,7 +313,24 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
         report.sections.append(("localyun", _story(kit)))
+    if kit is not None and kit.explored and report.when == "call":
+        report.sections.append(("localyun exploration", kit.explored))
+        kit.explored = ""
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many schedules of each explored test there were."""
+    told = [
+        (_whole(report.nodeid), text)
+        for report in terminalreporter.stats.get("passed", ())
+        for title, text in getattr(report, "sections", ())
+        if title == "localyun exploration" and report.when == "call"
+    ]
+    if told:
+        terminalreporter.section("localyun")
+        for _, text in sorted(told, key=lambda each: each[0]):
+            terminalreporter.line(text)
 
 
 def _claim_name() -> None:
@@ -128,9 +352,14 @@ def _story(kit: "Localyun") -> str:
     except Exception as error:  # a report must not hide the failure it is about
         return f"the emulator does not answer: {error}"
     parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit, lines)]
-    text = "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
-    kept = text.splitlines()
-    return text if len(kept) <= _LINES else "\n".join(["...", *kept[-_LINES:]])
+    return "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
+
+
+def _end_of(title: str, lines: list[str]) -> str:
+    """Return a part of the report with its last lines."""
+    if len(lines) > _LINES:
+        lines = [f"... {len(lines) - _LINES} lines before", *lines[-_LINES:]]
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def _waiting(kit: "Localyun") -> str:
@@ -156,7 +385,7 @@ def _requests(lines: list[dict[str, Any]]) -> str:
         shown.append(f"{_time(line)}  {line['service']} {line['operation']}  {line['status']}  {request}")
         shown += [f"    {_time(each)}  {each['message']}" for each in effects.get(request, ())]
     shown += [f"{_time(each)}  {each['message']}" for each in others]
-    return "\n".join(["requests and what they caused", *shown]) if shown else ""
+    return _end_of("requests and what they caused", shown)
 
 
 def _output(lines: list[dict[str, Any]]) -> str:
@@ -164,7 +393,7 @@ def _output(lines: list[dict[str, Any]]) -> str:
     for line in lines:
         if line["logger"] == "function":
             shown += [f"{line['function']}  {text}" for text in line["message"].splitlines()]
-    return "\n".join(["function logs", *shown]) if shown else ""
+    return _end_of("function logs", shown)
 
 
 def _trees(kit: "Localyun", lines: list[dict[str, Any]]) -> list[str]:
@@ -174,10 +403,12 @@ def _trees(kit: "Localyun", lines: list[dict[str, Any]]) -> list[str]:
     trees = []
     for flow, execution in list(executions)[-_TREES:]:
         try:
-            tree = kit.command("flow", "history", flow, execution)
+            tree = kit.command("flow", "history", flow, execution).rstrip().splitlines()
         except Exception as error:  # deleted by the test, perhaps
-            tree = str(error)
-        trees.append(f"execution {flow}/{execution}\n{tree.rstrip()}")
+            tree = str(error).splitlines()
+        if len(tree) > _LINES:
+            tree = [*tree[:_LINES], f"... {len(tree) - _LINES} lines more"]
+        trees.append("\n".join([f"execution {flow}/{execution}", *tree]))
     return trees
 
 
@@ -185,10 +416,10 @@ def _time(line: dict[str, Any]) -> str:
     return re.sub(r"^.*T|Z$", "", str(line["time"]))
 
 
-def _functions_folder(config: pytest.Config) -> Path | None:
+def _functions_folder(config: pytest.Config, *, must_exist: bool = True) -> Path | None:
     chosen = _path(config, "localyun_functions")
     if chosen is not None:
-        if not chosen.is_dir():
+        if must_exist and not chosen.is_dir():
             raise pytest.UsageError(f"localyun_functions names no folder: {chosen}")
         return chosen
     root = config.rootpath

@@ -4,11 +4,13 @@ import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
 from emulator.testing.api import Api, ApiError, NotJson, TestingError, hidden, segment
+from emulator.testing.usage import Usage
 
 __tracebackhide__ = hidden
 
@@ -43,6 +45,11 @@ def read_json(body: str, remedy: str) -> Any:
             inside = ""
         if inside:
             raise NotJson(f"the body is Base64, not JSON: {body[:200]!r} holds {inside[:200]!r}; {remedy}") from error
+        if body.startswith("<?xml") and "<Notification " in body:
+            remedy = (
+                'it is the envelope of a topic: subscribe(..., content_format="SIMPLIFIED") sends the message alone'
+            )
+            raise NotJson(f"the body is not JSON: {body[:200]!r}; {remedy}") from error
         raise NotJson(f"the body is not JSON: {body[:200]!r} ({error})") from error
 
 
@@ -242,10 +249,14 @@ class Topic:
         name: str = "",
         tag: str = "",
         strategy: str = "BACKOFF_RETRY",
-        content_format: str = "SIMPLIFIED",
+        content_format: str = "XML",
     ) -> str:
-        """Subscribe an HTTP address or another endpoint of the message service; return the subscription's name."""
-        chosen = name or f"sub-{abs(hash((endpoint, tag))) % 10**10}"
+        """Subscribe an HTTP address or another endpoint of the message service; return the subscription's name.
+
+        *content_format* is what is pushed: an envelope in ``XML``, the cloud's default, or ``JSON``, or with
+        ``SIMPLIFIED`` the message alone.
+        """
+        chosen = name or f"sub-{sha256(f'{endpoint} {tag}'.encode()).hexdigest()[:16]}"
         filter_tag = f"<FilterTag>{escape(tag)}</FilterTag>" if tag else ""
         document = (
             f"<Subscription><Endpoint>{escape(endpoint)}</Endpoint>{filter_tag}"
@@ -313,6 +324,11 @@ class Execution:
                 return self
             left -= wait_s
         raise TestingError(f"{self.flow}/{self.name} is still {self.status} after {timeout_s:g} s")
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used until now, with the calls, messages and executions that came of it."""
+        return Usage(self._api.admin("GET", "usage", execution=f"{self.flow}/{self.name}"))
 
     def __repr__(self) -> str:
         return f"<Execution {self.flow}/{self.name}>"

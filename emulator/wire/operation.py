@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import Field
 
 Perform = Callable[[Any, OperationRequest], Any]
 """(service, call) -> answer: a `Response`, or what the front renders; now or awaitable."""
@@ -29,20 +30,6 @@ ANYONE = "anyone"
 
 ANYONE_LOCAL = "anyone-local"
 """The right of an admin operation that needs no token while the emulator is reachable from this machine only."""
-
-
-class Parameter(NamedTuple):
-    """An argument of an admin operation, from the query or from a member of the JSON body.
-
-    ``type`` is ``str``, ``int`` (0 to ``most``), ``bool``, ``bytes`` (base64), ``dict`` or ``list``. Without
-    ``default`` the argument has to be there.
-    """
-
-    name: str
-    type: type = str
-    about: str = ""
-    default: Any = ...
-    most: int = 100_000
 
 
 class Operation(NamedTuple):
@@ -59,7 +46,7 @@ class Operation(NamedTuple):
     route: str = ""
     api: str = ""
     right: str = ""
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Field, ...] = ()
 
     @property
     def path(self) -> str:
@@ -75,7 +62,7 @@ class Operation(NamedTuple):
 def operation(
     name: str,
     route: str = "",
-    *parameters: Parameter,
+    *parameters: Field,
     api: str | tuple[str, ...] = "",
     right: str = "",
 ) -> Callable[[_Performer], _Performer]:

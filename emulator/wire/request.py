@@ -27,14 +27,15 @@ class OperationRequest:
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
     decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
-    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` and ``declared`` are the front's
+    ``parked`` is set while a long poll waits: it is no work in progress. ``writes_later`` is taken back by what writes
+    nothing after it has waited. ``finding`` and ``declared`` are the front's
     own: what it has read from the call, and the operation it names, which need not be looked up again.
     """
 
     __slots__ = (
         "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "declared", "document",
         "finding", "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region",
-        "request_id", "scheme",
+        "request_id", "scheme", "writes_later",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -47,6 +48,7 @@ class OperationRequest:
         self.request_id = ""
         self.operation = "-"
         self.parked = False
+        self.writes_later = True
         self.path: Mapping[str, str] = {}
         self.arguments: Mapping[str, Any] = {}
         self.document: Any = None
@@ -64,6 +66,10 @@ class OperationRequest:
         """Go on with a call that has been judged by its head: what was read of a form was not there yet."""
         self.now = now
         self._all_parameters = self._parameters = self._action = self._version = None
+
+    def writes_on(self) -> bool:
+        """Whether what follows a wait may change something; what a GET changes it does before, or in others' steps."""
+        return self.writes_later and not self.parked and self.http.method not in {"GET", "HEAD"}
 
     @property
     def tenant(self) -> Tenant:

@@ -87,7 +87,7 @@ class Scalar(Node):
     @property
     def is_null(self) -> bool:
         """Whether the value is null, or nothing at all."""
-        return self.plain and self.text in _WORDS and _WORDS[self.text] is None
+        return self.plain and _WORDS.get(self.text, False) is None
 
     def value(self) -> str | int | float | bool | None:
         """Return the JSON value.
@@ -110,6 +110,14 @@ class Scalar(Node):
         if is_double or _INTEGER.match(text) or _NO_NUMBER.match(text):
             raise UnreadableYaml("not a number JSON can hold", self.line, self.column)
         return text
+
+
+def stays_text(text: str) -> bool:
+    """Whether *text* without quotes is read as itself; ``1e3`` is a number, though not to libraries for YAML 1.1."""
+    try:
+        return Scalar(1, 1, text=text, plain=True).value() == text
+    except UnreadableYaml:
+        return False
 
 
 @dataclass(slots=True)
@@ -291,7 +299,7 @@ class _Composer:
         if type(event).__name__ == "SequenceStartEvent":
             node = Sequence(line, column, items=tuple(nodes))
         else:
-            entries = tuple(_entries(nodes, self._field()))
+            entries = tuple(_entries(nodes, self._field))
             node = Table(line, column, entries=entries)
             nodes = [node for entry in entries for node in entry]
         node.weight += sum(child.weight for child in nodes)
@@ -316,23 +324,26 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key[:200]}" if path else key[:200]
 
 
-def _entries(nodes: list[Node], field: str) -> Iterator[tuple[Scalar, Node]]:
-    """Pair keys with values and put in what ``<<`` refers to, behind the map's own keys, which win."""
+def _entries(nodes: list[Node], field: Callable[[], str]) -> Iterator[tuple[Scalar, Node]]:
+    """Pair keys with values and put in what ``<<`` refers to, behind the map's own keys, which win.
+
+    *field* returns the path of the map, for refusals.
+    """
     seen: set[str] = set()
     merged: list[Node] = []
     for key, value in zip(nodes[::2], nodes[1::2], strict=True):
         if not isinstance(key, Scalar):
-            raise UnreadableYaml("a key must be text", key.line, key.column, field)
+            raise UnreadableYaml("a key must be text", key.line, key.column, field())
         if key.plain and key.text == "<<":
             merged.extend(value.items if isinstance(value, Sequence) else [value])
             continue
         if key.text in seen:
-            raise RepeatedKey("this key stands twice in the map", key.line, key.column, _join(field, key.text))
+            raise RepeatedKey("this key stands twice in the map", key.line, key.column, _join(field(), key.text))
         seen.add(key.text)
         yield key, value
     for table in merged:
         if not isinstance(table, Table):
-            raise UnreadableYaml("'<<' takes a map or a list of maps", table.line, table.column, field)
+            raise UnreadableYaml("'<<' takes a map or a list of maps", table.line, table.column, field())
         yield from (entry for entry in table.entries if entry[0].text not in seen)
         seen.update(key.text for key, _ in table.entries)
 

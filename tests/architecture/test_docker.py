@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from emulator.config import OPTIONS
+from emulator.config import OPTIONS, variable_of
 from emulator.gateway.hosts import HostPolicy, facts
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_health_check_is_executable():
 )  # fmt: skip
 def test_variables_are_those_of_the_program(text):
     """No file sets a LOCALYUN_ variable that nothing reads."""
-    known = {option.variable for option in OPTIONS}
+    known = {variable_of(option) for option in OPTIONS}
 
     assert set(re.findall(r"LOCALYUN_[A-Z_]+[A-Z]", text)) <= known
 

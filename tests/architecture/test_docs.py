@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from emulator.cli.main import build, parse
-from emulator.config import OPTIONS, RESOURCE_KEYS
-from website import drawings, tables
+from emulator.config import FLAGS, OPTIONS, RESOURCE_KEYS, flag_of, variable_of
+from tools import drawings, tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
@@ -62,7 +62,7 @@ def test_every_setting_is_documented_with_its_flag():
     rows = re.findall(r"^\| `(\w+)` \| (?:none|`(--[\w-]+)`)", page("configuration.md"), re.MULTILINE)
 
     documented = dict(rows)
-    expected = {option.name: option.flag if option.has_flag else "" for option in OPTIONS}
+    expected = {option.name: flag_of(option) if option.is_in(FLAGS) else "" for option in OPTIONS}
     assert documented == expected
 
 
@@ -81,25 +81,11 @@ def test_every_documented_key_exists():
     assert not reserved & declared
 
 
-def test_declared_attributes_are_those_that_are_read():
-    """The table of docs/configuration.md names the attributes of queues, topics and subscriptions."""
-    from emulator.services.mns.queues.model import QUEUE
-    from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-
-    rows = dict(re.findall(r"^\| a (queue|topic|subscription) \| (.*) \|$", page("configuration.md"), re.MULTILINE))
-    documented = {name: set(re.findall(r"`([A-Z]\w+|subscriptions)`", text)) for name, text in rows.items()}
-
-    assert documented == {
-        "queue": {each.name for each in QUEUE.of_form("file")},
-        "topic": {each.name for each in TOPIC.of_form("file")} | {"subscriptions"},
-        "subscription": {each.name for each in SUBSCRIPTION.of_form("file")},
-    }
-
-
 def test_every_documented_variable_exists():
     """No page names a LOCALYUN_ variable that nothing reads."""
-    known = {option.variable for option in OPTIONS} | {
+    known = {variable_of(option) for option in OPTIONS} | {
         "LOCALYUN_ENDPOINT",
+        "LOCALYUN_ORDERS",
         "LOCALYUN_PROXY_URL",
         "LOCALYUN_TOKEN",
         "LOCALYUN_WITHOUT",
@@ -221,7 +207,7 @@ def messages():
 FOREIGN = {
     *("Connection refused", "certificate verify failed", "unable to get local issuer certificate"),
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
-    "No module named emulator.__main__",
+    *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy"),
 }
 """Messages of clients and systems."""
 
@@ -237,17 +223,22 @@ def test_messages_of_troubleshooting_are_in_the_program():
 
 
 def test_pictures_of_tutorials_are_drawn_from_their_flows():
-    """`python -m website.drawings` draws them again; each is on its page."""
+    """`python -m tools.drawings` draws them again; each is on its page."""
     for path, text in drawings.pictures():
         assert path.read_text(encoding="utf-8") == text, path.name
         assert f"]({path.name})" in path.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def outside_blocks(markdown):
+    """Return a page without its fenced and indented blocks."""
+    return re.sub(r"^```.*?^```$|^ {4}.*?$", "", markdown, flags=re.DOTALL | re.MULTILINE)
 
 
 def test_site_builds_without_a_warning(tmp_path):
     """Every link leads somewhere, to the other language too; nothing is loaded from elsewhere."""
     pytest.importorskip("material")
 
-    config = ROOT / "website" / "mkdocs.yml"
+    config = ROOT / "tools" / "mkdocs.yml"
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--config-file", config, "--site-dir", tmp_path],
         capture_output=True, text=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
@@ -261,6 +252,13 @@ def test_site_builds_without_a_warning(tmp_path):
     index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
     words = {word for entry in index["docs"] for word in re.split(index["config"]["separator"], entry["text"])}
     assert {"代理", "队列", "主题"} <= words  # Chinese text has no spaces to be cut at
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)$", (tmp_path / "llms.txt").read_text("utf-8"), re.MULTILINE)
+    assert {"index.md", "errors.md", "zh-CN/errors.md"} <= set(listed)
+    for name in listed:
+        markdown = (tmp_path / name).read_text("utf-8")
+        assert markdown.startswith("# "), name
+        for target in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", outside_blocks(markdown)):
+            assert (tmp_path / name).parent.joinpath(target).exists(), (name, target)
     foreign = {
         address
         for path in tmp_path.rglob("*.html")

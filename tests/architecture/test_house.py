@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
-from benchmarks.house import BOUNDS, ROOT, circles, import_graph, modules
+from benchmarks.house import (
+    BOUNDS,
+    ROOT,
+    VOCABULARIES,
+    VOCABULARY,
+    arrows_upward,
+    circles,
+    import_graph,
+    modules,
+    vocabularies,
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +41,16 @@ def test_a_warm_request_visits_few_files_and_makes_few_calls(requests, kind):
 def test_no_circle_of_imports():
     """Imports for type checking count."""
     assert circles(import_graph(modules())) == []
+
+
+def test_no_room_reaches_up():
+    """What a room needs of the service that holds it is a port."""
+    assert arrows_upward(import_graph(modules())) == []
+
+
+def test_attributes_are_described_in_few_vocabularies():
+    """A new way to describe attributes joins the one there is."""
+    found = vocabularies(modules())
+
+    assert VOCABULARY in found
+    assert len(found) <= VOCABULARIES, found

@@ -32,7 +32,7 @@ def test_what_only_some_calls_need_is_not_loaded_with_the_services():
     """Reading definitions and packages, and the modules behind that, come with the first call that needs them."""
     loaded = modules_after("import emulator.cli.commands.start, emulator.composition")
 
-    seldom = {"emulator.services.workflow.languages.fields", "emulator.services.fc.catalog.archive", "zipfile"}
+    seldom = {"emulator.services.workflow.languages.document", "emulator.services.fc.catalog.archive", "zipfile"}
     assert not seldom & loaded
 
 

@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 from emulator.auth.policy import parse_policy
 from emulator.cli.main import build
 from emulator.services.workflow.languages.programs import read_program
+from emulator.usage.prices import read_prices
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
@@ -69,6 +70,7 @@ NOT_RUN = {
     ("docs/tools.md", "hcl"): "needs Terraform's provider",
     ("docs/observability.md", "yaml"): "a file of Prometheus",
     ("docs/functions.md", ""): "a tree of files",
+    ("docs/exploring.md", "text"): "output of explored tests, which tests/exploration/test_recipes runs",
     ("docs/architecture.md", ""): "a tree of files, which test_docs compares with the folders",
 }  # fmt: skip
 """Blocks that nothing runs, and why."""
@@ -94,9 +96,18 @@ def test_examples_of_the_configuration_are_valid(text):
     assert problems("localyun", text) == []
 
 
+@pytest.mark.parametrize("text", blocks("yaml", page="docs/usage.md"))
+def test_examples_of_prices_are_valid(text):
+    """`localyun usage --prices` takes them."""
+    assert read_prices(text).prices
+
+
 @pytest.mark.parametrize("text", blocks("yaml", page="docs/functions.md"))
 def test_examples_of_function_files_are_valid(text):
-    """Aliases stand in `service.yml`, triggers in `function.yml`."""
+    """Aliases stand in `service.yml`, triggers in `function.yml`; `tests/sdk/test_recipes.py` deploys the resources."""
+    if "\n  component: " in text:
+        assert all("component" in each and "props" in each for each in yaml.safe_load(text).values())
+        return
     assert problems("service" if text.startswith("aliases") else "function", text) == []
 
 

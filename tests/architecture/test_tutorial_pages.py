@@ -7,8 +7,8 @@ import pytest
 
 from emulator.cli.commands.graph import picture
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.tutorials import TUTORIALS
 from emulator.drawing.text_width import cells
+from emulator.samples import TUTORIALS
 from tests.catalogue import SAMPLES, read
 
 ROOT = Path(__file__).parents[2]

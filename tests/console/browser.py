@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import contextmanager
+from typing import Any
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -33,7 +34,7 @@ def chromium(language="en"):
         driver.quit()
 
 
-def resize(driver, width, height, theme=""):
+def resize(driver: Any, width: int, height: int, theme: str = "") -> None:
     """Give the page a size in pixels, and the theme ``light`` or ``dark``."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

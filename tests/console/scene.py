@@ -43,8 +43,11 @@ PAGES = {
     "flows": "/flows",
     "flow": "/flows/approve",
     "execution": "/flows/approve/executions/first",
+    "histories": "/histories",
     "queues": "/queues",
     "queue": "/queues/orders",
+    "messages": "/messages",
+    "message": "/messages/{failing}",
     "topics": "/topics",
     "topic": "/topics/reminders",
     "functions": "/functions",
@@ -63,6 +66,14 @@ PAGES = {
     "checkpoints": "/checkpoints",
     "accounts": "/accounts",
     "search": "/search?q=o",
+    "start": "/start",
+    "tutorial": "/start/callback",
+    "roles": "/roles",
+    "new-queue": "/new/queue",
+    "new-function": "/new/function",
+    "new-alias": "/new/alias?in=hello",
+    "edit-subscription": "/edit/subscription/reminders/inbox",
+    "design": "/design/approve",
 }
 
 
@@ -94,6 +105,9 @@ def build(localyun):
     message = topic.publish("hello")
     localyun.invoke("hello", {"name": "you"})
     localyun.invoke("fragile")
+    complaints = localyun.topic("complaints")
+    complaints.subscribe(localyun.sink([{"status": 503}] * 9).url, name="office")
+    failing = complaints.publish("the tea is gone")
     localyun.mock("payment/charge", returns={"ok": True})
     localyun.invoke("payment/charge", {"amount": 7})
     localyun.faults.add(service="oss", error="InternalError", status=500, times=2)
@@ -104,7 +118,7 @@ def build(localyun):
     flow.start({"items": list(range(3))}, name="second")
     schedule = {"FlowName": "approve", "ScheduleName": "nightly", "CronExpression": "0 0 2 * * *", "Enable": "true"}
     localyun.api.fnf("CreateSchedule", **schedule, Payload='{"items": []}')
-    return {"message": message, "refused": refused(localyun)}
+    return {"message": message, "failing": failing, "refused": refused(localyun)}
 
 
 def _messages(localyun):

@@ -279,12 +279,12 @@ def test_faults_mocks_and_accounts_are_listed_in_pages(console, localyun):
         opened(console, localyun, page)
         assert name.format(0) in text(console)
         assert last not in text(console)
-        press(console, "main a[href^='?from=']")
+        press(console, "main a[rel=next]")
         assert eventually(console, lambda last=last: last in text(console))
-        assert not console.find_elements(By.CSS_SELECTOR, "main a[href^='?from=']")
+        assert not console.find_elements(By.CSS_SELECTOR, "main a[rel=next]")
     opened(console, localyun, "/accounts")
     assert len(console.find_elements(By.CSS_SELECTOR, "main tbody tr")) == 1 + 50
-    press(console, "main a[href^='?from=']")
+    press(console, "main a[rel=next]")
     accounts = len(localyun.api.admin("GET", "accounts")["accounts"])
     assert eventually(
         console, lambda: len(console.find_elements(By.CSS_SELECTOR, "main tbody tr")) == 1 + accounts - 50

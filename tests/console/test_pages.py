@@ -9,7 +9,8 @@ from selenium.webdriver.common.keys import Keys
 
 from emulator.testing.api import Api
 from tests.console import scene
-from tests.console.walking import eventually, opened, speak, text
+from tests.console.walking import eventually, opened, press, speak, text
+from tests.sdk.test_fc_sessions import zipped
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -23,7 +24,7 @@ def test_page_opens_in_both_languages_without_complaints(console, localyun, page
     assert len(console.find_elements(By.TAG_NAME, "h1")) == 1
     assert console.get_log("browser") == []
     words = console.find_element(By.TAG_NAME, "nav").text
-    assert ("队列" in words) == (language == "zh")
+    assert ("消息" in words) == (language == "zh")
 
 
 def test_message_is_sent_received_given_back_and_deleted(console, localyun):
@@ -39,10 +40,11 @@ def test_message_is_sent_received_given_back_and_deleted(console, localyun):
     assert eventually(console, lambda: "from a program" in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/receive'] button").click()
     assert eventually(console, lambda: "It is hidden until" in text(console))
-    console.find_element(By.CSS_SELECTOR, "form[action$='/delete'] button").click()
+    press(console, "form[action$='/delete'] button")
     assert eventually(console, lambda: console.current_url.endswith("/queues/by-hand"))
     assert eventually(console, lambda: "from the page" not in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/purge'] button").click()
+    press(console, "#ask[open] button[value=yes]")
     assert eventually(console, lambda: "No message is visible" in text(console))
 
 
@@ -85,7 +87,7 @@ def test_history_is_scrubbed_by_slider_and_keys(console, localyun):
 
     console.find_element(By.TAG_NAME, "main").send_keys(Keys.HOME)
     assert eventually(console, lambda: console.execute_script(state) == "not entered")
-    assert "at=1" in console.current_url
+    assert eventually(console, lambda: "at=1" in console.current_url)
     console.find_element(By.TAG_NAME, "main").send_keys(Keys.END)
     assert eventually(console, lambda: console.execute_script(state) == "succeeded")
 
@@ -121,6 +123,26 @@ def test_function_is_called(console, localyun):
 
     assert eventually(console, lambda: "Result" in text(console))
     assert "index.py" in text(console)
+
+
+def test_sessions_of_a_function_are_shown(console, localyun):
+    """Each with its instance; of a function without affinity there is no such part."""
+    models = pytest.importorskip("alibabacloud_fc20230330.models")
+    speak(console, localyun, "en")
+    code = models.InputCodeLocation(zip_file=zipped("index.py", "def handler(event, context): return 'here'"))
+    made = models.CreateFunctionInput(
+        function_name="bound", runtime="python3.12", handler="index.handler", code=code,
+        session_affinity="HEADER_FIELD",
+        session_affinity_config='{"affinityHeaderFieldName": "client-id"}',
+    )  # fmt: skip
+    localyun.fc3.create_function(models.CreateFunctionRequest(body=made))
+    body = models.CreateSessionInput(session_id="of-the-page")
+    session = localyun.fc3.create_session("bound", models.CreateSessionRequest(body=body)).body
+
+    opened(console, localyun, "/functions/bound")
+    assert all(word in text(console) for word in ("Sessions", "of-the-page", "HEADER_FIELD", session.container_id))
+    opened(console, localyun, "/functions/hello")
+    assert "Sessions" not in text(console)
 
 
 def test_slash_leads_to_the_search(console, localyun):

@@ -1,6 +1,7 @@
 """Who gets in: links, cookies, other origins, forms without their token, frames."""
 
 import http.client
+import re
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -141,5 +142,25 @@ def test_first_page_is_small(ask, cookie):
 
     total = len(page) + sum(len(ask("GET", name)[2]) for name in names)
 
-    assert len(names) == 3
+    assert len(names) == 4
     assert total < 150_000
+
+
+@pytest.mark.parametrize("path", ["/", "/queues", "/functions", "/requests", "/clock", "/no/such/page"])
+def test_every_page_tells_that_the_clock_was_moved(ask, cookie, localyun, path):
+    """A day ahead is easily forgotten; nothing is said of a clock that nobody has touched."""
+    before = ask("GET", f"{ROOT}{path}", None, Cookie=cookie)[2]
+    saved = localyun.checkpoint("clock")
+    try:
+        localyun.clock.advance("1d")
+        moved = ask("GET", f"{ROOT}{path}", None, Cookie=cookie)[2]
+        localyun.clock.freeze()
+        frozen = ask("GET", f"{ROOT}{path}", None, Cookie=cookie, HX_Request="true")[2]
+    finally:
+        saved.restore()
+
+    assert "ahead of this machine" not in before
+    told = re.search("The clock is (.*) ahead of this machine.", moved)
+    assert told is not None
+    assert told[1] in {"1d00h", "23h59m"}  # an advance of a day takes a moment of the machine's
+    assert "The clock stands still at " in frozen

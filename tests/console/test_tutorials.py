@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.by import By
 
-from emulator.cli.tutorials import TUTORIALS
+from emulator.samples import TUTORIALS
 from emulator.testing import Emulator
 from emulator.testing.api import ApiError
 from emulator.wire.dates import parse_iso

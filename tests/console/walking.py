@@ -39,7 +39,7 @@ def speak(console, localyun, language):
     opened(console, localyun, "/")
     if console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language):
         return
-    console.find_elements(By.CSS_SELECTOR, "footer button")[0].click()
+    console.find_element(By.CSS_SELECTOR, "form.language button").click()
     eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))
 
 

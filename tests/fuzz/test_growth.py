@@ -15,10 +15,10 @@ from emulator.http.connections import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.services.fc.invoke.http_invoke import read_result
+from emulator.services.fc.triggers.http_invoke import read_result
 from emulator.services.mns import codec as wire
+from emulator.services.mns.operations import topics as topic_operations
 from emulator.services.mns.queues import codec as message_wire
-from emulator.services.mns.topics import operations as topic_operations
 from emulator.services.mns.topics.model import read_endpoint
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import parse_source

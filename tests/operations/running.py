@@ -29,7 +29,7 @@ _PARTLY = ("BatchDelete", "BatchSend")
 _TURNS = ("create", "put", "register", "subscribe", "publish", "send", "set", "update", "invoke", "start")
 
 
-def _turn(operation: Operation) -> tuple[int, str]:
+def turn(operation: Operation) -> tuple[int, str]:
     """Return when an operation has its turn: first what makes things, then what looks at them, what removes them last.
 
     The clients' names differ, and within a turn those of one kind come together.
@@ -74,7 +74,7 @@ async def torment(site: Site, operations: list[Operation], count: int, chance: r
     """Call each operation as it is meant, without parameters and *count* times with something wrong."""
     await furnish(site, operations)
     run = _Run(site, operations)
-    for operation in sorted(operations, key=_turn):
+    for operation in sorted(operations, key=turn):
         base = as_meant(operation)
         for attempt in attempts(operation, ATTEMPTS, chance):
             if await run.call(attempt):

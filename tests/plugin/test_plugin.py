@@ -366,10 +366,111 @@ def test_bodies_in_base64_are_written_and_read(project):
                 localyun.settle()
                 with pytest.raises(NotJson, match="b64decode"):
                     inbox.only().json()
+
+            @pytest.mark.parametrize("content_format", [None, "XML", "JSON", "SIMPLIFIED"])
+            def test_a_sink_reads_every_format(localyun, content_format):
+                inbox, archive = localyun.sink(), localyun.queue("archive")
+                chosen = {"content_format": content_format} if content_format else {}
+                news = localyun.topic("news")
+                assert news.subscribe(inbox.url, **chosen) == news.subscribe(inbox.url, **chosen)
+                news.subscribe(f"acs:mns:{localyun.region}:{localyun.account_id}:queues/archive", **chosen)
+                news.publish({"text": "für <7> & 8"})
+                localyun.settle()
+                pushed = inbox.only()
+                assert pushed.json() == {"text": "für <7> & 8"}
+                assert pushed.text == '{"text": "für <7> & 8"}'
+                assert pushed.signature_valid
+                assert (pushed.body == pushed.text) == (content_format == "SIMPLIFIED")
+                if content_format in {None, "XML"}:
+                    assert "<Message>" in pushed.body
+                    with pytest.raises(NotJson, match="content_format=.SIMPLIFIED."):
+                        archive.receive().json()
             """,
     )
 
-    assert "3 passed" in text
+    assert "7 passed" in text
+
+
+def test_mocks_take_both_spellings_in_both_places(project):
+    """What is returned and raised, by the names of arguments and of the HTTP API; a mixture is refused."""
+    text = project(
+        test_it_py="""
+            import pytest
+
+            from localyun.testing import ApiError, TestingError
+
+            class NoRoom(Exception):
+                pass
+
+            FULL = {"errorType": "NoRoom", "errorMessage": "full"}
+
+            @pytest.mark.parametrize("answer", [{"returns": [1]}, {"return": [1]}], ids="".join)
+            @pytest.mark.parametrize("place", ["named", "listed"])
+            def test_returned(localyun, answer, place):
+                localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
+                assert localyun.invoke("f").json() == [1]
+
+            @pytest.mark.parametrize("name", ["raises", "error"])
+            @pytest.mark.parametrize("error", [NoRoom("full"), FULL, "full"], ids=["exception", "object", "text"])
+            @pytest.mark.parametrize("place", ["named", "listed"])
+            def test_raised(localyun, name, error, place):
+                answer = {name: error}
+                localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
+                kind = "Error" if isinstance(error, str) else "NoRoom"
+                assert localyun.invoke("f").json() == {**FULL, "errorType": kind}
+
+            def test_a_mock_without_an_answer_returns_nothing(localyun):
+                localyun.mock("f")
+                assert localyun.invoke("f").json() is None
+
+            def test_refused(localyun):
+                with pytest.raises(ApiError, match="not both"):
+                    localyun.mock("f", returns=1, raises="no")
+                with pytest.raises(ApiError, match="not both"):
+                    localyun.mock("f", answers=[{"return": 1, "returns": 2}])
+                with pytest.raises(ApiError, match="'retruns'; it has return"):
+                    localyun.mock("f", retruns=1)
+                with pytest.raises(TestingError, match="returns= is one answer"):
+                    localyun.mock("f", returns=1, answers=[{"return": 2}])
+            """,
+    )
+
+    assert "18 passed" in text
+
+
+def test_a_report_shows_the_cause_whole_however_much_was_logged(project):
+    """The lines of functions do not push out what failed, and a long cause is not cut."""
+    text = project(
+        exit_code=1,
+        functions__shop__fail__index_py="""
+            def handler(event, context):
+                for number in range(400):
+                    print("line", number)
+                raise ValueError("no stock of " + "red shoes and " * 30 + "the blue ones in the end")
+            """,
+        test_it_py="""
+            FLOW = '''
+            version: v1
+            type: flow
+            steps:
+              - type: task
+                name: order
+                resourceArn: acs:fc:::services/shop/functions/fail
+            '''
+
+            def test_order(localyun):
+                run = localyun.flow("ordering", FLOW).start({})
+                localyun.skip_until(execution=run)
+                assert run.status == "Succeeded"
+            """,
+    )
+
+    section = text.partition("- localyun -")[2]
+    assert "StartExecution" in section
+    assert "line 399" in section
+    assert "line 3\n" not in section
+    told = section.partition("execution ordering/")[2].split()
+    assert "the blue ones in the end" in " ".join(told).partition("cause")[2].partition("start took step")[0]
 
 
 def test_a_function_waits_for_the_topic_of_its_trigger(project):

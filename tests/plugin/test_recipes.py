@@ -1,4 +1,4 @@
-"""Each recipe of docs/testing.md is a test that runs, as written."""
+"""Each recipe of docs/testing.md and docs/usage.md is a test that runs, as written."""
 
 import os
 import re
@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"(?<!not a recipe -->\n)```python\n(.*?)```", PAGE, re.DOTALL)
+USAGE = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?<!not a recipe -->\n)```python\n(.*?)```", PAGE + USAGE, re.DOTALL)
 TESTS = [name for block in BLOCKS for name in re.findall(r"^def (test_\w+)", block, re.MULTILINE)]
 
 
@@ -30,8 +31,8 @@ def outcome(tmp_path_factory):
 
 
 def test_page_has_the_recipes():
-    """A consumer, bodies, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
-    assert len(TESTS) == 10
+    """A consumer, bodies, retries, approval (twice), summer time, pushes, mocks, a saga, duplicates, usage, and one."""
+    assert len(TESTS) == 13
 
 
 @pytest.mark.timeout(180)

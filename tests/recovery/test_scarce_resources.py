@@ -188,6 +188,7 @@ def test_without_file_descriptors_calls_wait_or_fail_and_then_work_again(new_emu
     with limit(pid, resource.RLIMIT_NOFILE, _first_free(pid) + 1):
         crowd = [socket.create_connection(("127.0.0.1", emulator.port), timeout=30) for _ in range(20)]
         eventually(lambda: "new connections have to wait: [Errno 24] Too many open files" in emulator.output())
+        os.utime(next(functions.rglob("*.py")))  # it is read when something has changed
         eventually(lambda: "functions folder cannot be read now" in emulator.output())
         for other in crowd:
             other.close()

@@ -3,14 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from emulator.deploy.fc_fields import TRIGGER_TYPES
 from emulator.deploy.planner import PROVIDERS
+from tests import commands
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
 
@@ -28,10 +27,7 @@ class Project:
         self.environment |= {"LOCALYUN_STATE": str(emulator.state), "PYTHONPATH": str(ROOT)}
 
     def run(self, *words):
-        return subprocess.run(
-            [sys.executable, "-m", "emulator", *words],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=90,
-        )  # fmt: skip
+        return commands.run(words, cwd=self.folder, env=self.environment, timeout=90)
 
     def deploy(self, *words):
         """Deploy and return what ``--json`` prints."""

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import commands
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
 
@@ -30,10 +30,7 @@ def run(running, tmp_path):
     environment |= {"LOCALYUN_STATE": str(running.state), "PYTHONPATH": str(ROOT)}
 
     def call(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "emulator", *words],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90,
-        )  # fmt: skip
+        return commands.run(words, cwd=tmp_path, env=environment, timeout=90)
 
     return call
 

@@ -4,10 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import commands
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
 
@@ -33,14 +34,11 @@ def emulators(tmp_path_factory):
         assert each.stop() == 0
 
 
-def localyun(emulator, *words, environ=None):
+def localyun(emulator, *words, environ=None, timeout=120):
     """Run the command against an emulator, from a folder without anything."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
     environment |= {"LOCALYUN_STATE": str(emulator.state), "PYTHONPATH": str(ROOT), **(environ or {})}
-    return subprocess.run(
-        [sys.executable, "-m", "emulator", *words],
-        cwd=emulator.state, env=environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    return commands.run(words, cwd=emulator.state, env=environment, timeout=timeout)
 
 
 def exported(emulator, kind, folder):
@@ -173,6 +171,41 @@ def test_terraform_gets_well_formed_files(emulators, tmp_path):
             env=environment, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+PROVIDER = os.environ.get("LOCALYUN_TERRAFORM_PROVIDER", "")
+"""The program of the provider aliyun/alicloud, which is not fetched by a test."""
+
+
+@pytest.mark.skipif(
+    not (PROVIDER and shutil.which("terraform")),
+    reason="needs terraform and LOCALYUN_TERRAFORM_PROVIDER, the path of terraform-provider-alicloud",
+)
+@pytest.mark.timeout(900)
+def test_terraform_makes_an_empty_emulator_the_same(emulators, tmp_path):
+    """Terraform itself applies what was exported, and then finds nothing to change."""
+    full, other = emulators
+    folder = tmp_path / "app"
+    exported(full, "terraform", folder)
+    (tmp_path / "terraformrc").write_text(
+        f'provider_installation {{\n  dev_overrides {{\n    "aliyun/alicloud" = "{Path(PROVIDER).parent}"\n  }}\n'
+        "  direct {}\n}\n"
+    )
+    variables = {f"TF_VAR_{name.lower()}": value for name, value in SECRET.items()}
+    environ = {**variables, "TF_CLI_CONFIG_FILE": str(tmp_path / "terraformrc"), "CHECKPOINT_DISABLE": "1"}
+
+    def terraform(*words):
+        chdir = f"-chdir={folder}"
+        line = ("exec", "--network", "--", "terraform", chdir, *words, "-no-color")
+        return localyun(other, *line, environ=environ, timeout=280)
+
+    applied = terraform("apply", "-auto-approve", "-input=false")
+    planned = terraform("plan", "-detailed-exitcode", "-input=false")
+    removed = terraform("destroy", "-auto-approve", "-input=false")
+
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    assert planned.returncode == 0, planned.stdout
+    assert removed.returncode == 0, removed.stdout + removed.stderr
 
 
 @pytest.mark.parametrize("name", ["", "main.tf"])

@@ -283,7 +283,7 @@ def steps_2023(f: str) -> list[Step]:
         tea("create_snapshot", f, body={"sessionId": "s-1"}, refused="SessionNotFound"),
         tea("list_snapshots"),
         tea("get_snapshot", f, "p-1", refused="SnapshotNotFound"),
-        tea("delete_snapshot", f, "p-1", refused="SnapshotNotFound"),
+        tea("delete_snapshot", f, "p-1"),
         tea("delete_layer_version", f, "1"),
         tea("delete_custom_domain", domain),
         tea("delete_trigger", f, "web"),

@@ -24,7 +24,7 @@ SERVICE = (
     " serviceName:text tracingConfig:object useSLRAuthentication:flag vpcConfig:object"
 )
 FUNCTION = (
-    f"{TIMES} codeChecksum:text codeSize:number description:text diskSize:number environmentVariables:object"
+    f"{TIMES} codeChecksum:text codeSize:number description:text environmentVariables:object"
     " functionId:text functionName:text handler:text initializationTimeout:number instanceConcurrency:number"
     " instanceType:text layers:list layersArnV2:list memorySize:number runtime:text timeout:number"
 )

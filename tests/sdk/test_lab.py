@@ -274,7 +274,7 @@ def test_a_sink_takes_signed_pushes_and_answers_in_turn(lab):
     lab.settle()
     lab.clock.advance("30s")
 
-    assert [(each.status, each.body, each.signature_valid) for each in sink] == [
+    assert [(each.status, each.text, each.signature_valid) for each in sink] == [
         (500, "hello", True),
         (204, "hello", True),
     ]
@@ -291,7 +291,7 @@ def test_a_push_that_is_made_to_fail_is_tried_again(lab):
 
     lab.clock.advance("30s")
 
-    assert sink.only().body == "hello"
+    assert sink.only().text == "hello"
 
 
 def test_a_fault_survives_neither_its_removal_nor_a_reset(lab):

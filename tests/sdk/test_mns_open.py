@@ -285,7 +285,7 @@ def test_the_public_endpoint_and_its_access_list(client):
     opened = client.get_endpoint_attribute(models.GetEndpointAttributeRequest(**public)).body.data
 
     assert closed.endpoint_enabled is False
-    assert [item.cidr for item in closed.cidr_list] == ["10.0.0.0/8", "192.168.0.1/32"]
+    assert [item.cidr for item in closed.cidr_list] == ["10.0.0.0/8", "192.168.0.1"]
     assert (opened.endpoint_enabled, opened.cidr_list) == (True, [])
 
 

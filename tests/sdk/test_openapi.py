@@ -17,7 +17,7 @@ from emulator.wire.operation import operations_of
 ROOT = Path(emulator.__file__).parent
 MODULES = [
     *ROOT.rglob("*admin.py"),
-    *(ROOT / each for each in ("gateway/errors.py", "console/front.py")),
+    *(ROOT / each for each in ("gateway/errors.py", "gateway/recording.py", "console/front.py")),
 ]
 
 

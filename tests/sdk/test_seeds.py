@@ -65,7 +65,7 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
             for each in (*schedule, flow):
                 each.pop("RequestId", None)
             seen.append((schedule, flow))
-            assert kit.flow("remind").start().status == "Running"
+            assert kit.flow("remind").start().status in {"Starting", "Running"}
             assert kit.queue("letters").counters["active"] == 0
             listed = kit.api._send("GET", "/_localyun/status", {"X-Localyun-Token": kit.token}, None)
             assert listed.status_code == 200
@@ -77,7 +77,7 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
             assert kit.flow("other").start({}).wait(10).status == "Succeeded"
             if len(seen) == 2:
                 kit.reset()
-                assert kit.flow("remind").start().status == "Running"
+                assert kit.flow("remind").start().status in {"Starting", "Running"}
                 assert kit.queue("letters").counters["active"] == 0
 
     assert seen[0] == seen[1]

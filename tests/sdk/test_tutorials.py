@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests import commands
+
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
 
 ROOT = Path(__file__).parents[2]
@@ -22,14 +24,7 @@ def localyun(emulator, tmp_path):
     def run(*words):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
         environment |= {"LOCALYUN_STATE": str(emulator.state), "PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            [sys.executable, "-m", "emulator", *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=90,
-        )
+        return commands.run(words, cwd=tmp_path, env=environment, timeout=90)
 
     return run
 

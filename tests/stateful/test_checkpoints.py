@@ -23,7 +23,7 @@ steps:
 """
 
 QUEUES = st.sampled_from(["red", "green"])
-LOGS = {"lab_effects"}
+LOGS = {"lab_effects", "usage_amounts"}
 """What is written of requests as they come, the one that restores among them, and a moment later."""
 
 STEPS = st.lists(

@@ -19,7 +19,8 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.errors import MessageNotExist, MnsError
-from emulator.services.mns.queues.model import DeadLetterPolicy, Draft
+from emulator.services.mns.queues.message import Draft
+from emulator.services.mns.queues.model import DeadLetterPolicy
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database, migrate

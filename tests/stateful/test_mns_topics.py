@@ -14,6 +14,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
+from emulator.services.mns.topics.push import Pusher, PushPolicy
 from emulator.storage.database import Database, migrate
 
 WORLD = Tenant(AccountId("1"), Region("cn-x"))
@@ -73,10 +74,9 @@ class TopicMachine(RuleBasedStateMachine):
         self.database = Database(Path(self.folder.name) / "state.db")
         migrate(self.database, [SCHEMA])
         ids = CountingIds()  # draws are 0: the back-off's gap is 10 s
-        self.service = MessageService(
-            self.database, self.clock, ids, self.timers, signer=Unsigned(), endpoint=str,
-            functions=self.targets,
-        )  # fmt: skip
+        pusher = Pusher(Unsigned(), self.clock, ids, PushPolicy(), certificate_url=str)
+        self.service = MessageService(self.database, self.clock, ids, self.timers, pusher=pusher)
+        self.service.connect(self.targets)
 
         async def start():
             self.service.start()

@@ -46,10 +46,14 @@ def _tests(copy: Path, pattern: str) -> list[str]:
     return sorted(str(path.relative_to(copy)) for path in copy.glob(pattern))
 
 
-def _node(emulator: Localyun, copy: Path, only: str) -> list[Case]:
-    report = copy / "report.json"
+def _fc_node(emulator: Localyun, copy: Path, only: str) -> list[Case]:
     for name in ("main", "counter"):
         _zip(copy / "test" / "figures", name)
+    return _node(emulator, copy, only)
+
+
+def _node(emulator: Localyun, copy: Path, only: str) -> list[Case]:
+    report = copy / "report.json"
     options = ["-t", "60000", "-R", "json", "--reporter-option", f"output={report}", *(["-g", only] if only else [])]
     words = ["node", "node_modules/mocha/bin/mocha.js", *options, *_tests(copy, "test/*.test.js")]
     given = variables(emulator)
@@ -125,7 +129,7 @@ SUITES = {
     ),
     "fc-node": Suite(
         repository="aliyun/fc-nodejs-sdk", commit="9e48fa7", marker="test/client.test.js", tools=("node",),
-        before="npm install --no-package-lock mocha@10 expect.js, and raw-body in ~/.localyun/nodejs", run=_node,
+        before="npm install --no-package-lock mocha@10 expect.js, and raw-body in ~/.localyun/nodejs", run=_fc_node,
     ),
     "fc-go": Suite(
         repository="aliyun/fc-go-sdk", commit="3a1b2ed", marker="on_demand_config_test.go", tools=("go",),
@@ -136,6 +140,10 @@ SUITES = {
         marker="src/test/java/com/aliyuncs/fc/config/ConfigTest.java", tools=("java", "mvn"),
         before="mvn dependency:go-offline, with Lombok 1.18.30 in its pom.xml", run=_java,
         settings={"LOCALYUN_ENFORCE_RAM": "true"},
+    ),
+    "mns-node": Suite(
+        repository="aliyun/aliyun-mns-nodejs-sdk", commit="63f764a", marker="es5/client.js", tools=("node",),
+        before="npm install --no-package-lock --omit=dev, then npm install --no-save mocha@10 expect.js", run=_node,
     ),
     "mns-php": Suite(
         repository="aliyun/aliyun-mns-php-sdk", commit="962ead2", marker="Tests/TopicTest.php",

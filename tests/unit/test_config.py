@@ -135,6 +135,22 @@ def test_isolation_needs_a_home_folder_of_its_own(tmp_path, monkeypatch):
         load({}, {"LOCALYUN_ISOLATE": "1"}, tmp_path)
 
 
+def test_a_user_without_a_home_folder(tmp_path, monkeypatch):
+    """Isolation keeps the rest apart; only a path that begins with the home folder cannot be had."""
+    monkeypatch.setattr(Path, "home", classmethod(_homeless))
+    monkeypatch.setattr(Path, "expanduser", _homeless)
+
+    with pytest.raises(ConfigError, match=r"^LOCALYUN_STATE: state must be a path without ~, because there is no such"):
+        load({}, {"LOCALYUN_STATE": "~/state"}, tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "home", classmethod(_homeless))
+    assert load({}, {"LOCALYUN_ISOLATE": "1"}, tmp_path).config.isolate
+
+
+def _homeless(_):
+    raise RuntimeError("Could not determine home directory.")
+
+
 def test_key_that_looks_like_a_real_one_is_refused(tmp_path):
     """A cloud key in the environment is not taken over."""
     environ = {"LOCALYUN_ACCESS_KEY_ID": "LTAI5tExampleExample", "LOCALYUN_ACCESS_KEY_SECRET": "x" * 30}

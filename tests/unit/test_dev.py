@@ -80,6 +80,21 @@ def test_development_environment_serves_the_demonstration_too(dev):
     assert [call.endswith("[dev]") for call in calls() if "install" in call] == [True, False, True]
 
 
+def test_what_documentation_needs_comes_by_itself(dev):
+    """Tests do without its packages, and find all of theirs where these are."""
+    calls = stand_in(dev)
+
+    for task in ("test", "docs", "test", "docs", "fuzz", "docs"):
+        dev.main([task, *(["xml"] if task == "fuzz" else [])])
+
+    assert [call.rpartition("[")[2] for call in calls() if "install" in call] == [
+        "dev]",
+        "dev,docs]",
+        "fuzz]",
+        "dev,docs]",
+    ]
+
+
 def test_fuzzing_installs_its_engine_and_leaves_the_environment_fit_for_all_else(dev):
     """The engine is asked for by nobody else, and once it is there the tests install nothing."""
     calls = stand_in(dev)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def bill(tmp_path):
     """What the command writes."""
     path = tmp_path / "bill.json"
-    subprocess.run([sys.executable, ROOT / "sbom.py", path], check=True, timeout=60)
+    subprocess.run([sys.executable, ROOT / "tools" / "sbom.py", path], check=True, timeout=60)
     return json.loads(path.read_text())
 
 

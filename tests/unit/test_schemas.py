@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from tests.unit.workflow.languages.fdl import test_broken as fdl
 from tests.unit.workflow.languages.statemachine import test_broken as machines
-from website import schemas
+from tools import schemas
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def problems(name, value):
 
 @pytest.mark.parametrize("name", schemas.SCHEMAS)
 def test_files_are_what_the_tables_say(name):
-    """`python -m website.schemas` writes them; each is a schema."""
+    """`python -m tools.schemas` writes them; each is a schema."""
     jsonschema.Draft202012Validator.check_schema(json.loads((SCHEMAS / f"{name}.json").read_text("utf-8")))
 
     assert (SCHEMAS / f"{name}.json").read_text("utf-8") == schemas.written(name)

@@ -9,6 +9,7 @@ from emulator.cli.output import CallRefused
 
 FC2 = "/2016-08-15"
 FC3 = "/2023-03-30"
+VPC = "2016-04-28"
 RAM = "2015-05-01"
 STS = "2015-04-01"
 FNF = "2019-03-15"
@@ -104,6 +105,7 @@ class World:
         self._flows()
         self._people()
         self._objects()
+        self.client.rpc(VPC, "CreateVpc", {"VpcName": "kept", "CidrBlock": "10.0.0.0/8"})
 
     def _functions(self):
         fc = self.fc
@@ -135,6 +137,11 @@ class World:
         fc("POST", f"{FC2}/services/shop/bindings", {"vpcId": "vpc-1"})
         fc("POST", f"{FC3}/functions", {**function, "functionName": "alone"})
         fc("PUT", f"{FC3}/functions/alone/concurrency", {"reservedConcurrency": 3})
+        affinity = {
+            "sessionAffinity": "HEADER_FIELD", "sessionAffinityConfig": '{"affinityHeaderFieldName":"talk-id"}'
+        }  # fmt: skip
+        fc("POST", f"{FC3}/functions", {**function, "functionName": "talk", **affinity})
+        fc("POST", f"{FC3}/functions/talk/sessions", {"sessionId": "kept", "allowInternetAccess": True})
 
     def _messages(self):
         name = "<VisibilityTimeout>77</VisibilityTimeout>"
@@ -230,6 +237,7 @@ class World:
             self.client.workflow("GetExecutionHistory", FlowName="ends", ExecutionName="first"),
         ]  # fmt: skip
         later = {
+            "sessions": lambda: self.fc("GET", f"{FC3}/functions/talk/sessions"),
             "letters": lambda: self.mns("GET", "/queues/letters"),
             "alias": lambda: self.client.workflow("DescribeFlowAlias", FlowName="ends", Name="live"),
             "map run": lambda: self._map_run(),

@@ -30,8 +30,8 @@ MOVED = {"workflow_events": "workflow_turns"}
 CHANGING = {"fc_async_calls", "fc_task_events", "mns_deliveries", "mns_publications", "sts_keys", "fc_capacity"}
 """Tables whose rows go on living while the emulator runs: they are there, and need not be the same."""
 
-NO_LONGER_SHOWN = "/async-invoke-config/maxAsyncEventAgeInSeconds"
-"""The first version answered the default here when nobody had set it; FC 2.0 answers nothing now, 3.0 the default."""
+NO_LONGER_SHOWN = ("/async-invoke-config/maxAsyncEventAgeInSeconds", "/diskSize")
+"""Earlier versions answered the default here when nobody had set it; FC 2.0 answers nothing now, 3.0 the default."""
 
 WRITTEN_OTHERWISE = re.compile(r"/(?:FlowVersions/\d+/CreatedTime|Alias/CreatedTime|map run/(?:Started|Stopped)Time)$")
 """Times that the first version wrote in UTC with milliseconds, and that have whole seconds and an offset now."""
@@ -282,5 +282,8 @@ def test_there_is_a_file_of_each_kept_version():
         "0.1-with-maps",
         "0.1-with-restarts",
         "0.1-with-turns",
+        "0.1-with-vpcs",
+        "0.1-with-workloads",
+        "0.1-with-written-usage",
     ]
     assert Path(KEPT[0]).stat().st_size < 200_000

@@ -108,6 +108,22 @@ def test_recorded_request_authenticates(vector):
     assert principal.temporary == (vector.get("security_token") is not None)
 
 
+WITHOUT_QUERY = [vector for vector in VECTORS if "?" not in vector["request"]["target"]]
+
+
+@pytest.mark.parametrize("vector", WITHOUT_QUERY, ids=lambda v: v["id"])
+def test_a_question_mark_behind_what_was_signed_changes_nothing(vector):
+    """Clients that join path and query whatever the query is send a bare ``?``, and sign without it."""
+    principal = authenticate(vector, request_of(vector, target=f"{vector['request']['target']}?"))
+
+    assert principal.access_key_id == vector["access_key_id"]
+
+
+def test_schemes_have_requests_without_a_query():
+    """The test above covers each scheme but one, of which tests/unit/auth signs such a request."""
+    assert {vector["scheme"] for vector in VECTORS} - {vector["scheme"] for vector in WITHOUT_QUERY} == {"ROA-V1"}
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["id"])
 def test_string_to_sign_is_the_recorded_one(vector):
     """Among the texts tried is the one the client signed, canonical request included, at the recorded place."""

@@ -12,8 +12,8 @@ from emulator.cli.client import Client, connect
 from emulator.cli.main import build
 from emulator.cli.mns import Mns
 from emulator.cli.output import DONE, CommandFailed, say
-from emulator.cli.tutorials import TUTORIALS
 from emulator.config import Settings
+from emulator.samples import TUTORIALS
 
 _SCRIPTS = {
     "bash": """_localyun() {

@@ -3,10 +3,11 @@
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator.cli.client import pause
-from emulator.cli.output import CommandFailed, WrongUsage, _, say, say_json, tell, wants_json
+from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, wants_json
+from emulator.cli.references import Misplaced, Reference, parameters_of, put_back, stand_ins
 from emulator.config import Settings
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ AROUND = 60
 
 WATCH_INTERVAL_S = 0.3
 
-_ANY_RESOURCE = "acs:fc:::services/any/functions/any"
-"""Stands for the value of a tag while a definition of a template is checked."""
+OTHERWISE = 3
+"""The exit code of ``convert --strict`` when something is otherwise in the other language."""
 
 
 def check(arguments: Namespace, settings: Settings) -> int:
@@ -62,8 +63,12 @@ def _check(arguments: Namespace) -> int:
     from emulator.services.workflow.engine.model import all_steps
     from emulator.services.workflow.languages.programs import read_program
 
-    text, tags = _without_tags(read_definition(arguments.file))
-    notes = [_("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag) for tag, line in tags]
+    text, references = stand_ins(read_definition(arguments.file))
+    notes = [
+        _("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag)
+        for each in references
+        for tag, line in each.tags
+    ]
     try:
         # Digits in the place of the account's id, as many as it takes to leave every column where it is.
         flow = read_program(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
@@ -77,8 +82,8 @@ def _check(arguments: Namespace) -> int:
     say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
     for warning in flow.warnings:
         say(_("warning: {text}", text=warning))
-    for note in notes:
-        say(_("note: {text}", text=note))
+    for each in notes:
+        say(_("note: {text}", text=each))
     return 0
 
 
@@ -87,70 +92,52 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.conversion import NotConvertible, convert
+    from emulator.services.workflow.languages.document import NAME
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
-    from emulator.services.workflow.languages.fields import NAME
     from emulator.services.workflow.languages.programs import read_program
 
-    text, tags = _without_tags(read_definition(arguments.file))
-    if tags:
-        tag, line = tags[0]
-        raise CommandFailed(_("line {line}: {tag} has no value here; convert what it stands for", line=line, tag=tag))
+    source, references = stand_ins(read_definition(arguments.file), parameters_of(arguments.parameter))
     stem = Path(arguments.file).stem
     name = arguments.name or (stem if NAME.match(stem) else "converted")
     zeros = "0" * len(ACCOUNT)
     try:
-        program = read_program(text.replace(ACCOUNT, zeros))
+        program = read_program(source.replace(ACCOUNT, zeros))
         if not isinstance(program, FlowProgram):
             raise CommandFailed(_("{file} is a state machine already", file=arguments.file))
-        converted = convert(program, name).replace(zeros, ACCOUNT)
+        converted = convert(program, name)
+        text = put_back(converted.text.replace(zeros, ACCOUNT), references)
     except DefinitionError as error:
+        at_fault = next((each for each in references if each.line == error.line), None)
+        if at_fault is not None:
+            raise _without_value(at_fault) from error
         _refuse(arguments, error)
         return 1
+    except Misplaced as error:
+        raise _without_value(error.reference) from error
     except NotConvertible as error:
         raise CommandFailed(str(error)) from error
+    return _converted(arguments, text, converted.remarks)
+
+
+def _without_value(reference: Reference) -> CommandFailed:
+    where = {"line": reference.line, "tag": reference.tag}
+    return CommandFailed(_("line {line}: {tag} has no value here; --parameter NAME=VALUE gives it one", **where))
+
+
+def _converted(arguments: Namespace, text: str, remarks: int) -> int:
     if arguments.output in {None, STANDARD_INPUT}:
-        say(converted.rstrip("\n"))
-        return 0
-    Path(arguments.output).write_text(converted, encoding="utf-8")
-    return tell(arguments, _("wrote {file}", file=arguments.output), {"file": arguments.output})
-
-
-def _without_tags(text: str) -> tuple[str, list[tuple[str, int]]]:
-    """Return *text* with a resource for each value with a tag of its own, and those tags with their lines.
-
-    What stands outside of such values keeps its line, and its column as well unless it follows one on its line. A text
-    that is no YAML is returned as it is.
-    """
-    import yaml  # slow to import
-
-    events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    tags: list[tuple[str, int]] = []
-    spans: list[tuple[Any, Any]] = []
-    opened: list[bool] = []
-    try:
-        for event in events:
-            kind = type(event).__name__
-            if kind.endswith("EndEvent") and opened and kind[:1] in "SM" and kind != "StreamEndEvent":
-                if opened.pop() and True not in opened:
-                    spans[-1] = (spans[-1][0], event.end_mark)
-                continue
-            is_tagged = (getattr(event, "tag", None) or "")[:1] == "!" and event.tag != "!"
-            if is_tagged:
-                tags.append((event.tag, event.start_mark.line + 1))
-                if True not in opened:
-                    spans.append((event.start_mark, event.end_mark))
-            if kind in {"SequenceStartEvent", "MappingStartEvent"}:
-                opened.append(is_tagged)
-    except (yaml.YAMLError, UnicodeEncodeError):
-        return text, []
-    lines = text.split("\n")
-    for start, end in reversed(spans):
-        last = lines[end.line] if end.line < len(lines) else ""
-        rest = last[end.column :]
-        inner = [""] * (end.line - start.line - 1) + [" " * end.column + rest] if end.line > start.line else []
-        first = lines[start.line][: start.column] + f'"{_ANY_RESOURCE}"'
-        lines[start.line : end.line + 1] = [first, *inner] if inner else [first + rest]
-    return "\n".join(lines), tags
+        say(text.rstrip("\n"))
+    else:
+        Path(arguments.output).write_text(text, encoding="utf-8")
+        tell(arguments, _("wrote {file}", file=arguments.output), {"file": arguments.output, "remarks": remarks})
+    if not remarks:
+        return DONE
+    note(
+        _("1 remark in it says what is otherwise")
+        if remarks == 1
+        else _("{number} remarks in it say what is otherwise", number=remarks)
+    )
+    return OTHERWISE if arguments.strict else DONE
 
 
 def read_definition(name: str) -> str:

@@ -1,7 +1,6 @@
 """``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
 
 import json
-import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -27,7 +26,9 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.cli.problem_texts import problem_text
+from emulator.cli.references import parameters_of
 from emulator.config import Settings
+from emulator.deploy.layers_used import MissingLayer, without_foreign_layers
 from emulator.deploy.model import (
     Blueprint,
     Entry,
@@ -40,6 +41,7 @@ from emulator.deploy.model import (
     filled,
     has_token,
 )
+from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import (
     PROVIDERS,
     Action,
@@ -55,10 +57,11 @@ from emulator.deploy.planner import (
     read,
     removal,
 )
+from emulator.deploy.rehearsal import rehearse
 from emulator.deploy.s_yaml import ActionCommand
-from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.names import DEPLOYMENT, STACK, fitted
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
@@ -105,21 +108,42 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
         raise CommandFailed(listed(path, error.problems)) from error
     record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
+        blueprint, missing = without_foreign_layers(api, blueprint, target)
+        if own := [_note_of_layer(each) for each in missing if not each.is_foreign]:
+            raise CommandFailed(listed(path, own))
+        findings.notes.extend(map(_note_of_layer, missing))
         steps = plan(api, PROVIDERS, blueprint, record)
         findings.notes.extend(map(_note_of, missing_receivers(api, PROVIDERS, steps)))
     except (Refused, StepFailed) as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(findings.shown(str(error))) from error
+    if arguments.plan:
+        _rehearse(client, api, blueprint, record, path, findings)
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
     if arguments.plan:
         return _end(arguments, _result(record, steps, findings.notes, record.entries, record.outputs))
     _confirm(arguments, steps)
-    entries = _apply(api, steps, record, path)
+    entries = _apply(api, steps, record, path, findings)
     outputs = _outputs(blueprint, entries)
     api.keep(Record(name=name, file=str(path), entries=entries, outputs=outputs))
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def _rehearse(
+    client: Client, api: DeployClient, blueprint: Blueprint, record: Record, path: Path, findings: Findings
+) -> None:
+    """Raises: CommandFailed for what would be refused."""
+    from emulator.cli.rehearsal import stage_like  # with the services
+
+    try:
+        with stage_like(client) as stage:
+            rehearse(api, stage.api, blueprint, record)
+    except FileProblems as error:
+        raise CommandFailed(findings.shown(listed(path, error.problems))) from error
+    except (Refused, StepFailed) as error:
+        raise CommandFailed(findings.shown(str(error))) from error
 
 
 def _note_of(missing: Missing) -> Problem:
@@ -128,6 +152,14 @@ def _note_of(missing: Missing) -> Problem:
     else:
         text = _("there is no {type} {name}: nothing is delivered to it until it exists")
     return Problem(missing.resource.line, missing.resource.column, text.format(type=missing.type, name=missing.name))
+
+
+def _note_of_layer(layer: MissingLayer) -> Problem:
+    if layer.is_foreign:
+        text = _("the layer {arn} is another account's or region's and not here: the function goes without it")
+    else:
+        text = _("there is no layer {arn}")
+    return Problem(layer.resource.line, layer.resource.column, text.format(arn=layer.arn))
 
 
 def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
@@ -159,7 +191,7 @@ def _build(commands: Sequence[ActionCommand], path: Path) -> None:
             raise CommandFailed(f"{path.name}:{action.mark.line}: {text}")
 
 
-def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
+def _apply(api: DeployClient, steps: Plan, record: Record, path: Path, findings: Findings) -> tuple[Entry, ...]:
     """Do what the plan says, with a record of the steps under way, for the command that comes after an interruption.
 
     Raises: CommandFailed.
@@ -172,9 +204,10 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
         return apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         if error.left:
-            raise CommandFailed(_with_left(error, _("what was done before could not be undone:"))) from error
+            text = _with_left(error, _("what was done before could not be undone:"))
+            raise CommandFailed(findings.shown(text)) from error
         api.keep_or_forget(record)
-        raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
+        raise CommandFailed(f"{findings.shown(str(error))}\n" + _("what was there before is there again")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
@@ -300,27 +333,13 @@ def name_of(arguments: Namespace, path: Path, own: str) -> str:
         return str(arguments.name)
     if own:
         return own
-    folder = re.sub(r"[^A-Za-z0-9_-]+", "-", path.parent.name).strip("-") or "root"  # names of roles are made of it
-    return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
+    folder = path.parent.name or "root"
+    return fitted(folder if path.name in USUAL_FILES else f"{folder}-{path.stem}", DEPLOYMENT)
 
 
 def stack_of(name: str) -> str:
     """Return what templates make names of that nobody has chosen: lower case and hyphens, as names of buckets are."""
-    return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "root"
-
-
-def parameters_of(texts: Sequence[str]) -> dict[str, str]:
-    """Return parameters by name.
-
-    Raises: WrongUsage.
-    """
-    parameters = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
-        parameters[name] = value
-    return parameters
+    return fitted(name, STACK)
 
 
 def _confirm(arguments: Namespace, steps: Plan) -> None:

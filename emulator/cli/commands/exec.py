@@ -23,7 +23,14 @@ from emulator.kernel import system
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
-from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys, write_bundle
+from emulator.redirect.environment import (
+    allowing,
+    identity,
+    with_hooks,
+    without_proxies,
+    without_real_keys,
+    write_bundle,
+)
 
 AUTHORITY_TIMEOUT_S = 10.0
 """An emulator that has just started makes its certificate authority a moment after its first answers."""
@@ -40,14 +47,14 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if Path(words[0]).name == "java" and not arguments.network and sys.platform == "linux":
         note(_("a Java program that uses aliyun-sdk-mns is led here by localyun exec --network only"))
     if not arguments.start:
-        return become(words, _prepared(arguments, connect(settings), settings.config.state))
+        return become(words, environment_of(arguments, connect(settings), settings.config.state))
     with ended_by_signals(), _started(settings) as (client, state):
-        return run_child(words, _prepared(arguments, client, state))
+        return run_child(words, environment_of(arguments, client, state))
 
 
-def _prepared(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
-    """Return the command's environment, with the library or the network that was asked for. Raises: CommandFailed."""
-    environ = _environment(client, state, arguments.keep_proxy)
+def environment_of(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
+    """Return a command's environment, with the library or the network that was asked for. Raises: CommandFailed."""
+    environ = _environment(client, state, arguments)
     if arguments.preload:
         try:
             environ = with_preload(environ)
@@ -89,7 +96,7 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
                 end(client)
 
 
-def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, str]:
+def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[str, str]:
     """Return the command's environment, and tell the user what of their own is not in it."""
     health = client.health()
     client.use_working_keys()
@@ -98,7 +105,7 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     environ, real = without_real_keys(os.environ)
     for name in real:
         complain(_("{name} looks like a real cloud access key and is not passed on to the command", name=name))
-    if not keep_proxy:
+    if not arguments.keep_proxy:
         environ, proxies = without_proxies(environ)
         if proxies:
             names = enumerated(proxies)
@@ -107,7 +114,10 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     environ.update(variables(client.endpoint.http, keys, account, region))
     environ["LOCALYUN_STATE"] = str(state.absolute())
     environ["LOCALYUN_TOKEN"] = keys.admin_token
-    return with_java(with_hooks(environ, _address(client, state), node_hook()))
+    address = _address(client, state)
+    if proxy := address.get("LOCALYUN_PROXY_URL"):
+        address["LOCALYUN_PROXY_URL"] = allowing(proxy, environ, ",".join(arguments.proxy_allow))
+    return with_java(with_hooks(environ, address, node_hook()))
 
 
 def _address(client: Client, state: Path) -> dict[str, str]:

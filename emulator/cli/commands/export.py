@@ -1,6 +1,5 @@
 """``export`` and ``diff``: what runs, written as deployment files, and compared with one."""
 
-import re
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connected
-from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, target_of, text_of
+from emulator.cli.commands.deploy import file_of, listed, name_of, target_of, text_of
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
     DIFFERENT,
@@ -24,14 +23,17 @@ from emulator.cli.output import (
     say_table,
     wants_json,
 )
+from emulator.cli.references import parameters_of
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.comparison import ABSENT, OTHER, THERE, THIS, Difference, NotCompared, compare
 from emulator.deploy.export.resources import GROUPS, Job, Portable, Written, chosen, portable
 from emulator.deploy.inventory import inventory
+from emulator.deploy.layers_used import without_foreign_layers
 from emulator.deploy.model import Blueprint, FileProblems, Record, Refused, Target, unset_in
+from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import is_project, project_name, read
-from emulator.deploy.shapes import Findings, whole
+from emulator.kernel.names import PROJECT, fitted
 
 FORMATS: Mapping[str, Callable[[Job], Written]] = {
     "s.yaml": s_yaml.write,
@@ -79,7 +81,7 @@ def _project_name(folder: Path) -> str:
     """Return the name of the folder one works in when the output goes into it, else that of the output's own."""
     here, folder = Path.cwd().resolve(), folder.resolve()
     project = here if folder.is_relative_to(here) else folder
-    return re.sub("[^0-9A-Za-z-]+", "-", project.name).strip("-") or "exported"
+    return fitted(project.name or "exported", PROJECT)
 
 
 def _groups(texts: Sequence[str]) -> list[str]:
@@ -164,6 +166,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
         record = api.record(name) or Record(name=name)
         target = target_of(arguments, client, api, name)
         blueprint = _compared(path, target, parameters_of(arguments.parameter))
+        blueprint, _missing = without_foreign_layers(api, blueprint, target)
         found = compare(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:
         raise CommandFailed(listed(path, error.problems)) from error

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.cli.client import Client, connect, pause
+from emulator.cli.client import Client, connect, pause, say_what_is_elsewhere
 from emulator.cli.commands.definition import read_definition
 from emulator.cli.output import (
     CallRefused,
@@ -33,8 +33,26 @@ FINAL_STATES = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
 FOLLOW_INTERVAL_S = 0.2
 
 
+def name_execution(arguments: Namespace) -> None:
+    """Let FLOW/EXECUTION be taken where FLOW and EXECUTION are: the name of a flow has no slash.
+
+    Raises: WrongUsage when an execution is named twice.
+    """
+    flow, slash, execution = (arguments.flow or "").partition("/")
+    if slash:
+        if arguments.execution and arguments.execution != execution:
+            raise WrongUsage(
+                _("the execution is named twice: {one} and {other}", one=execution, other=arguments.execution)
+            )
+        arguments.flow, arguments.execution = flow, execution or None
+
+
 def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
+    if arguments.inputs:
+        from emulator.cli.commands.flow_bulk import start_many  # for many only
+
+        return start_many(arguments, settings, start_execution)
     check_input(arguments.input)
     if arguments.events and not arguments.follow:
         raise WrongUsage(_("--events goes with --follow"))
@@ -147,6 +165,7 @@ class _Printer:
 
 def history(arguments: Namespace, settings: Settings) -> int:
     """Print an execution as the tree of its steps, or every event of it."""
+    name_execution(arguments)
     client = connect(settings)
     execution = arguments.execution or latest(client, arguments.flow)
     events = list(read_history(client, arguments.flow, execution))
@@ -183,14 +202,20 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
         headings = ("name", "created", "description")
         rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in flows]
     else:
-        flows = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
+        from emulator.cli.commands.flow_bulk import listed  # for executions only
+
+        flows = list(listed(client, arguments))
         headings = ("execution", "status", "started")
         rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
-    return show_rows(arguments, headings, rows, flows)
+    code = show_rows(arguments, headings, rows, flows)
+    if arguments.flow is None:
+        say_what_is_elsewhere(arguments, client, "flows")
+    return code
 
 
 def describe(arguments: Namespace, settings: Settings) -> int:
     """Print a flow with its definition, or an execution with its input and output."""
+    name_execution(arguments)
     client = connect(settings)
     if arguments.execution:
         execution = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=arguments.execution)
@@ -238,7 +263,14 @@ def delete(arguments: Namespace, settings: Settings) -> int:
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
-    """Stop a running execution."""
+    """Stop a running execution, or all that have not ended."""
+    if arguments.all:
+        from emulator.cli.commands.flow_bulk import stop_all  # for many only
+
+        return stop_all(arguments, settings)
+    name_execution(arguments)
+    if not arguments.execution:
+        raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
     why = {"Error": arguments.error, "Cause": arguments.cause}
     stopped = connect(settings).workflow(
         "StopExecution",

@@ -4,13 +4,25 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, pause
-from emulator.cli.commands.definition import read_definition
-from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
-from emulator.cli.output import CallRefused, WrongUsage, _, say, say_json, say_json_line, short, tell, wants_json
+from emulator.cli.commands.definition import STANDARD_INPUT, read_definition
+from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, name_execution
+from emulator.cli.output import (
+    CallRefused,
+    WrongUsage,
+    _,
+    complain,
+    say,
+    say_json,
+    say_json_line,
+    short,
+    tell,
+    wants_json,
+)
 from emulator.config import Settings
 
 _LETTERS = {"n": "next", "c": "continue", "r": "retry", "s": "skip", "d": "detach", "i": "inspect", "q": "quit"}
@@ -18,12 +30,17 @@ _LETTERS = {"n": "next", "c": "continue", "r": "retry", "s": "skip", "d": "detac
 
 def step(arguments: Namespace, settings: Settings) -> int:
     """Run one step of a definition; the exit code is 1 when it failed."""
+    definition = read_definition(arguments.file)
+    mocks = _object("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {}
+    if arguments.mocks not in {None, STANDARD_INPUT}:
+        _check_mocks(arguments.mocks, definition)
     body = {
-        "definition": read_definition(arguments.file),
+        "definition": definition,
         "step": arguments.step,
         "input": _object("--input", arguments.input),
+        "local": _object("--local", arguments.local),
         "global": _object("--global", arguments.variables),
-        "mocks": _object("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {},
+        "mocks": mocks,
     }
     came = connect(settings).admin("POST", "flows/step", body)
     if wants_json(arguments):
@@ -34,15 +51,35 @@ def step(arguments: Namespace, settings: Settings) -> int:
             say(f"{event['EventId']:>4}  {event['Type']:<18}  {event['StepName']:<20}  {what}")
         what = f"{came['error']} {came['cause']}".strip() or json.dumps(came["output"], ensure_ascii=False)
         say(f"{came['status']}: {what}")
+        if came["missing"]:
+            say(_("missing: {paths}; --input and --local give them", paths=", ".join(came["missing"])))
         if came["next"]:
             say(_("next: {step}", step=came["next"]))
     return 1 if came["status"] == "Failed" else 0
 
 
+def _check_mocks(file: str, definition: str) -> None:
+    """Find mistakes in a file of mocks where their lines are known; the definition is the emulator's to refuse."""
+    # Imported here: the languages take longer to load than most commands take to run.
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.programs import read_program
+    from emulator.services.workflow.rehearsal.documents import CaseError, read_mock_file
+
+    try:
+        doubts = read_mock_file(Path(file), read_program(definition))
+    except CaseError as error:
+        raise WrongUsage(str(error)) from error
+    except DefinitionError:
+        return
+    for doubt in doubts:
+        complain(doubt)
+
+
 def fork(arguments: Namespace, settings: Settings) -> int:
     """Start an execution that shares the history of another one."""
-    flow, slash, execution = arguments.execution.partition("/")
-    if not slash or not execution:
+    name_execution(arguments)
+    flow, execution = arguments.flow, arguments.execution
+    if not execution:
         raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
     if (arguments.before is None) == (arguments.event is None):
         raise WrongUsage(_("either --before or --event says where the fork begins"))
@@ -60,6 +97,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
 
 def debug(arguments: Namespace, settings: Settings) -> int:
     """Let an execution stop at breakpoints and do there what standard input says, line by line."""
+    name_execution(arguments)
     client = connect(settings)
     flow = arguments.flow
     breakpoints = [

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.flow import latest, read_history
+from emulator.cli.commands.flow import latest, name_execution, read_history
 from emulator.cli.output import CommandFailed, _, complain, say, tell
 from emulator.cli.tree_view import Event, spoken
 from emulator.config import Settings
@@ -26,6 +26,7 @@ MERMAID_SUFFIX = ".mmd"
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Write the picture to a file and print the file's name, or write it to standard output."""
+    name_execution(arguments)
     text = _drawn(connect(settings), arguments)
     if arguments.output == STANDARD_OUTPUT:
         say(text.rstrip("\n"))

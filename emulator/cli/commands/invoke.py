@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from emulator.cli.client import FC3_VERSION, FC_VERSION, connect
+from emulator.cli.client import FC3_VERSION, FC_VERSION, connect, say_what_is_elsewhere
 from emulator.cli.output import (
     DONE,
     FAILED,
@@ -40,6 +40,8 @@ class Called(NamedTuple):
 def run(arguments: Namespace, settings: Settings) -> int:
     """Call the function and print what it returns; the exit code is 1 when the function failed."""
     event = _event(arguments)
+    if arguments.later:
+        return _call_later(arguments, settings, event)
     called = call_debugged(arguments, settings, event) if arguments.debug else _call(arguments, settings, event)
     if wants_json(arguments):
         say_json(
@@ -52,6 +54,49 @@ def run(arguments: Namespace, settings: Settings) -> int:
         )
         return FAILED if called.error else DONE
     return show_called(called, with_log=arguments.log, raw=arguments.raw)
+
+
+def _call_later(arguments: Namespace, settings: Settings, event: bytes) -> int:
+    """Queue the call, wait for its end and print it; the exit code is 1 when it did not succeed.
+
+    Raises: WrongUsage, NoEmulator, CallRefused, CommandFailed.
+    """
+    if arguments.debug:
+        raise WrongUsage(_("--async and --debug do not go together"))
+    client = connect(settings)
+    content = {"function": arguments.function, "event": b64encode(event).decode("ascii")}
+    request_id = ""
+    for step in client.admin_steps("call-later", content):
+        if "Code" in step:
+            raise CallRefused(404 if "NotFound" in step["Code"] else 400, str(step["Code"]), str(step["Message"]))
+        if "requestId" not in step:
+            return _show_end(arguments, request_id, step)
+        request_id = str(step["requestId"])
+        if not wants_json(arguments):
+            note(_("queued: {id}; Ctrl-C stops waiting, not the call", id=request_id))
+    raise CommandFailed(_("the emulator ended before the function did"))
+
+
+def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> int:
+    """Print how an asynchronous call ended: what it returned on standard output, the rest beside it."""
+    body = a2b_base64(end["body"])
+    succeeded = end["status"] == "Succeeded"
+    if wants_json(arguments):
+        told = {name: end[name] for name in ("status", "attempts", "error", "destination")}
+        say_json({"requestId": request_id, "result": _content(body), **told})
+        return DONE if succeeded else FAILED
+    if end["destination"] is None:
+        note(_("no destination is configured for a call that ends as {status}", status=end["status"]))
+    else:
+        words = (
+            _("destination {resource}: delivered")
+            if end["destination"]["delivered"]
+            else _("destination {resource}: refused, `localyun logs` and the emulator's log say why")
+        )
+        note(words.format(resource=end["destination"]["resource"]))
+    note(_("{status} after {count} attempt(s)", status=end["status"], count=end["attempts"]))
+    error = "" if succeeded else str(end["error"] or end["status"])
+    return show_called(Called(request_id, error, body, ""), with_log=False, raw=arguments.raw)
 
 
 def show_called(called: Called, *, with_log: bool, raw: bool = False) -> int:
@@ -195,13 +240,15 @@ def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str
 
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
-    answer = connect(settings).admin("GET", "triggers")
+    client = connect(settings)
+    answer = client.admin("GET", "triggers")
     names = ("function", "trigger", "type", "qualifier")
     rows = [(*(row[name] for name in names), _state(row), _about(row)) for row in answer["triggers"]]
     headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
     show_rows(arguments, headings, rows, answer["triggers"])
     for problem in answer.get("problems", []):
         complain(problem)
+    say_what_is_elsewhere(arguments, client, "functions")
     return DONE
 
 

@@ -44,6 +44,8 @@ def clock(arguments: Namespace, settings: Settings) -> int:
         return 0
     frozen = _(" (frozen)") if answer["frozen"] else ""
     say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
+    if broken_off := answer.get("broken_off"):
+        say(_("the last move, to {to}, ended at {reached} with its request", **broken_off))
     rows = [(each["at"], duration(each["in_ms"]), _event(each["what"]), each["resource"]) for each in answer["next"]]
     if rows:
         say_table(("at", "in", "what", "resource"), rows)
@@ -75,7 +77,7 @@ def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
 
 
 def settle(arguments: Namespace, settings: Settings) -> int:
-    """Wait until nothing works any more."""
+    """Wait until the emulator is idle."""
     try:
         answer = connect(settings).admin("POST", "settle", {"timeout": arguments.timeout})
     except CallRefused as refusal:
@@ -136,7 +138,7 @@ def _note(work: Iterable[dict[str, Any]]) -> None:
 
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}
-_MOCKS = {"mock": "id", "function": "function", "answers": "answers", "then": "then", "calls": "calls"}
+_MOCKS = {"mock": "id", "name": "of", "answers": "answers", "then": "then", "calls": "calls"}
 _SINKS = {"sink": "id", "received": "received", "URL": "url"}
 _CALLS = {
     "at": "at",
@@ -151,7 +153,7 @@ _REQUESTS = {"at": "at", "method": "method", "status": "status", "signed": "sign
 
 
 def add_fault(arguments: Namespace, settings: Settings) -> int:
-    """Let calls go wrong."""
+    """Inject a fault."""
     body = {
         "match": _given(arguments, "service", "operation", "resource") | _nonempty({"from": arguments.origin}),
         "do": _given(arguments, "error", "status", "drop", "function", "delay")
@@ -165,8 +167,13 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
 def add_mock(arguments: Namespace, settings: Settings) -> int:
     """Answer calls of a function in its place."""
     answers = _answers(arguments)
-    body = {"function": arguments.function, "answers": answers, **_nonempty({"then": arguments.then})}
+    target = _nonempty({"function": arguments.function, "step": arguments.step, "action": arguments.action})
+    if len(target) != 1:
+        raise WrongUsage(_("a mock is for one of a function, --step and --action"))
+    body = {**target, "answers": answers, **_nonempty({"then": arguments.then, "strict": arguments.strict})}
     made = connect(settings).admin("POST", "mocks", body)
+    for doubt in made.get("doubts", ()):
+        complain(doubt)
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
 

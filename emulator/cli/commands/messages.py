@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from emulator.cli.client import Client, connect
+from emulator.cli.client import Client, connect, say_what_is_elsewhere
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
 from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
@@ -39,8 +39,10 @@ delete_queue, delete_topic = partial(_delete, "Queue"), partial(_delete, "Topic"
 
 def list_queues(arguments: Namespace, settings: Settings) -> int:
     """List queues with the numbers of their messages."""
-    queues = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
-    return show_table(arguments, _COLUMNS, queues)
+    client = connect(settings)
+    code = show_table(arguments, _COLUMNS, list(Mns(client).listed("/queues", "Queue", arguments.prefix)))
+    say_what_is_elsewhere(arguments, client, "queues")
+    return code
 
 
 def attributes(arguments: Namespace, settings: Settings) -> int:
@@ -144,7 +146,10 @@ _OUTBOX = {"recorded": "RecordTime", "kind": "Kind", "address": "Address", "topi
 
 def list_topics(arguments: Namespace, settings: Settings) -> int:
     """List topics."""
-    return show_table(arguments, _TOPICS, list(Mns(connect(settings)).listed("/topics", "Topic", arguments.prefix)))
+    client = connect(settings)
+    code = show_table(arguments, _TOPICS, list(Mns(client).listed("/topics", "Topic", arguments.prefix)))
+    say_what_is_elsewhere(arguments, client, "topics")
+    return code
 
 
 def publish(arguments: Namespace, settings: Settings) -> int:

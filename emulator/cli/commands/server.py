@@ -35,7 +35,7 @@ from emulator.keyfile import InstallationKeys
 STOP_TIMEOUT_S = 30.0
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
-    *("waiting", "problems", "counts", "regions", "ok", "available"),
+    *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "topics", "flows"),
 )
 """Words of the status, for the catalogues."""
 
@@ -97,13 +97,16 @@ def _answers(entry: Running) -> bool:
 
 def status(arguments: Namespace, settings: Settings) -> int:
     """Print what is running and what it serves."""
+    from emulator.cli.background import clock_told  # pays for subprocess, which the other commands do not need
+
     client = connected(settings)
     answer = client.admin("GET", "status")
     if wants_json(arguments):
         say_json(answer)
         return 0
     pairs = {}
-    for name, value in (answer | {"status": _(answer["status"])}).items():
+    spoken = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
+    for name, value in (answer | spoken).items():
         is_sentences = name in {"waiting", "problems"} and value
         pairs[_("state folder" if name == "state" else name)] = value if is_sentences else _readable(value)
     say_pairs(pairs)

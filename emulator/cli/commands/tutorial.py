@@ -38,9 +38,10 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.cli.tree_view import Follower, Style
-from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
+from emulator.cli.tutorials import ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
+from emulator.samples import TUTORIALS, Tutorial
 
 SDK_PACKAGES = {
     "core": ("aliyunsdkcore", "aliyunsdkfnf"),

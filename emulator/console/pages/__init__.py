@@ -1,8 +1,26 @@
 """The pages, a blueprint each."""
 
-from emulator.console.pages import buckets, flows, functions, lab, overview, queues, requests, topics, triggers
+from emulator.console.pages import (
+    buckets,
+    designing,
+    flows,
+    functions,
+    histories,
+    lab,
+    lives,
+    making,
+    overview,
+    queues,
+    requests,
+    start,
+    topics,
+    triggers,
+    usage,
+)
+
+_SERVICES = (flows, designing, histories, queues, lives, topics, functions, triggers, buckets)
 
 BLUEPRINTS = (
     *(overview.overview_pages, overview.clock_pages),
-    *(page.blueprint for page in (flows, queues, topics, functions, triggers, buckets, requests, lab)),
+    *(page.blueprint for page in (start, *_SERVICES, requests, usage, lab, making)),
 )

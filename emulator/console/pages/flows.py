@@ -1,49 +1,94 @@
 """Flows and their executions: definition, history step by step, starting, stopping, reporting, comparing."""
 
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from flask import Blueprint, g, render_template, request
 from werkzeug.wrappers import Response
 
+from emulator.console.activity import NONE, Activities
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
+from emulator.console.frames import frames
 from emulator.console.language import catalogue
+from emulator.console.lists import chosen, wanted
+from emulator.console.pages.functions import memory_of, used_too_much
 from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
-from emulator.kernel.tracing import step_key
+from emulator.kernel.paging import Page
 from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
-from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, HistoryEvent
+from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent, Status
 from emulator.wire import large_json
+from emulator.wire.yaml import UnreadableYaml, plain_value, read_nodes
 
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
 
 _EVENTS = 1_000
 """Events read in one go: more would keep the loop from other work."""
 
+_ANY = ExecutionFilter()
 _COMING = 1_000
 _OTHERS = 20
+_RERUN = 100
+"""So many executions are started again in one go."""
 
-_WAKEUPS = {"wait": "end of a wait", "retry": "retry", "timeout": "time-out of a step", "flow": "time-out of the flow"}
+_WAKEUPS = {
+    "wait": "end of a wait",
+    "retry": "retry",
+    "timeout": "time-out of a step",
+    "deadline": "time-out of the flow",
+}
 
 
 @blueprint.get("")
 def index() -> str:
     """List the flows."""
-    page = view().call(view().workflow.flows.page, view().tenant, PAGE, marker())
-    return render_template("flows.html", flows=page.items, following=page.next_marker)
+    limits, known = wanted(), view().activities()
+
+    def keep(row: Row) -> bool:
+        last = row["last"]
+        return limits.names(row["flow"].name) and (
+            not limits.state or (last is not None and last.status == limits.state)
+        )
+
+    def read(start: str) -> Page[Row]:
+        page = view().call(view().workflow.flows.page, view().tenant, PAGE, start)
+        return Page([_listed(each, known) for each in page.items], page.next_marker)
+
+    rows, following = chosen(read, keep, lambda row: str(row["flow"].name))
+    return render_template(
+        "flows.html", flows=rows, following=following, states=tuple(Status), limited=limits.is_limited
+    )
+
+
+def _listed(flow: FlowRecord, known: Activities) -> Row:
+    """Return a flow with its latest execution and the latest that failed."""
+    last = next(iter(executions_of(flow.name, 1, "").items), None)
+    failed = next(iter(executions_of(flow.name, 1, "", ExecutionFilter(status=Status.FAILED)).items), None)
+    return {"flow": flow, "last": last, "failed": failed, "activity": known.get(("flow", flow.name), NONE)}
 
 
 @blueprint.get("/<name>")
 def show(name: str) -> str:
     """Show a flow and its executions."""
     flow = view().call(view().workflow.flows.get, view().tenant, name)
-    page = _executions(name, PAGE, marker())
+    limits = wanted()
+    state = next((each for each in Status if each == limits.state), None)
+    criteria = ExecutionFilter(status=state, started_from=limits.since, name_prefix=limits.text)
+    page = executions_of(name, PAGE, marker(), criteria)
     drawn = graph(flow.definition, None, name, _said)
-    return render_template("flow.html", flow=flow, graph=drawn, executions=page.items, following=page.next_marker)
+    return render_template(
+        "flow.html",
+        flow=flow,
+        graph=drawn,
+        executions=page.items,
+        following=page.next_marker,
+        states=tuple(Status),
+        limited=limits.is_limited,
+    )
 
 
 @blueprint.post("/<name>/start")
@@ -66,11 +111,18 @@ def execution(name: str, execution: str) -> str:
     return render_template("execution.html", record=record, execution=_shown(record, look), look=look)
 
 
+@blueprint.get("/<name>/executions/<execution>/frames")
+def changes(name: str, execution: str) -> Row:
+    """Answer the history as what changes in the picture, for the slider (`emulator.console.frames`)."""
+    view().call(view().workflow.executions.get, view().tenant, name, execution)
+    return frames(_history(name, execution), _said)
+
+
 @blueprint.get("/<name>/executions/<execution>/compare")
 def compare(name: str, execution: str) -> str:
     """Show two executions of a flow side by side, from the first event in which they differ."""
     other = request.args.get("with", "").strip()
-    others = [each.name for each in _executions(name, _OTHERS, "").items if each.name != execution]
+    others = [each.name for each in executions_of(name, _OTHERS, "").items if each.name != execution]
     sides = []
     for each in (execution, other) if other else ():
         record = view().call(view().workflow.executions.get, view().tenant, name, each)
@@ -95,6 +147,15 @@ def again(name: str, execution: str) -> Response:
     """Start another execution with the same input."""
     before = view().call(view().workflow.executions.get, view().tenant, name, execution)
     return _started(name, before.input)
+
+
+@blueprint.post("/<name>/rerun")
+def rerun(name: str) -> Response:
+    """Start the latest executions that failed again, each with its input."""
+    failed = executions_of(name, _RERUN, "", ExecutionFilter(status=Status.FAILED)).items
+    for each in reversed(failed):
+        view().call(view().workflow.executions.start, view().tenant, name, None, each.input)
+    return done("flows.show", name=name)
 
 
 @blueprint.post("/<name>/executions/<execution>/fork")
@@ -157,8 +218,12 @@ def _object(name: str) -> Row | None:
     raise GatewayError("InvalidArgument", f"{name} must be a JSON object")
 
 
-def _executions(flow: str, limit: int, start: str) -> Any:
-    return view().call(view().workflow.executions.page, view().tenant, flow, ExecutionFilter(), limit, start)
+def executions_of(flow: str, limit: int, start: str, criteria: ExecutionFilter = _ANY) -> Page[ExecutionRecord]:
+    """Return executions of a flow, newest first, from one on.
+
+    Raises: WorkflowError.
+    """
+    return view().call(view().workflow.executions.page, view().tenant, flow, criteria, limit, start)
 
 
 def _reader(flow: str, name: str) -> Any:
@@ -207,6 +272,8 @@ def _shown(record: ExecutionRecord, look: Look) -> Row:
         "restarts": restarts,
         "steps": rows(fold, look, now, restarts),
         "chosen": fold.by_id.get(look.visit),
+        "about": _definition_of(record.definition, request.args.get("about", "")),
+        "whole_ms": max(1, (fold.execution.ended or now) - record.started_at),
         "calls": _calls(fold, look, flow, name),
         "graph": graph(record.definition, fold, f"{flow} / {name}", _said),
         "events": with_restarts((event for event in reversed(events) if event.id <= last), restarts),
@@ -235,28 +302,66 @@ def _steps(definition: str) -> list[str]:
         return []
 
 
+def _definition_of(definition: str, step: str) -> Row | None:
+    """Return what a definition says of a step, None when it has none of that name."""
+    try:
+        root = read_nodes(definition)
+        found = next(_named(plain_value(root), step), None) if step and root is not None else None
+    except UnreadableYaml:
+        return None
+    return None if found is None else {"step": step, "definition": found}
+
+
+def _named(value: Any, step: str) -> Iterator[Row]:
+    """Yield the objects that are a step of that name: a member of a list, or in States under its name."""
+    if isinstance(value, dict):
+        states = value.get("States")
+        if isinstance(states, dict) and isinstance(states.get(step), dict):
+            yield states[step]
+        elif step in (value.get("name"), value.get("Name")):
+            yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _named(each, step)
+
+
 def _next(flow: str, name: str) -> list[Row]:
     coming = view().call(view().workflow.engine_store.upcoming, view().now(), _COMING)
     return [
-        {"what": _WAKEUPS.get(what, what), "at": due}
+        {"what": _WAKEUPS.get(what, what), "at": due, "in_ms": due - view().now()}
         for its_flow, its_name, what, due in coming
         if (its_flow, its_name) == (flow, name)
     ]
 
 
-def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Recorded]:
-    """Return the calls of functions that came of the chosen step while it was open."""
+def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
+    """Return the calls of functions that came of the chosen step while it was open; of old ones the log is gone."""
     visit = fold.by_id.get(look.visit)
     if visit is None or not visit.resource:
         return []
-    key = step_key(flow, name, visit.step, 1)[:-1]
     until = visit.ended if visit.ended is not None else view().now()
-    calls = (
-        each
-        for each in view().call(list, view().bench.calls)
-        if each.cause.startswith(key) and visit.entered <= each.at <= until
-    )
-    return list(islice(calls, _OTHERS))
+    lines = view().call(view().lab.effects.calls_of, flow, name, visit.step)
+    kept = {each.request_id: each for each in view().call(list, view().bench.calls)}
+    return [
+        _call_row(line.fields, line.at, kept.get(str(line.fields["request"])))
+        for line in lines
+        if visit.entered <= line.at <= until
+    ][-_OTHERS:]
+
+
+def _call_row(fields: Mapping[str, Any], at: int, kept: Recorded | None) -> Row:
+    answer = kept.answer.decode("utf-8", "replace") if kept is not None else ""
+    return {
+        "function": str(fields["function"]),
+        "request_id": str(fields["request"]),
+        "state": "succeeded" if fields["result"] == "succeeded" else "failed",
+        "start": str(fields.get("start") or ""),
+        "ms": round(float(fields.get("ms") or 0)),
+        "at": at,
+        "log": kept.log.decode("utf-8", "replace") if kept is not None else "",
+        "answer": answer,
+        "limit_mb": (limit := memory_of(kept.service, kept.function) if kept is not None else 0),
+        "used_mb": used_too_much(answer, limit),
+    }
 
 
 def _said(text: str) -> str:

@@ -1,13 +1,19 @@
 """Functions: configuration, code, versions, instances, calling, how calls went, logs."""
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, render_template, request
+from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, Row, field, marker, view
+from emulator.console.activity import NONE, Activity
+from emulator.console.lists import chosen, wanted
+from emulator.console.view import PAGE, Row, done, field, held, hold, view
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.paging import Page
 from emulator.lab.mocks import Recorded, shown_call
 from emulator.services.fc.model import Function, FunctionName, Slice, display_name
 from emulator.wire.dates import iso_millis
@@ -21,6 +27,7 @@ _SHOWN = frozenset(
 _NAMES = frozenset({"bootstrap", "Dockerfile"})
 _LARGEST = 100_000
 _DEPTH = 4
+_SESSIONS = 50
 
 
 def files_of(folder: Path | None) -> list[dict[str, Any]]:
@@ -58,6 +65,8 @@ def _file(path: Path, folder: Path) -> dict[str, Any]:
 
 blueprint = Blueprint("functions", __name__, url_prefix="/functions")
 
+_NO_LIMIT = 1 << 20
+
 _CALLS = 100
 """So many calls are drawn and listed."""
 
@@ -65,39 +74,78 @@ _CALLS = 100
 @blueprint.get("")
 def index() -> str:
     """List the functions."""
-    page = view().call(view().function_admin.page, marker(), PAGE)
-    names = [display_name(*each) for each in page.items]
-    return render_template("functions.html", functions=names, following=page.next_marker)
+    limits, known = wanted(), view().activities()
+
+    def keep(row: tuple[str, Activity]) -> bool:
+        return limits.state in {"", row[1].state}
+
+    def read(start: str) -> Page[tuple[str, Activity]]:
+        page = view().call(view().function_admin.page, start, PAGE, limits.text)
+        names = [display_name(*each) for each in page.items]
+        return Page([(each, known.get(("function", each), NONE)) for each in names], page.next_marker)
+
+    rows, following = chosen(read, keep, lambda row: row[0])
+    return render_template(
+        "functions.html", functions=rows, following=following, states=("succeeded", "failed"), limited=limits.is_limited
+    )
 
 
 @blueprint.get("/<name>", defaults={"service": ""})
 @blueprint.get("/<service>/<name>")
-def show(service: str, name: str, **more: Any) -> str:
+def show(service: str, name: str) -> str:
     """Show a function, its latest calls and its log."""
     details = dict(view().call(_function, service, name))
     details["files"] = files_of(details["place"])
     calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(details["name"])), _CALLS)))
     return render_template(
-        "function.html", function=details, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
+        "function.html",
+        function=details,
+        plot=_plot(calls),
+        errors=_errors(calls, details["record"].config.memory_mb),
+        calls=len(calls),
+        result=held(request.args.get("call", "")),
     )
 
 
 @blueprint.post("/<name>/call", defaults={"service": ""})
 @blueprint.post("/<service>/<name>/call")
-def call(service: str, name: str) -> str:
+def call(service: str, name: str) -> Response:
     """Call a function and show how it ended."""
     event = request.form.get("event", "").encode("utf-8", "replace")
     called = FunctionName(service, name, field("qualifier") or None)
     invoked = view().call(view().functions.invoke, view().tenant, called, event)
     result = invoked.result
     shown = {
+        "event": event.decode("utf-8", "replace"),
         "error": result.error_type or "",
+        "used_mb": used_too_much(result.body.decode("utf-8", "replace"), memory_of(service, name)),
         "body": result.body.decode("utf-8", "replace"),
         "log": result.log.decode("utf-8", "replace"),
         "ms": round(result.duration_ms, 1),
         "start": "cold" if result.cold else "provisioned" if result.provisioned else "warm",
     }
-    return show(service, name, result=shown, event=event.decode("utf-8", "replace"))
+    return done("functions.show", **({"service": service} if service else {}), name=name, call=hold(shown))
+
+
+_EXITED = re.compile(r"Process exited unexpectedly .*maxMemoryUsage: ([\d.]+)MB")
+
+
+def used_too_much(error: str, memory_mb: int) -> str:
+    """Return how many megabytes a call took that ended for having more than *memory_mb*, empty when that was not why.
+
+    Source: the service has no message of its own for this; a process that exits says the same.
+    """
+    exited = _EXITED.search(error)
+    return exited[1] if exited is not None and float(exited[1]) > memory_mb else ""
+
+
+def memory_of(service: str, name: str) -> int:
+    """Return the memory of a function in megabytes, as much as nothing exceeds for one that a mock alone answers."""
+    try:
+        found = view().call(view().functions.resolver.function, view().tenant, service, name)
+    except ServiceError:
+        return _NO_LIMIT
+    return found.config.memory_mb
 
 
 def _function(service: str, name: str) -> Row:
@@ -107,6 +155,7 @@ def _function(service: str, name: str) -> Row:
     triggers = [row for row in admin.triggers() if row["function"] == full]
     return {
         "name": full,
+        "mocks": [each.shown() for each in view().bench.mocks.by_id.values() if each.target.name == full],
         "service": service,
         "record": function,
         "triggers": triggers,
@@ -120,6 +169,7 @@ def _function(service: str, name: str) -> Row:
         "versions": functions.store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),
         "instances": functions.instance_list.of_function(tenant, service, name),
+        "sessions": admin.sessions(full, _SESSIONS),
         "place": functions.codes.path(function.code) if function.code is not None else None,
     }
 
@@ -159,7 +209,7 @@ def _plot(calls: list[Recorded]) -> Row:
     }
 
 
-def _errors(calls: list[Recorded]) -> list[Row]:
+def _errors(calls: list[Recorded], memory_mb: int) -> list[Row]:
     """Return the errors of calls, newest first, alike ones together: how often, the latest call, and what it said."""
     groups: dict[tuple[str, str], Row] = {}
     for each in calls:
@@ -171,6 +221,7 @@ def _errors(calls: list[Recorded]) -> list[Row]:
                 {"type": each.error_type, "message": message, "count": 0, "at": each.at},
             )
             group["count"] += 1
+            group["used_mb"] = used_too_much(message, memory_mb)
             group.setdefault("request", each.request_id)
             group.setdefault("trace", error.get("stackTrace"))
     return list(groups.values())

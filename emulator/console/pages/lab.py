@@ -7,9 +7,10 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.view import done, field, nonempty, paged, view, whole
+from emulator.gateway.errors import GatewayError
 from emulator.lab.faults import FUNCTION_FAULTS, ORIGINS, SERVICES
-from emulator.lab.mocks import Then
 from emulator.wire import large_json
+from emulator.wire.answers import Then
 
 blueprint = Blueprint("lab", __name__)
 
@@ -26,7 +27,7 @@ def faults() -> str:
 
 @blueprint.post("/faults")
 def add_fault() -> Response:
-    """Let calls go wrong."""
+    """Inject a fault."""
     effect: dict[str, Any] = {
         "error": nonempty(error=field("code"), status=whole("status", 100, 599)),
         "delay": {"delay": field("delay")},
@@ -62,7 +63,9 @@ def add_mock() -> Response:
     text = request.form.get("answer", "").strip()
     try:
         value = large_json.loads(text.encode("utf-8", "replace")) if text else None
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if text.startswith(("{", "[", '"')) and not field("error"):
+            raise GatewayError("InvalidArgument", f"the answer is not JSON: {error}") from None
         value = text
     answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
     answers = [answer | nonempty(delay=field("delay"))]

@@ -1,14 +1,19 @@
 """The first page, the search, and the emulator's time: what there is, what comes next, jumping there, freezing."""
 
+from itertools import islice
 from math import log1p
 from typing import Any
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
+from emulator.console.needs import needs, runs
+from emulator.console.pages.requests import requests_with
+from emulator.console.searching import found
 from emulator.console.view import back, done, view
 from emulator.kernel.clock import Millis
 from emulator.lab.errors import LabError
+from emulator.samples import TUTORIALS
 from emulator.wire.dates import parse_duration
 
 clock_pages = Blueprint("clock", __name__, url_prefix="/clock")
@@ -52,17 +57,34 @@ def change() -> Response:
     return back(form.get("back", "")) or done("clock.show")
 
 
+_NEEDS = 20
+_LATEST = 100
+_SHOWN = 12
+
 overview_pages = Blueprint("overview", __name__)
 
 
 @overview_pages.get("/")
 def overview() -> str:
-    """Show what there is and what comes next."""
-    return render_template("overview.html", clock=timed(), counts=view().counts(), about=view().about())
+    """Show what needs somebody, what just happened and what comes next."""
+    journal = view().journal
+    latest, _ = view().call(lambda: runs(islice(requests_with(journal, ""), _LATEST)))
+    counts = view().counts()
+    return render_template(
+        "overview.html",
+        tutorials=() if any(counts.values()) else TUTORIALS,
+        needs=view().call(needs, journal)[:_NEEDS],
+        problems=view().admin("GET", "/triggers")["problems"],
+        tokens=view().call(view().workflow.waiting_for_reports, _NEEDS),
+        latest=latest[:_SHOWN],
+        clock=timed(),
+        counts=counts,
+        about=view().about(),
+    )
 
 
 @overview_pages.get("/search")
 def search() -> str:
     """Show what is called like the text, and what has that id."""
     text = request.args.get("q", "").strip()[:200]
-    return render_template("search.html", text=text, results=view().search(text) if text else [])
+    return render_template("search.html", text=text, results=found(view(), text) if text else [])

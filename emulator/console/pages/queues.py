@@ -1,13 +1,14 @@
 """Queues: counters, messages in all their states, sending, receiving, moving, purging."""
 
-from typing import Any
-
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, done, field, marker, view, whole
-from emulator.services.mns.admin import message_object
-from emulator.services.mns.queues.model import Draft, Property
+from emulator.console.activity import NONE, Activity
+from emulator.console.lists import chosen, wanted
+from emulator.console.view import PAGE, Row, done, field, marker, view, whole
+from emulator.kernel.paging import Page
+from emulator.services.mns.queues.message import Property
+from emulator.services.mns.queues.model import QueueView
 
 blueprint = Blueprint("queues", __name__, url_prefix="/queues")
 
@@ -15,18 +16,47 @@ _SHOWN = 16
 """So many messages of each state are shown, and of visible and hidden ones looked at."""
 
 
+_LOOKED_AT = 1_000
+"""So many messages are looked through for the one that was received."""
+
+_NONE = "none"
+"""In the place of an id: there was no visible message."""
+
+
+_STATES = ("visible", "in flight", "delayed", "failed")
+"""What the list can be limited to: queues with such messages, or with an error of late."""
+
+
 @blueprint.get("")
 def index() -> str:
     """List the queues."""
-    page = view().call(view().messages.queues.page, view().tenant, start=marker(), limit=PAGE)
-    return render_template("queues.html", queues=page.items, following=page.next_marker)
+    limits, known = wanted(), view().activities()
+
+    def keep(row: tuple[QueueView, Activity]) -> bool:
+        counters = row[0].counters
+        return limits.names(row[0].queue.name) and {
+            "visible": bool(counters.active),
+            "in flight": bool(counters.inactive),
+            "delayed": bool(counters.delayed),
+            "failed": bool(row[1].error),
+        }.get(limits.state, True)
+
+    def read(start: str) -> Page[tuple[QueueView, Activity]]:
+        page = view().call(view().messages.queues.page, view().tenant, start=start, limit=PAGE)
+        return Page([(each, known.get(("queue", each.queue.name), NONE)) for each in page.items], page.next_marker)
+
+    rows, following = chosen(read, keep, lambda row: row[0].queue.name)
+    return render_template(
+        "queues.html", queues=rows, following=following, states=_STATES, limited=limits.is_limited or bool(marker())
+    )
 
 
 @blueprint.get("/<name>")
-def show(name: str, **more: Any) -> str:
+def show(name: str) -> str:
     """Show a queue, its messages and what can be done with it."""
     shown = view().call(view().messages.queues.view, view().tenant, name)
     rows = view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]
+    asked = request.args.get("received", "")
     return render_template(
         "queue.html",
         name=name,
@@ -36,31 +66,38 @@ def show(name: str, **more: Any) -> str:
             state: [row for row in rows if row["State"] == state][:_SHOWN]
             for state in ("active", "inactive", "delayed")
         },
-        **more,
+        asked=asked,
+        received=_message(name, asked) if asked and asked != _NONE else None,
     )
+
+
+def _message(queue: str, id: str) -> Row | None:
+    """Return a message of a queue, None when it is gone."""
+    rows: list[Row] = view().admin("GET", "/messages", queue=queue, limit=_LOOKED_AT)["messages"]
+    return next((row for row in rows if row["MessageId"] == id), None)
 
 
 @blueprint.post("/<name>/send")
 def send(name: str) -> Response:
     """Send a message with all that a sender can say of it."""
-    draft = Draft(
-        body=request.form.get("body", ""),
+    view().call(
+        view().messages.send,
+        view().tenant,
+        name,
+        request.form.get("body", ""),
         delay_s=whole("delay", 0, 604_800),
         priority=whole("priority", 1, 16),
         group_id=field("group") or None,
         user_properties=tuple(_properties(field("properties"))),
     )
-    messages = view().messages
-    view().call(lambda: messages.messages.send(messages.find(view().tenant, name), draft))
     return done("queues.show", name=name)
 
 
 @blueprint.post("/<name>/receive")
-def receive(name: str) -> str:
+def receive(name: str) -> Response:
     """Receive a message, which hides it, and show it."""
     received = view().call(view().messages.receive, view().tenant, name, 1, 0)
-    shown = message_object(received[0], view().now()) if received else None
-    return show(name, received=shown, asked=True)
+    return done("queues.show", name=name, received=received[0].message_id if received else _NONE)
 
 
 @blueprint.post("/<name>/purge")

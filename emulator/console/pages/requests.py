@@ -1,16 +1,22 @@
 """Requests: what clients have asked, all that each has caused, and why one was refused."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
+from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, Row, number, view
+from emulator.console.activity import is_of_queue
+from emulator.console.lists import Wanted, wanted
+from emulator.console.needs import is_poll, runs
+from emulator.console.view import PAGE, Row, done, held, hold, number, view
+from emulator.console.waterfall import waterfall
 from emulator.gateway.journal import Journal
 from emulator.kernel.errors import ServiceError
+from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("requests", __name__, url_prefix="/requests")
 
@@ -39,45 +45,104 @@ CAUSES = {
 @blueprint.get("")
 def index() -> str:
     """List the latest requests."""
-    text, skipped = request.args.get("q", "").strip()[:200], number("from") or 0
-    rows = view().call(lambda: list(islice(requests_with(view().journal, text), skipped, skipped + PAGE + 1)))
-    following = skipped + PAGE if len(rows) > PAGE else None
-    return render_template("requests.html", requests=rows[:PAGE], text=text, following=following, skipped=skipped)
+    limits, skipped, alone = wanted(), number("from") or 0, "each" in request.args
+    rows, seen = view().call(_latest, view().journal, limits, skipped, (lambda row: False) if alone else is_poll)
+    return render_template(
+        "requests.html",
+        requests=rows,
+        following=None if seen is None else skipped + seen,
+        states=("failed",),
+        each_alone=alone,
+        limited=limits.is_limited or bool(skipped),
+    )
+
+
+def _latest(
+    journal: Journal, limits: Wanted, skipped: int, folds: Callable[[Row], bool]
+) -> tuple[list[Row], int | None]:
+    """Return the requests of a page, and how many it stands for when there are further ones."""
+    since = iso_millis(limits.since) if limits.since is not None else ""
+    rows = (row for row in requests_with(journal, limits.text) if row["time"] >= since)
+    fitting = (row for row in rows if limits.state != "failed" or has_failed(row))
+    return runs(islice(fitting, skipped, None), PAGE, folds)
 
 
 @blueprint.get("/<path:id>")
 def show(id: str) -> str:
     """Show what a request, message or call was about and has caused, and why it was refused."""
+    said = held(request.args.get("compared", ""))
     lines = [line_of(each) for each in view().call(view().journal.find, id)]
-    return render_template("request.html", id=id, lines=lines, tree=_asked(f"/trace/{quote(id)}"), refused=_refused(id))
+    return render_template(
+        "request.html",
+        id=id,
+        about=next((row for row in view().call(list, requests_with(view().journal, id)) if row["request"] == id), None),
+        lines=lines,
+        rows=_waterfall(id),
+        refused=_refused(id, said["client"] if said else ""),
+    )
 
 
 @blueprint.post("/<path:id>")
-def compare(id: str) -> str:
+def compare(id: str) -> Response:
     """Compare the text that a client says it has signed with the one that was signed here."""
     own = request.form.get("client", "").replace("\r\n", "\n")[:100_000]
-    refused = _refused(id, own)
-    return render_template("request.html", id=id, lines=[], tree=None, refused=refused)
+    return done("requests.show", id=id, compared=hold({"client": own}))
 
 
 def requests_with(journal: Journal, text: str) -> Iterator[Row]:
     """Yield the latest requests of clients that have *text* in them, newest first."""
+    failed = failed_calls(journal)
     for line in journal.latest("emulator.access"):
         if line.get("service") not in _OWN and text.lower() in json.dumps(line, default=str).lower():
-            yield request_row(line)
+            yield request_row(line, failed)
 
 
-def request_row(line: Row) -> Row:
-    """Return a line of the access log as the list shows it; ``status`` is None where the line has none."""
-    status, spent = line.get("status"), line.get("ms")
+def failed_calls(journal: Journal) -> frozenset[str]:
+    """Return the requests that were answered with 200 though the function has failed: its answer says so."""
+    lines = journal.latest("emulator.services.fc.invoke.invoking")
+    return frozenset(str(line.get("request")) for line in lines if line.get("result") == "failed")
+
+
+def request_row(line: Row, failed: Container[str]) -> Row:
+    """Return a line of the access log as lists show it; ``status`` is None where the line has none.
+
+    ``kind`` is that of the ``resource``, empty where it has no page. *failed* are calls whose function has failed.
+    """
+    status, spent, id = line.get("status"), line.get("ms"), str(line.get("request") or "")
+    service, operation = str(line.get("service") or ""), str(line.get("operation") or line.get("message") or "")
+    resource = str(line.get("resource") or "")
     return {
         "time": str(line.get("time") or ""),
-        "service": str(line.get("service") or ""),
-        "operation": str(line.get("operation") or line.get("message") or ""),
+        "service": service,
+        "operation": operation,
+        "resource": resource,
+        "kind": _kind_of(service, operation, resource),
+        "caller": str(line.get("caller") or "").rpartition(":")[2],
         "status": status if isinstance(status, int) else None,
+        "error": str(line.get("error") or ""),
         "ms": spent if isinstance(spent, int | float) else None,
-        "request": str(line.get("request") or ""),
+        "request": id,
+        "function_failed": id in failed,
     }
+
+
+def _kind_of(service: str, operation: str, resource: str) -> str:
+    match service:
+        case "mns" | "mns-open":
+            return "queue" if is_of_queue(operation) else "topic"
+        case "fnf":
+            return "execution" if "Execution" in operation else "flow"
+        case "fc" if operation.endswith("Function") and resource.count("/") < 2:
+            return "function"
+        case "oss":
+            return "bucket"
+        case _:
+            return ""
+
+
+def has_failed(row: Row) -> bool:
+    """Whether a request was refused, or its function has failed."""
+    return row["function_failed"] or (row["status"] is not None and row["status"] >= 400)
 
 
 def line_of(line: Row) -> Row:
@@ -93,6 +158,12 @@ def _asked(path: str, **arguments: Any) -> Any:
         if error.http_status == 404:
             return None
         raise
+
+
+def _waterfall(id: str) -> list[Row]:
+    """Return the rows of the trace that an id belongs to, with the choices that were made meanwhile."""
+    trace = _asked(f"/trace/{quote(id)}")
+    return waterfall(trace["tree"], view().admin("GET", "/schedule")["choices"]) if trace is not None else []
 
 
 def _refused(id: str, client: str = "") -> Row | None:

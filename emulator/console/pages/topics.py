@@ -6,7 +6,11 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.auth.push import SigningFailed, string_to_sign
-from emulator.console.view import PAGE, Row, done, field, marker, view
+from emulator.console.activity import NONE, Activity
+from emulator.console.lists import chosen, wanted
+from emulator.console.view import PAGE, Row, done, field, view
+from emulator.kernel.paging import Page
+from emulator.services.mns.topics.model import TopicView
 
 blueprint = Blueprint("topics", __name__, url_prefix="/topics")
 
@@ -17,8 +21,19 @@ _SUBSCRIPTIONS = 50
 @blueprint.get("")
 def index() -> str:
     """List the topics."""
-    page = view().call(view().messages.topics.page, view().tenant, start=marker(), limit=PAGE)
-    return render_template("topics.html", topics=page.items, following=page.next_marker)
+    limits, known = wanted(), view().activities()
+
+    def keep(row: tuple[TopicView, Activity]) -> bool:
+        return limits.names(row[0].topic.name) and limits.state in {"", row[1].state}
+
+    def read(start: str) -> Page[tuple[TopicView, Activity]]:
+        page = view().call(view().messages.topics.page, view().tenant, start=start, limit=PAGE)
+        return Page([(each, known.get(("topic", each.topic.name), NONE)) for each in page.items], page.next_marker)
+
+    rows, following = chosen(read, keep, lambda row: row[0].topic.name)
+    return render_template(
+        "topics.html", topics=rows, following=following, states=("delivered", "failed"), limited=limits.is_limited
+    )
 
 
 @blueprint.get("/<name>")

@@ -2,16 +2,16 @@
 
 from base64 import b64decode
 
-from flask import Blueprint, render_template
+from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, done, field, marker, nonempty, paged, view
+from emulator.console.view import PAGE, done, field, held, hold, marker, nonempty, paged, view
 
 blueprint = Blueprint("triggers", __name__)
 
 
 @blueprint.get("/triggers")
-def index(**more: object) -> str:
+def index() -> str:
     """List the triggers, timers with their next run, and what is left out of the functions folder's files."""
     answer = view().admin("GET", "/triggers")
     rows = sorted(answer["triggers"], key=lambda row: (row["function"], row["trigger"]))
@@ -23,16 +23,22 @@ def index(**more: object) -> str:
     shown, following = paged(rows)
     for row in shown:
         row["next_at"] = coming.get((row["function"], row["trigger"]))
-    return render_template("triggers.html", triggers=shown, following=following, problems=answer["problems"], **more)
+    return render_template(
+        "triggers.html",
+        triggers=shown,
+        following=following,
+        problems=answer["problems"],
+        fired=held(request.args.get("fired", "")),
+    )
 
 
 @blueprint.post("/triggers/fire")
-def fire() -> str:
+def fire() -> Response:
     """Call a trigger's function as the trigger would, and show how that went."""
     named = {"function": field("function"), "trigger": field("trigger")}
     fired = view().admin("POST", "/fire-trigger", **named, **nonempty(payload=field("payload")))
     fired["body"] = b64decode(fired["body"]).decode("utf-8", "replace")
-    return index(fired=fired | named)
+    return done("triggers.index", fired=hold(fired | named))
 
 
 @blueprint.get("/schedules")

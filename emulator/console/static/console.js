@@ -1,39 +1,108 @@
-// What pages need beyond htmx: keys, copying, steps of the graph, the slider through the history. No inline scripts.
+// What pages need beyond htmx: live updates that leave everything in its place, forms that keep what was typed,
+// the state of the connection, keys, copying. No inline scripts. What an execution's page has is in execution.js.
 "use strict";
 (() => {
   const content = document.getElementById("content");
+  const told = document.getElementById("connection");
+  const say = told.dataset;
   const typing = (event) => /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-  let latest = null;
   const folded = new Map();
-  let replay = null;
+  const streams = [];
+  let latest = null;
+  let asked = false;
+  let lost = 0;
+  let awaited = false;
 
+  // Live updates. The page is morphed: focus, scrolling, what is folded and what was typed stay as they are.
+  const dirty = (each) =>
+    each.tagName === "SELECT"
+      ? [...each.options].some((option) => option.selected !== option.defaultSelected) && each.selectedIndex > 0
+      : /^(INPUT|TEXTAREA)$/.test(each.tagName) && each.type !== "hidden" && each.value !== each.defaultValue;
+  const morph = (text) => {
+    Idiomorph.morph(content, text, {
+      morphStyle: "innerHTML",
+      restoreFocus: true,
+      callbacks: {
+        beforeNodeMorphed: (old) => !(old.nodeType === 1 && ("stay" in old.dataset || dirty(old))),
+        beforeAttributeUpdated: (name, node, kind) =>
+          name !== "style" &&
+          !(name === "open" && node.dataset.keep) &&
+          !(kind === "remove" && node.matches(".graph .step")), // what makes it a button
+        afterNodeAdded: (node) => {
+          if (node.nodeType !== 1) return;
+          for (const each of [node, ...node.querySelectorAll("details[data-keep]")]) {
+            if (folded.has(each.dataset.keep)) each.open = folded.get(each.dataset.keep);
+          }
+        },
+      },
+    });
+    document.dispatchEvent(new Event("console:shown"));
+    if (awaited) content.querySelector("#received, #result")?.scrollIntoView({ block: "center" });
+    awaited = false;
+  };
+  content.addEventListener("toggle", (event) => folded.set(event.target.dataset.keep, event.target.open), true);
   // The live part is asked for under the address that is shown, which the slider and chosen steps change.
   document.body.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt === content) event.detail.path = location.pathname + location.search;
   });
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target !== content) return;
-    const text = event.detail.xhr.responseText;
+    const { xhr } = event.detail;
+    event.detail.shouldSwap = false;
+    if (xhr.status === 401) return away(say.other);
     const chosen = document.getSelection();
-    const reading = chosen && !chosen.isCollapsed && content.contains(chosen.anchorNode) && !event.detail.elt.asked;
-    if (text === latest || reading) event.detail.shouldSwap = false;
-    else latest = text;
-    content.asked = false;
-    for (const each of content.querySelectorAll("details[data-keep]")) folded.set(each.dataset.keep, each.open);
+    const reading = chosen && !chosen.isCollapsed && content.contains(chosen.anchorNode) && !asked;
+    asked = false;
+    if (xhr.responseText === latest || reading) return;
+    latest = xhr.responseText;
+    morph(latest);
   });
+  document.body.addEventListener("htmx:sendError", () => away(say.lost));
+  const look = () => htmx.trigger(content, "look");
+  const show = (address, keep) => {
+    if (!content.hasAttribute("hx-get")) return location.assign(address);
+    history[keep ? "replaceState" : "pushState"](null, "", address);
+    asked = true;
+    look();
+  };
+
+  // The connection. While it is lost the page says so and asks every second; the cookie outlives a restart.
+  const away = (text) => {
+    told.textContent = text;
+    told.hidden = false;
+    if (!lost) lost = setInterval(ask, 1000);
+  };
+  const ask = async () => {
+    let answer;
+    try {
+      answer = await fetch(location.href, { redirect: "error", cache: "no-store" });
+    } catch {
+      return away(say.lost);
+    }
+    if (answer.status === 401) return away(say.other);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const token = page.body.getAttribute("hx-headers");
+    if (!token || !lost) return;
+    clearInterval(lost);
+    lost = 0;
+    document.body.setAttribute("hx-headers", token);
+    for (const each of document.querySelectorAll("input[name=csrf]")) each.value = JSON.parse(token)["X-CSRF"];
+    told.hidden = true;
+    while (streams.length) streams.pop().close();
+    listen("");
+    look();
+  };
   // What changes is told by the server while the page can be seen: a browser has six connections to a server only, for
   // all pages together.
-  const streams = [];
   const follow = (address, name, then) => {
     const source = new EventSource(address);
     source.addEventListener(name, (event) => then(event.data));
+    source.addEventListener("error", () => document.hidden || away(say.lost));
     streams.push(source);
   };
   const listen = (since) => {
     const { changes } = document.body.dataset;
-    if (content.hasAttribute("hx-get")) {
-      follow(`${changes}?since=${since}`, "change", () => htmx.trigger(content, "look"));
-    }
+    if (content.hasAttribute("hx-get")) follow(`${changes}?since=${since}`, "change", look);
     for (const log of document.querySelectorAll("pre[data-follow]")) {
       log.textContent = "";
       follow(log.dataset.follow, "log", (text) => {
@@ -47,89 +116,136 @@
     while (streams.length) streams.pop().close();
     if (!document.hidden) listen("");
   });
+  window.addEventListener("pagehide", () => {
+    while (streams.length) streams.pop().close();
+  });
+  window.addEventListener("pageshow", (event) => event.persisted && listen(""));
   if (!document.hidden) listen(document.body.dataset.since);
 
-  document.body.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target !== content) return;
-    for (const each of content.querySelectorAll("details[data-keep]")) {
-      if (folded.has(each.dataset.keep)) each.open = folded.get(each.dataset.keep);
+  // Forms are sent by script: a refusal stands in the form, and what was typed stays.
+  const refuse = (form, text) => {
+    form.querySelector("[data-refused]")?.remove();
+    if (!text) return;
+    const line = document.createElement("p");
+    line.className = "problem";
+    line.dataset.refused = "";
+    line.setAttribute("role", "alert");
+    line.textContent = text;
+    form.prepend(line);
+  };
+  const reason = async (answer) => {
+    const text = await answer.text();
+    if (!answer.headers.get("Content-Type").startsWith("text/html")) return text;
+    return new DOMParser().parseFromString(text, "text/html").querySelector("main p").textContent;
+  };
+  const send = async (form, button) => {
+    let answer;
+    const fields = new FormData(form, button);
+    const files = form.enctype === "multipart/form-data";
+    const body = files ? fields : new URLSearchParams(fields);
+    const headers = { "X-Post": "1", "X-CSRF": fields.get("csrf") };
+    try {
+      answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers });
+    } catch {
+      away(say.lost);
+      return refuse(form, say.unsent);
     }
-    standAt();
+    if (answer.status === 401) away(say.other);
+    const next = answer.headers.get("X-Go");
+    if (!next) return refuse(form, await reason(answer));
+    refuse(form, "");
+    const address = new URL(next, location.href);
+    // The way back to an execution leads to the step that is chosen by now.
+    const chosen = new URLSearchParams(location.search);
+    for (const name of ["step", "about"])
+      if (address.pathname === location.pathname && !address.search && chosen.has(name))
+        address.searchParams.set(name, chosen.get(name));
+    if (!("stay" in form.dataset) && !form.closest("[data-stay]")) form.reset();
+    awaited = address.search !== location.search; // what the post has answered stands there
+    if (address.pathname === location.pathname) show(address.href, address.search === location.search);
+    else location.assign(address.href);
+  };
+  const sure = (question) =>
+    new Promise((resolve) => {
+      const dialog = document.getElementById("ask");
+      dialog.querySelector("p").textContent = question;
+      dialog.returnValue = "";
+      dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+      dialog.showModal();
+    });
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    const button = event.submitter;
+    if (form.method !== "post" || !form.closest("main")) return;
+    event.preventDefault();
+    if (form.ariaBusy === "true") return;
+    const question = button?.dataset.ask;
+    if (question && !(await sure(question))) return;
+    form.ariaBusy = "true";
+    await send(form, button);
+    form.ariaBusy = null;
   });
 
-  const show = (address, keep) => {
-    history[keep ? "replaceState" : "pushState"](null, "", address);
-    content.asked = true;
-    htmx.trigger(content, "look");
+  // The clock goes on between two updates. A jump is run through in a second, so that the eye can follow it.
+  const JUMP_MS = 1000;
+  const clocks = new WeakMap();
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const tick = () => {
+    for (const each of document.querySelectorAll("time[data-clock]")) {
+      const aim = each.dataset.clock === "runs" ? Date.now() + Number(each.dataset.ahead) : Number(each.dataset.ahead);
+      const clock = clocks.get(each) || { aim, from: aim, since: 0 };
+      if (Math.abs(aim - clock.aim) > 2000) [clock.from, clock.since] = [clock.shown ?? clock.aim, performance.now()];
+      clock.aim = aim;
+      const part = still.matches ? 1 : Math.min(1, (performance.now() - clock.since) / JUMP_MS);
+      const eased = 1 - (1 - part) ** 3;
+      clock.shown = clock.since ? clock.from + (aim - clock.from) * eased : aim;
+      clocks.set(each, clock);
+      const text = new Date(clock.shown).toISOString();
+      const shown = `${text.slice(0, 10)} ${text.slice(11, 19)}Z`;
+      each.classList.toggle("jumping", Boolean(clock.since) && part < 1);
+      if (each.textContent !== shown) [each.dateTime, each.textContent] = [text, shown];
+    }
+    requestAnimationFrame(tick);
   };
-  const slider = () => document.getElementById("scrub");
-  const standAt = () => {
-    const form = document.getElementById("scrubber");
-    if (!form || !slider()) return;
-    slider().max = form.dataset.last;
-    if (document.activeElement !== slider()) slider().value = form.dataset.at;
-  };
-  const scrubTo = (at) => {
-    const address = new URL(location.href);
-    const last = Number(document.getElementById("scrubber").dataset.last);
-    if (at >= last) address.searchParams.delete("at");
-    else address.searchParams.set("at", Math.max(1, at));
-    slider().value = at;
-    show(address, true);
-    return at < last;
-  };
-  const stopReplay = () => {
-    clearInterval(replay);
-    replay = null;
-  };
-  const startReplay = () => {
-    if (replay) return stopReplay();
-    const last = Number(document.getElementById("scrubber").dataset.last);
-    let at = Number(slider().value) >= last ? 0 : Number(slider().value);
-    replay = setInterval(() => {
-      at += 1;
-      if (!scrubTo(at)) stopReplay();
-    }, 1000 / Number(document.getElementById("speed").value));
-  };
+  tick();
 
-  document.addEventListener("input", (event) => {
-    if (event.target.id === "scrub") scrubTo(Number(event.target.value));
-  });
   document.addEventListener("click", (event) => {
+    const fold = event.target.closest(".fold");
+    if (fold) fold.ariaExpanded = fold.ariaExpanded !== "true";
     const swap = event.target.closest("a[data-swap]");
-    const step = event.target.closest(".graph .step");
     const copy = event.target.closest("[data-copy]");
-    if (event.target.closest("[data-replay]")) startReplay();
     if (swap && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      stopReplay();
+      document.dispatchEvent(new Event("console:stop"));
       show(swap.href);
     }
-    if (step) {
-      const visits = [...content.querySelectorAll("a[data-visit-of]")];
-      const visit = visits.filter((each) => each.dataset.visitOf === step.dataset.step).pop();
-      if (visit) show(visit.href);
-    }
-    if (copy) navigator.clipboard.writeText(copy.parentElement.querySelector("pre").textContent);
+    if (copy) navigator.clipboard.writeText(copy.dataset.copy || copy.parentElement.querySelector("pre").textContent);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
-    if (event.key === "/") {
-      event.preventDefault();
-      document.getElementById("search").focus();
-    } else if (event.key === "p" && slider()) startReplay();
-    else {
-      const link = content.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
-      if (link) {
-        event.preventDefault();
-        stopReplay();
-        show(link.href, true);
-      }
-    }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event) || event.key !== "/") return;
+    event.preventDefault();
+    document.getElementById("search").focus();
   });
   document.addEventListener("change", (event) => {
     const template = event.target.closest("select[data-fill]");
     if (template) document.getElementById(template.dataset.fill).value = template.value;
   });
-  window.addEventListener("popstate", () => htmx.trigger(content, "look"));
+  // A definition is checked a moment after the last key.
+  let checking = 0;
+  const check = async (editor) => {
+    const body = new URLSearchParams(new FormData(editor.form));
+    const headers = { "X-CSRF": body.get("csrf") };
+    const answer = await fetch(editor.dataset.check, { method: "POST", body, headers });
+    if (answer.ok) document.getElementById("checked").innerHTML = await answer.text();
+  };
+  document.addEventListener("input", (event) => {
+    if (event.target.dataset.check) {
+      clearTimeout(checking);
+      checking = setTimeout(check, 300, event.target);
+    }
+    const { says } = event.target.dataset;
+    if (says) document.getElementById(says).value = event.target.value;
+  });
+  window.addEventListener("popstate", look);
+  window.localyun = { content, show, typing };
 })();

@@ -11,11 +11,13 @@ from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any
 
+from emulator.deploy.export.left_out import called, left_out, without_dependents
 from emulator.deploy.files import unpacked
-from emulator.deploy.inventory import VERSIONS
-from emulator.deploy.model import Resource, key_of
+from emulator.deploy.inventory import BESIDE, VERSIONS
+from emulator.deploy.model import Resource, key_of, type_of
 from emulator.deploy.provider import Identity
 from emulator.kernel.frozen import frozen, replace
+from emulator.wire.yaml import stays_text
 
 _OPEN, _CLOSE = "\ue010", "\ue011"
 _PLACE = re.compile(f"{_OPEN}([a-z]+):([^{_CLOSE}]*){_CLOSE}")
@@ -76,7 +78,10 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     """Return resources with places instead of the account, the region, secrets, and what is numbered on creation."""
     notes: list[str] = []
     variables: dict[str, Variable] = {}
-    kept = _with_numbers(_without_made_by_triggers(resources), notes)
+    own = _without_made_by_triggers(resources)
+    remaining = without_dependents(own, _beyond(own, notes))
+    notes += remaining.notes
+    kept = _with_numbers(remaining.resources, notes)
     arn = re.compile(rf"(acs:[a-z-]+:){re.escape(region)}(?=:)")
     number = re.compile(rf"(?<!\d){re.escape(account)}(?!\d)")
 
@@ -108,36 +113,41 @@ def _without_made_by_triggers(resources: Sequence[Resource]) -> list[Resource]:
     ]
 
 
-def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
-    """Put places where a resource is meant by the number it got; an alias of an older version cannot be made again."""
+def _beyond(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
+    """Return the aliases of versions before the newest, which cannot be made again; note them and such versions."""
     newest = {(each.kind, each.identity[0]): str(each.properties.get("VersionId") or "") for each in resources
               if each.kind in VERSIONS}  # fmt: skip
+    gone = []
+    for each in resources:
+        older, what = str(each.properties.get("Older") or "").split(), f"{type_of(each.kind)} {each.identity[0]}"
+        notes.extend(f"{what}/{number}: a version before the newest; left out" for number in older)
+        if beside := each.properties.get(BESIDE):
+            notes.append(f"{called(each)}: no deployment file says its {beside}; left out")
+        if each.kind not in {"fc.alias", "fc3.alias"}:
+            continue
+        lead, weights = str(each.properties.get("versionId")), each.properties.get("additionalVersionWeight")
+        if weights or lead not in {newest.get((each.kind.replace("alias", "version"), each.identity[0])), "LATEST"}:
+            gone.append(each)
+            notes.append(left_out(each, "it leads to a version before the newest, which is not made again"))
+    return gone
+
+
+def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
+    """Put places where a resource is meant by the number it got."""
     layers = {each.identity[0]: str(each.properties.get("Version") or "") for each in resources
               if each.kind == "fc3.layer"}  # fmt: skip
     numbered = []
     for each in resources:
         properties = {name: item for name, item in each.properties.items() if name not in _NUMBERS}
-        if each.kind in {"fc.alias", "fc3.alias"}:
-            kind = each.kind.replace("alias", "version")
-            wanted = str(properties.get("versionId"))
-            if properties.get("additionalVersionWeight") or wanted not in {
-                newest.get((kind, each.identity[0])),
-                "LATEST",
-            }:
-                notes.append(
-                    f"alias {each.physical}: it leads to a version before the newest, which publishing the code of"
-                    " today does not make again; left out"
-                )
-                continue
-            if wanted != "LATEST":
-                properties["versionId"] = place(VERSION, f"{kind}/{each.identity[0]}")
+        if each.kind in {"fc.alias", "fc3.alias"} and properties.get("versionId") != "LATEST":
+            properties["versionId"] = place(VERSION, f"{each.kind.replace('alias', 'version')}/{each.identity[0]}")
         if properties.get("layers"):
             properties["layers"] = [_layer(str(arn), layers, each, notes) for arn in properties["layers"]]
         numbered.append(replace(each, properties=properties))
     return numbered
 
 
-_NUMBERS = frozenset({"Version", "VersionId"})
+_NUMBERS = frozenset({BESIDE, "Older", "Version", "VersionId"})
 _LAYER = re.compile(r".*:layers/([^/]+)/versions/(\d+)")
 
 
@@ -146,7 +156,7 @@ def _layer(arn: str, layers: Mapping[str, str], owner: Resource, notes: list[str
     if match is None or match[1] not in layers:
         return arn
     if layers[match[1]] != match[2]:
-        notes.append(f"function {owner.physical}: version {match[2]} of layer {match[1]} becomes its newest")
+        notes.append(f"{called(owner)}: version {match[2]} of the layer {match[1]} becomes its newest")
     return place(LAYER, match[1])
 
 
@@ -394,7 +404,8 @@ def yaml_text(value: Any) -> str:
             return True
 
     def block(dumper: Any, text: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+        style = "|" if "\n" in text else None if stays_text(text) else "'"
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, block)
     return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100))

@@ -3,29 +3,45 @@
 Source: Serverless Devs, specification of the description file; schemas of the components ``fc`` and ``fc3``.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import s_components, service_fields
-from emulator.deploy.export.resources import Job, Writer, Written, changed, document, owned, parts, plain, yaml_text
+from emulator.deploy import s_components, s_fc_components, service_fields
+from emulator.deploy.export.left_out import called, left_out, without_dependents
+from emulator.deploy.export.resources import (
+    REGION,
+    Job,
+    Writer,
+    Written,
+    changed,
+    document,
+    owned,
+    parts,
+    place,
+    plain,
+    yaml_text,
+)
 from emulator.deploy.export.template import BUCKET
 from emulator.deploy.files import write_package
-from emulator.deploy.model import Resource, key_of
-from emulator.deploy.shapes import uncapitalised, written_members
+from emulator.deploy.model import Resource, key_of, type_of
+from emulator.deploy.notation import uncapitalised, written_members
+from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 FILE = "s.yaml"
 _LATEST = "LATEST"
 _NO_PLACE = {
-    "fc.version": "versions",
-    "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services", "fc3.version": "versions",
-    "fc3.alias": "aliases",
+    "fc.version": "versions", "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services",
+    "fc3.version": "versions", "fc3.alias": "aliases",
 }  # fmt: skip
 """Kinds for which the components have no property, and what a note calls them."""
+_MARK = re.compile(r"\$(?=\{)|\{(?=\{)")
+_MARKS = {"$": "dollar", "{": "brace"}
+"""The beginnings of variables and of places to be filled in, and the variables that stand for them in other texts."""
+
 _PROVISION: Mapping[str, Any] = {
     "defaultTarget": 0, "alwaysAllocateCPU": False, "alwaysAllocateGPU": False,
     "scheduledActions": [], "targetTrackingPolicies": [],
@@ -45,9 +61,15 @@ class _Project(Writer):
     """The project under construction."""
 
     def __init__(self, job: Job) -> None:
+        placeless = [each for each in job.content.resources if each.kind in _NO_PLACE]
+        remaining = without_dependents(job.content.resources, placeless)
+        job = replace(job, content=replace(job.content, resources=remaining.resources))
         super().__init__(job, lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
-        self._resources = job.content.resources
+        self._notes += [left_out(each, f"an s.yaml has no place for {_NO_PLACE[each.kind]}") for each in placeless]
+        self._notes += remaining.notes
+        self._resources = remaining.resources
         self._modules: dict[str, Any] = {}
+        self._marks: dict[str, str] = {}
         self._done: dict[str, Resource] = {}
 
     def written(self) -> Written:
@@ -63,7 +85,7 @@ class _Project(Writer):
                 case "fc3.function":
                     self._module(each, "fc3", self._function_3(each))
                 case "fc3.domain":
-                    table = s_components.DOMAIN_3
+                    table = s_fc_components.DOMAIN_3
                     values = written_members(table, {"domainName": each.identity[0], **each.properties}, capital=False)
                     self._module(each, "fc3-domain", {"region": self._region, **values})
                 case "fnf.flow":
@@ -72,13 +94,14 @@ class _Project(Writer):
                     self._simple(each)
         self._note_others()
         file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
-        file["vars"] = {"region": self._job.region}
-        text = yaml_text({**file, "resources": changed(plain(self._modules), self._expressed)})
+        modules = changed(plain(self._modules), self._expressed)
+        file["vars"] = {"region": self._job.region, **self._marks}
+        text = yaml_text({**file, "resources": modules})
         return Written(file=FILE, text=text, resources=tuple(self._done.values()), notes=tuple(self._notes))
 
     @property
     def _region(self) -> str:
-        return "${vars.region}"
+        return place(REGION)
 
     def _module(self, each: Resource, component: str, props: dict[str, Any]) -> None:
         self._modules[self._names.of(each)] = {"component": component, "props": props}
@@ -105,9 +128,8 @@ class _Project(Writer):
     def _note_others(self) -> None:
         for each in self._resources:
             if each.key not in self._done:
-                why = _NO_PLACE.get(each.kind) or f"{each.kind.partition('.')[2]}s without what they belong to"
-                name = "/".join(part for part in each.identity if part != "version")
-                self._notes.append(f"{name}: an s.yaml has no place for {why}; left out")
+                what = type_of(each.kind).partition(" ")[2]
+                self._notes.append(left_out(each, f"an s.yaml has no place for such a {what}"))
 
     def _note_done(self, each: Resource) -> Resource:
         return self._done.setdefault(each.key, each)
@@ -124,7 +146,8 @@ class _Project(Writer):
 
     def _layer(self, each: Resource) -> dict[str, Any]:
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)
-        return {"region": self._region, **values, "code": self._code(each)}
+        acl = {"acl": each.properties["acl"]} if "acl" in each.properties else {}
+        return {"region": self._region, **values, **acl, "code": self._code(each)}
 
     def _service(self, each: Resource | None) -> dict[str, Any]:
         if each is None:
@@ -172,10 +195,10 @@ class _Project(Writer):
             if routes and (routes[0].get("serviceName"), routes[0].get("functionName")) == function.identity:
                 self._note_done(each)
                 values = {"domainName": each.identity[0], **each.properties, "routeConfigs": routes}
-                domains.append(written_members(s_components.DOMAIN_2, values, capital=False))
+                domains.append(written_members(s_fc_components.DOMAIN_2, values, capital=False))
                 for name in ("tlsConfig", "authConfig"):
                     if each.properties.get(name):
-                        self._notes.append(f"{each.identity[0]}: component fc has no {name} of domains; left out")
+                        self._notes.append(f"{called(each)}: component fc has no {name} of domains; left out")
         return domains
 
     def _function_3(self, each: Resource) -> dict[str, Any]:
@@ -224,6 +247,7 @@ class _Project(Writer):
 
     def _role(self, each: Resource) -> dict[str, Any]:
         props = {"roleName": each.identity[0], "description": each.properties.get("Description")}
+        props["maxSessionDuration"] = each.properties.get("MaxSessionDuration")
         props["assumeRolePolicyDocument"] = document(each.properties["AssumeRolePolicyDocument"])
         attached: dict[str, list[str]] = {}
         for own in self._resources:
@@ -234,14 +258,24 @@ class _Project(Writer):
 
     def _expressed(self, text: str) -> str:
         """Return a text with variables of Serverless Devs in place of places."""
-        return "".join(each if isinstance(each, str) else self._variable(*each) for each in parts(text))
+        return "".join(self._literal(each) if isinstance(each, str) else self._variable(*each) for each in parts(text))
+
+    def _literal(self, text: str) -> str:
+        """Return a text in which nothing is a variable or a place to be filled in: such marks become variables."""
+
+        def as_variable(match: re.Match[str]) -> str:
+            name = _MARKS[match[0]]
+            self._marks[name] = match[0]
+            return f"${{vars.{name}}}"
+
+        return _MARK.sub(as_variable, text)
 
     def _variable(self, kind: str, name: str) -> str:
         match kind:
             case "account":
                 return "${config('AccountID')}"
             case "region":
-                return self._region
+                return "${vars.region}"
             case "variable":
                 return f"${{env('{name}')}}"
             case _:
@@ -250,10 +284,7 @@ class _Project(Writer):
 
 
 def _block(definition: str) -> str:
-    """Return a definition that is more than one line, since one line would be the name of a file."""
-    if "\n" in definition.strip():
+    """Return a definition that does not look like the name of a file, which is one line."""
+    if "\n" in definition.strip() or definition.startswith("{"):
         return definition
-    opened = document(definition)
-    if isinstance(opened, (dict, list)):
-        return json.dumps(opened, ensure_ascii=False, indent=2)
     return f"{s_components.WRITTEN_HERE}{definition}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import service_fields
+from emulator.deploy.export.left_out import left_out
 from emulator.deploy.export.resources import (
     ACCOUNT,
     LAYER,
@@ -27,11 +28,12 @@ from emulator.deploy.export.resources import (
     yaml_text,
 )
 from emulator.deploy.model import Resource, key_of
+from emulator.deploy.notation import uncapitalised, written_members
 from emulator.deploy.ros_types import ROS_TYPES, RosType
-from emulator.deploy.shapes import Field, uncapitalised, written_members
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-from emulator.wire.attributes import Resource as Table
+from emulator.services.ram.model import ROLE
+from emulator.wire.schema.kinds import Field, Shape
 
 FILE = "template.yml"
 LARGEST_INLINE = 200 * 1024
@@ -47,7 +49,7 @@ _TYPES: Mapping[str, tuple[str, RosType]] = {
 BUCKET = ("AccessControl", "StorageClass")
 """What files say of a bucket."""
 
-_MNS: Mapping[str, Table[Any]] = {"mns.queue": QUEUE, "mns.topic": TOPIC, "mns.subscription": SUBSCRIPTION}
+_MNS: Mapping[str, Shape] = {"mns.queue": QUEUE, "mns.topic": TOPIC, "mns.subscription": SUBSCRIPTION}
 
 
 def write(job: Job) -> Written:
@@ -71,7 +73,7 @@ class _Template(Writer):
         for each in self._job.content.resources:
             if each.kind == "fc.async":
                 if each.identity[-1] != "LATEST":
-                    self._notes.append(f"asynchronous calls of {each.physical}: a template knows those of LATEST only")
+                    self._notes.append(left_out(each, "a template has a place for those of LATEST only"))
                 elif key_of("fc.function", each.identity[:2]) in self._there:
                     done.append(each)
                 continue
@@ -109,7 +111,8 @@ class _Template(Writer):
                 return {name: properties.get(name) for name in BUCKET}
             case "ram.role":
                 trust = document(properties["AssumeRolePolicyDocument"])
-                return {"AssumeRolePolicyDocument": trust, "Description": properties.get("Description")}
+                others = {each.name: properties.get(each.name) for each in ROLE.of_form("file")}
+                return {**others, "AssumeRolePolicyDocument": trust}
             case "ram.policy":
                 own = {"PolicyDocument": document(properties["PolicyDocument"])}
                 return own | {"Description": properties.get("Description")}
@@ -121,6 +124,8 @@ class _Template(Writer):
         own = written_members(table, properties, capital=True)
         if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:
             own |= self._code(each)
+        if each.kind == "fc3.layer" and "acl" in properties:
+            self._notes.append(f"{each.physical}: the type has no property that opens a layer to all; left out")
         calls = self._there.get(key_of("fc.async", (*each.identity, "LATEST"))) if each.kind == "fc.function" else None
         if calls is not None:
             own["AsyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=True)

@@ -12,12 +12,20 @@ from typing import Any
 from emulator.deploy.export.resources import Job, Writer, Written, has_place, needs, parts, plain
 from emulator.deploy.model import Resource, key_of
 from emulator.kernel.frozen import field, frozen
+from emulator.services.ram.model import ROLE
+from emulator.services.workflow.model import SCHEDULE
+from emulator.wire.schema.kinds import Shape
 
 FILE = "main.tf"
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def _arguments_of(shape: Shape) -> frozenset[str]:
+    """Return what the provider calls the attributes of a resource whose names it only writes in small letters."""
+    return frozenset(re.sub(r"(?<!^)(?=[A-Z])", "_", each.name).lower() for each in shape.of_form("file"))
 
 
 @frozen(kw_only=False)
@@ -78,14 +86,14 @@ TYPES: Mapping[str, Type] = {
                       _words("acl compatible_runtime description license")),
     "fnf.flow": Type("alicloud_fnf_flow", ("name",), _words("definition description role_arn type")),
     "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"),
-                         _words("cron_expression description enable payload")),
+                         _arguments_of(SCHEDULE)),
     "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
     "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging")),
     "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
                              _SUBSCRIPTION, {"message_tag": "filter_tag"}),
     "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
     "ram.role": Type("alicloud_ram_role", ("role_name",),
-                     _words("assume_role_policy_document description max_session_duration")),
+                     _arguments_of(ROLE)),
     "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
     "ram.attachment": Type("alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"),
                            frozenset()),
@@ -106,13 +114,19 @@ _USUAL: Mapping[str, Any] = {
 _OF_LATEST = frozenset({"fc3.async", "fc3.provision"})
 """Kinds that the provider identifies by the function: it asks for no qualifier."""
 
-_ENDPOINTS = {
-    "http": re.compile(r"^(https?://.*)"),
-    "queue": re.compile(r"^acs:mns:.*:/?queues/([^/]+)$"),
-    "email": re.compile(r"^(?:mail:directmail:|smq-ep:dm:[^:]*:)(.*)"),
-    "alisms": re.compile(r"^(?:sms:[a-z]+:|smq-ep:dysms:[^:]*:)(.*)"),
-    "mpush": re.compile(r"^push:(.*)"),
-}
+_ENDPOINTS = (
+    ("http", re.compile(r"(https?://.*)")),
+    ("queue", re.compile(r"acs:mns:.*:/?queues/([^/]+)")),
+    ("email", re.compile(r"mail:directmail:(.*)")),
+    ("dm", re.compile(r"(smq-ep:dm:.*)")),
+    ("alisms", re.compile(r"sms:directsms:(.*)")),
+    ("alisms", re.compile(r"(sms:.*)")),
+    ("dysms", re.compile(r"(smq-ep:dysms:.*)")),
+    ("mpush", re.compile(r"push:(.*)")),
+    ("eventbus", re.compile(r"(acs:eventbridge:.*)")),
+    ("kafka", re.compile(r"kafka:(.*)")),
+    ("fc", re.compile(r"(.*)")),
+)
 """How each kind of endpoint is written by the API, with what the provider takes for it."""
 
 _ABSENT: Mapping[tuple[str, str], frozenset[str]] = {
@@ -130,6 +144,11 @@ def _is_unset(value: Any) -> bool:
     if isinstance(value, dict):
         return all(_is_unset(item) for item in value.values())
     return value in ("", "None", -1, []) or value is False
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an argument of a block need not be there: the provider reads an empty text or block back as none."""
+    return value in ("", [], {})
 
 
 def snake(name: str) -> str:
@@ -193,9 +212,16 @@ class _Configuration(Writer):
         if depends:
             listed = ", ".join(f"{TYPES[need.kind].name}.{self._names.of(need)}" for need in depends)
             lines += ["", f"  depends_on = [{listed}]"]
-        if arguments.get("push_type") == "queue":  # given as a name, and shown as a resource
-            lines += ["", "  lifecycle {", "    ignore_changes = [endpoint]", "  }"]
+        if ignored := self._shown_otherwise(each, arguments):
+            lines += ["", "  lifecycle {", f"    ignore_changes = [{ignored}]", "  }"]
         return "\n".join([*lines, "}", ""])
+
+    def _shown_otherwise(self, each: Resource, arguments: Mapping[str, Any]) -> str:
+        """Return the argument that is read back otherwise than it was given, or not at all; "" when there is none."""
+        if each.kind == "fc.service" and "publish" in arguments:
+            return "publish"
+        shown = each.properties.get("Endpoint")
+        return "endpoint" if each.kind == "mns.subscription" and arguments["endpoint"] != shown else ""
 
     def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
@@ -219,7 +245,9 @@ class _Configuration(Writer):
         kept = {}
         for name, item in value.items():
             if snake(name) not in _ABSENT.get((each.kind, block), ()):
-                kept[name] = self._within(each, known, snake(name), item)
+                inside = self._within(each, known, snake(name), item)
+                if not _is_empty(inside):
+                    kept[name] = inside
             elif not _is_unset(item):
                 self._notes.append(f"{each.physical}: {known.name} has no argument for {block}.{name}; left out")
         return kept
@@ -233,7 +261,7 @@ class _Configuration(Writer):
             case "fc.function" if each.package is not None:
                 return {"filename": _Raw(self._filename(each))}
             case "fc3.function" | "fc3.layer":
-                acl = {"acl": "0"} if each.kind == "fc3.layer" else {}
+                acl = {"acl": arguments.get("acl", "0")} if each.kind == "fc3.layer" else {}
                 if each.package is None:
                     return acl
                 return {**acl, "code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
@@ -260,10 +288,9 @@ class _Configuration(Writer):
 
     def _endpoint(self, endpoint: str) -> dict[str, Any]:
         """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
-        for kind, pattern in _ENDPOINTS.items():
-            if match := pattern.search(endpoint):
-                return {"endpoint": match[1], "push_type": kind}
-        return {"push_type": "fc"}
+        found = ((kind, pattern.fullmatch(endpoint)) for kind, pattern in _ENDPOINTS)
+        kind, match = next((kind, match) for kind, match in found if match is not None)
+        return {"endpoint": match[1], "push_type": kind}
 
     def _filename(self, each: Resource) -> str:
         return f'"${{path.module}}/code/{self._archive(each)}"'

@@ -1,39 +1,46 @@
 """Archives: a checkpoint as one file, a tar, for another machine or a later version.
 
-They travel in pieces, because a request has a bounded body. What comes in is looked at before it is used: known names
-of ordinary files only, and tables that SQLite finds whole. The account of the other installation becomes this one's,
-wherever the tables name it; what users have written into messages stays as it is.
+They travel in pieces, because a request has a bounded body. What comes in is looked at before it is used: the plain
+form of a tar that this program writes, without sparse files, links or names of its own making, each file as long as the
+bytes that are there for it; then the checkpoint as `examination` examines it. The account of the other installation
+becomes this one's, wherever the tables name it; what users have written into messages stays as it is.
 """
 
+import os
 import re
 import sqlite3
-import tarfile
+from collections.abc import Iterator
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from emulator.kernel.frozen import replace
-from emulator.lab.checkpoints.store import About, read_about
-from emulator.lab.errors import LabError, invalid
+from emulator.lab.checkpoints.description import LONGEST, About
+from emulator.lab.checkpoints.examination import CONTENT, Examination, refusing
+from emulator.lab.checkpoints.soundness import unsound
+from emulator.lab.checkpoints.store import ABOUT, FILES, TABLES, read_description
+from emulator.lab.errors import invalid
 
 PIECE_BYTES = 16 * 1024 * 1024
+SPARE_BYTES = 64 * 1024 * 1024
+"""What an import leaves free on the disk: the state itself has to grow on."""
 
-_ARCHIVE = "archive.tar"
-_MEMBERS = re.compile(
-    r"checkpoint\.json|state\.db|files/code/[0-9a-f]{64}\.zip|files/objects/[0-9a-f]{2}/[0-9a-f]{1,64}", re.ASCII
-)
+_BLOCK = 512
+_ZEROS = bytes(_BLOCK)
+_EXTENSION_BYTES = 4096
+_REFUSED_KEYS = re.compile(rb"(path|linkpath|size|GNU\.sparse\.[a-z]+|SCHILY\.[a-z.]+)=")
 _USERS_OWN = {("mns_messages", "body"), ("mns_publications", "body"), ("mns_outbox", "body")}
 
 
-def read_piece(folder: Path, offset: int) -> bytes:
-    """Return a piece of the archive of the checkpoint in *folder*; empty at the end, and the archive is gone then."""
-    path = folder / _ARCHIVE
+class NoRoom(OSError):
+    """The disk has no room for an archive and what becomes of it."""
+
+
+def read_piece(folder: Path, path: Path, offset: int) -> bytes:
+    """Return a piece of the archive *path* of the checkpoint in *folder*; empty at the end, and it is gone then."""
     if offset == 0:
-        path.unlink(missing_ok=True)
-        with tarfile.open(path, "w") as tar:
-            for each in sorted(folder.rglob("*")):
-                name = each.relative_to(folder).as_posix()
-                if each.is_file() and _MEMBERS.fullmatch(name):
-                    tar.add(each, name, recursive=False)
+        _pack(folder, path)
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -45,49 +52,148 @@ def read_piece(folder: Path, offset: int) -> bytes:
     return piece
 
 
+def _pack(folder: Path, path: Path) -> None:
+    import tarfile  # slow to import and seldom needed
+
+    path.unlink(missing_ok=True)
+    try:
+        with tarfile.open(path, "w") as tar:
+            for each in sorted(folder.rglob("*")):
+                name = each.relative_to(folder).as_posix()
+                if each.is_file() and _is_member(name):
+                    tar.add(each, name, recursive=False)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def add_piece(upload: Path, offset: int, piece: bytes) -> None:
     """Append to the archive that is coming in.
 
-    Raises: LabError (InvalidParameter) when *offset* is not where it ends.
+    Raises: LabError (InvalidParameter) when *offset* is not where it ends; NoRoom, OSError, and then it is gone.
     """
-    if offset == 0:
-        upload.write_bytes(piece)
-        return
-    size = upload.stat().st_size if upload.exists() else 0
+    size = upload.stat().st_size if upload.exists() and offset else 0
     if offset != size:
         raise invalid(f"the next piece begins at {size}, not at {offset}")
-    with upload.open("ab") as file:
-        file.write(piece)
+    try:
+        _check_room(upload.parent, len(piece))
+        with upload.open("ab" if offset else "wb") as file:
+            file.write(piece)
+    except OSError:
+        upload.unlink(missing_ok=True)
+        raise
 
 
-def extract(upload: Path, draft: Path, name: str, account: str) -> About:
-    """Unpack an archive into *draft* as a checkpoint *name* of *account*.
+def _check_room(folder: Path, needed: int) -> None:
+    """Raises: NoRoom."""
+    if not hasattr(os, "statvfs"):
+        return
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < needed + SPARE_BYTES:
+        raise NoRoom(f"the disk has no room for {needed} bytes more")
+
+
+def extract(upload: Path, draft: Path, name: str, account: str, examination: Examination) -> About:
+    """Unpack an archive into *draft* as a checkpoint *name* of *account*, which is still to be made sound.
+
+    Raises: LabError (InvalidCheckpoint), NoRoom, OSError.
+    """
+    _check_room(draft, 3 * upload.stat().st_size)  # the files, the tables once more, and what a migration adds
+    with upload.open("rb") as archive:
+        _unpack(archive, upload.stat().st_size, draft)
+    if not (draft / ABOUT).is_file():
+        raise unsound("the archive has no description")
+    about = read_description(draft, name)
+    tables = draft / TABLES
+    examination.check_foreign(tables, about.version)
+    with refusing(), closing(sqlite3.connect(tables, isolation_level=None)) as opened:
+        if about.account != account:
+            _rename_account(opened, about.account, account)
+    return replace(about, account=account)
+
+
+def _unpack(archive: BinaryIO, size: int, draft: Path) -> None:
+    try:
+        for member in _members(archive, size):
+            if not _is_member(member.name):
+                raise unsound("the archive has members that no checkpoint has")
+            if member.name == ABOUT and member.size > LONGEST:
+                raise unsound("its description is too long")
+            _write(archive, member, draft / member.name)
+    except FileExistsError:
+        raise unsound("the archive has a file twice") from None
+
+
+def _is_member(name: str) -> bool:
+    return name in {ABOUT, TABLES} or (
+        name.startswith(f"{FILES}/") and CONTENT.fullmatch(name[len(FILES) + 1 :]) is not None
+    )
+
+
+class Member(NamedTuple):
+    """A file in an archive, at whose content the archive stands."""
+
+    name: str
+    size: int
+
+
+def _members(archive: BinaryIO, size: int) -> Iterator[Member]:
+    """Yield the files of a tar of *size* bytes; what is not read of one is passed over.
 
     Raises: LabError (InvalidCheckpoint).
     """
-    try:
-        with tarfile.open(upload, "r:") as tar:
-            for member in tar:
-                source = tar.extractfile(member) if member.isreg() else None
-                if source is None or not _MEMBERS.fullmatch(member.name):
-                    raise LabError("InvalidCheckpoint", reason="the archive has members that no checkpoint has")
-                target = draft / member.name
-                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with target.open("xb") as file:
-                    while piece := source.read(1024 * 1024):
-                        file.write(piece)
-        about = read_about((draft / "checkpoint.json").read_text(encoding="utf-8"), name)
-        with closing(sqlite3.connect(draft / "state.db", isolation_level=None)) as tables:
-            if tables.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise LabError("InvalidCheckpoint", reason="its tables are damaged")
-            schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
-            if about.account != account:
-                _rename_account(tables, about.account, account)
-    except (tarfile.TarError, FileNotFoundError, FileExistsError, UnicodeDecodeError, sqlite3.Error) as error:
-        raise LabError("InvalidCheckpoint", reason=f"this is not the archive of a checkpoint ({error})") from error
-    about = replace(about, account=account, schema=schema)
-    (draft / "checkpoint.json").write_text(about.text(), encoding="ascii")
-    return about
+    at = 0
+    while True:
+        archive.seek(at)
+        block = archive.read(_BLOCK)
+        if block == _ZEROS:
+            return
+        if len(block) < _BLOCK or not _has_checksum(block):
+            raise unsound("this is not the archive of a checkpoint")
+        length = _octal(block[124:136])
+        at += _BLOCK
+        if length > size - at:
+            raise unsound("the archive is shorter than it says")
+        kind = block[156:157]
+        if kind == b"x" and length <= _EXTENSION_BYTES:
+            if _REFUSED_KEYS.search(archive.read(length)):
+                raise unsound("the archive has members that no checkpoint has")
+        elif kind in b"0\0":
+            yield Member(block[:100].partition(b"\0")[0].decode("ascii", "replace"), length)
+        else:
+            raise unsound("the archive has members that no checkpoint has")
+        at += -(-length // _BLOCK) * _BLOCK
+
+
+def _has_checksum(block: bytes) -> bool:
+    return sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") == _octal(block[148:156])
+
+
+def _octal(field: bytes) -> int:
+    """Return the number in a field of a tar's header.
+
+    Raises: LabError (InvalidCheckpoint).
+    """
+    text = field.strip(b" \0")
+    if not re.fullmatch(rb"[0-7]{1,12}", text):
+        raise unsound("this is not the archive of a checkpoint")
+    return int(text, 8)
+
+
+def _write(archive: BinaryIO, member: Member, target: Path) -> None:
+    """Write the content of *member*; a package has the digest that is its name."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    digest, left = sha256(), member.size
+    with target.open("xb") as file:
+        while left:
+            piece = archive.read(min(left, 1024 * 1024))
+            if not piece:
+                raise unsound("the archive is shorter than it says")
+            left -= len(piece)
+            digest.update(piece)
+            file.write(piece)
+    if target.suffix == ".zip" and digest.hexdigest() != target.stem:
+        raise unsound("a package is not what its name says")
 
 
 def _rename_account(tables: sqlite3.Connection, old: str, new: str) -> None:

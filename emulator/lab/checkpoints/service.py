@@ -1,27 +1,32 @@
 """Saving and restoring the whole state while the emulator runs.
 
 To save is to copy the tables of one moment and to keep the files they name. To restore is to replace tables and clock
-while everything stands still (`Standstill`): a restart without a restart. What runs is ended and the clock is held; the
-tables or the clock are changed; every service goes on from there as after a start. Processes that make function
-instances stay.
+while everything stands still (`emulator.lab.checkpoints.standstill`), all or nothing: what this process has not saved
+itself is examined first, and what was there comes back when the services cannot go on with the new tables.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
-from emulator.kernel.timers import LoopTimers
-from emulator.lab.checkpoints.store import About, CheckpointStore, ContentGone, check_name
+from emulator.kernel.tracing import begin
+from emulator.lab.checkpoints.description import About, check_name
+from emulator.lab.checkpoints.examination import Examination
+from emulator.lab.checkpoints.standstill import Standstill, Suspendable
+from emulator.lab.checkpoints.store import CheckpointStore, ContentGone, Fingerprint
 from emulator.lab.clock import TimeControl
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
+from emulator.storage.exchange import Exchange
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -31,55 +36,19 @@ _COPIED_AT_ONCE = 64 * 1024 * 1024
 _ATTEMPTS = 5
 
 
-class Suspendable(Protocol):
-    """The services, whose state is changed."""
-
-    def files(self) -> list[str]:
-        """Return the files the tables name: paths below the work folder."""
-        ...
-
-    async def suspend(self) -> None:
-        """End what runs: all tables are about to be replaced."""
-        ...
-
-    async def resume(self) -> None:
-        """Go on with what the tables hold now; every timer has been dropped."""
-        ...
-
-
-class Standstill:
-    """Lets the *services* stand still while tables or clock are changed."""
-
-    def __init__(self, services: Suspendable, time: TimeControl, timers: LoopTimers) -> None:
-        self._services = services
-        self._time = time
-        self._timers = timers
-
-    @asynccontextmanager
-    async def __call__(self) -> AsyncIterator[set[str]]:
-        """Stand still for the context, which is given a set: the files that no table names any more, at its end."""
-        gone: set[str] = set()
-        async with self._time.held():
-            await self._services.suspend()
-            before = set(self._services.files())
-            try:
-                yield gone
-            finally:
-                self._timers.clear()  # they are set anew, by what time it is then
-                await self._services.resume()
-                gone |= before.difference(self._services.files())
-
-
 class Checkpoints:
     """The checkpoints of one emulator.
 
     What goes with one but does not outlive the emulator is copied by *kept* and *put_back*, which puts nothing in its
     place for None. *resumed* is called last in a restore.
+
+    What is begun comes to its end even if its caller goes away: only then is it whole or not there at all.
     """
 
     def __init__(
         self,
         store: CheckpointStore,
+        examination: Examination,
         database: Database,
         clock: AdjustableClock,
         time: TimeControl,
@@ -91,6 +60,7 @@ class Checkpoints:
         resumed: Callable[[], None],
     ) -> None:
         self._store = store
+        self._examination = examination
         self._database = database
         self._clock = clock
         self._time = time
@@ -101,7 +71,43 @@ class Checkpoints:
         self._put_back = put_back
         self._in_memory: dict[str, object] = {}
         self._resumed = resumed
+        self._sound: dict[str, Fingerprint | None] = {}
+        """Checkpoints that this process has saved or examined, by the tables they had then."""
         self._lock = asyncio.Lock()
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def clean(self) -> None:
+        """Finish or remove what an earlier run has left half done; it is out of the way before the first wait."""
+        if (leftovers := self._store.set_leftovers_aside()) is not None:
+            await asyncio.to_thread(self._store.discard, leftovers)
+
+    async def _alone(self, work: Coroutine[Any, Any, T], what: str) -> T:
+        """Do *work* to its end, one at a time; a caller that goes away does not break it off."""
+
+        async def locked() -> T:
+            begin("")  # what goes on after a restore does so of itself
+            async with self._lock:
+                return await work
+
+        task = asyncio.get_running_loop().create_task(locked(), name=f"checkpoints:{what}")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell_failure)  # there is nobody left to be told
+            raise
+
+    @asynccontextmanager
+    async def kept_out(self) -> AsyncIterator[None]:
+        """Let nothing be saved or put back while the context lasts: what it changes takes more than a moment."""
+        async with self._lock:
+            yield
 
     async def save(self, name: str) -> About:
         """Keep the state as it is now, in place of what the name stood for.
@@ -109,15 +115,18 @@ class Checkpoints:
         Raises: LabError (InvalidParameter); OSError, sqlite3.Error when it cannot be written.
         """
         check_name(name)
-        async with self._lock:
-            draft = await asyncio.to_thread(self._store.draft)
-            try:
-                about, in_memory = await self._save(draft, name)
-                await asyncio.to_thread(self._store.accept, draft, name)
-                self._in_memory[name] = in_memory
-            except BaseException:
-                await asyncio.to_thread(self._store.discard, draft)
-                raise
+        return await self._alone(self._save_as(name), f"save {name}")
+
+    async def _save_as(self, name: str) -> About:
+        draft = await asyncio.to_thread(self._store.draft)
+        try:
+            about, in_memory = await self._save(draft, name)
+            await asyncio.to_thread(self._store.accept, draft, name)
+        except BaseException:
+            await asyncio.to_thread(self._store.discard, draft)
+            raise
+        self._in_memory[name] = in_memory
+        self._sound[name] = self._store.fingerprint(name)
         return about
 
     async def _save(self, draft: Path, name: str) -> tuple[About, object]:
@@ -182,28 +191,60 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
         check_name(name)
-        async with self._lock:
-            about, tables = await asyncio.to_thread(self._open, name)
-            with closing(tables):
-                async with self._standstill() as gone:
-                    with _tables_read():
-                        self._database.replace_with(tables)
-                    self._time.take_up()
-            self._put_back(self._in_memory.get(name))
-            self._resumed()
-            await self.release(gone)
+        return await self._alone(self._restore(name), f"restore {name}")
+
+    async def _restore(self, name: str) -> About:
+        about, tables, given = await asyncio.to_thread(self._open, name)
+        exchange = Exchange(self._database)
+        try:
+            with closing(tables), _tables_read():
+                gone = await self._standstill.exchange(
+                    exchange, lambda: self._replace(exchange, tables), lambda: self._undo(exchange)
+                )
+        except BaseException:
+            await self.release(set(given).difference(self._services.files()))
+            raise
+        self._put_back(self._in_memory.get(name))
+        self._resumed()
+        await self.release(gone)
         return about
+
+    async def _replace(self, exchange: Exchange, tables: sqlite3.Connection) -> None:
+        await exchange.replace(tables)
+        self._time.take_up()
+
+    async def _undo(self, exchange: Exchange) -> None:
+        await exchange.undo()
+        self._time.take_up()
 
     async def release(self, files: Collection[str]) -> None:
         """Let *files* go, which no table names any more; checkpoints keep theirs."""
         if files:
             await asyncio.to_thread(self._store.release, files)
 
-    def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
+    def _open(self, name: str) -> tuple[About, sqlite3.Connection, list[str]]:
+        """Return a checkpoint, its tables, and the files that the work folder has got for them."""
         about = self._store.about(name)
+        if self._sound.get(name, ()) != self._store.fingerprint(name):
+            about = self._make_sound(about)
         with _tables_read():
-            self._store.put_back(name)
-            return about, self._store.tables(about)
+            tables = self._store.tables(name)
+        try:
+            return about, tables, self._store.put_back(name)
+        except BaseException:
+            tables.close()
+            raise
+
+    def _make_sound(self, about: About) -> About:
+        draft = self._store.draft()
+        try:
+            folder = self._store.path(about.name)
+            self._examination.make_sound(folder, draft, self._clock.system(), about.version)
+            about = self._store.describe(folder, about)
+        finally:
+            self._store.discard(draft)
+        self._sound[about.name] = self._store.fingerprint(about.name)
+        return about
 
     def all(self) -> list[About]:
         """Return every checkpoint, by name."""
@@ -218,6 +259,7 @@ class Checkpoints:
         async with self._lock:
             await asyncio.to_thread(self._store.remove, name)
             self._in_memory.pop(name, None)
+            self._sound.pop(name, None)
 
     async def pack(self, name: str, offset: int) -> bytes:
         """Return a piece of a checkpoint's archive from *offset* on, empty at its end; offset 0 makes it anew.
@@ -229,9 +271,10 @@ class Checkpoints:
             return await asyncio.to_thread(self._read_piece, name, offset)
 
     def _read_piece(self, name: str, offset: int) -> bytes:
-        from emulator.lab.checkpoints import archive  # tarfile is slow to import and seldom needed
+        from emulator.lab.checkpoints import archive  # seldom needed
 
-        return archive.read_piece(self._store.path(name), offset)
+        self._store.drop_abandoned(self._clock.system() / 1000)
+        return archive.read_piece(self._store.path(name), self._store.archive(name), offset)
 
     async def unpack(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
         """Take a piece of an archive; after the *last* one there is a checkpoint *name*.
@@ -241,33 +284,47 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, InvalidCheckpoint).
         """
         check_name(name)
-        async with self._lock:
-            about = await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
-            if about is not None:
-                self._in_memory.pop(name, None)
-            return about
+        return await self._alone(self._unpack(name, offset, piece, last=last), f"import {name}")
+
+    async def _unpack(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
+        about = await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
+        if about is not None:
+            self._in_memory.pop(name, None)
+        return about
 
     def _take_in(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
-        from emulator.lab.checkpoints import archive  # as in `_read_piece`
+        from emulator.lab.checkpoints import archive  # seldom needed
 
+        self._store.drop_abandoned(self._clock.system() / 1000)
         upload = self._store.upload(name)
         archive.add_piece(upload, offset, piece)
         if not last:
             return None
-        draft = self._store.draft()
+        draft, work = self._store.draft(), self._store.draft()
         try:
-            about = archive.extract(upload, draft, name, self._tenant.account)
+            about = archive.extract(upload, draft, name, self._tenant.account, self._examination)
+            self._examination.make_sound(draft, work, self._clock.system(), about.version)
+            about = self._store.describe(draft, about)
             self._store.accept(draft, name)
         finally:
             upload.unlink(missing_ok=True)
             self._store.discard(draft)
+            self._store.discard(work)
+        self._sound[name] = self._store.fingerprint(name)
         return about
+
+
+def _tell_failure(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.warning("%s failed, and its caller had gone: %s", task.get_name(), error)
 
 
 @contextmanager
 def _tables_read() -> Iterator[None]:
-    """Raises: LabError (InvalidCheckpoint) for tables that SQLite cannot read."""
+    """Raises: LabError (InvalidCheckpoint) for tables that SQLite finds damaged."""
     try:
         yield
-    except sqlite3.Error as error:
+    except sqlite3.OperationalError:  # a full disk, say
+        raise
+    except sqlite3.DatabaseError as error:
         raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error

@@ -1,102 +1,38 @@
 """Checkpoints on disk: a folder each, with a description, the tables as a SQLite file, and files of code and objects.
 
 Content never changes once it is written, so its files are hard links and cost nothing. A checkpoint is written under a
-draft name and renamed, so what has its own name is whole. Everything here may run in a thread.
+draft name and renamed, so what has its own name is whole. Names that begin with a dot are work under way; what a start
+finds of it is finished or removed. Everything here may run in a thread.
 """
 
-import json
 import os
-import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import fields_of, frozen, replace
-from emulator.lab.errors import LabError, invalid
-from emulator.storage.database import Database, Schema, StateTooNew, migrate
-from emulator.wire.dates import iso_millis
+from emulator.kernel.frozen import replace
+from emulator.lab.checkpoints.description import LONGEST, About, check_name, read_about
+from emulator.lab.errors import LabError
+from emulator.storage.exchange import open_complete
 
-FORM = 1
-"""The number of the form that checkpoints and archives have; a higher one is of a newer program."""
-
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-
-
-@frozen
-class About:
-    """A checkpoint: when it was made (the machine's time), the emulator's time then, whose state it is.
-
-    ``schema`` is how far each service's tables had come, ``size`` the bytes of its tables.
-    """
-
-    name: str
-    created_at: Millis
-    now: Millis
-    version: str
-    account: str
-    region: str
-    size: int
-    schema: dict[str, int]
-
-    def shown(self) -> dict[str, Any]:
-        """Return the admin API's form."""
-        return {
-            "name": self.name,
-            "created_at": iso_millis(self.created_at),
-            "now": iso_millis(self.now),
-            "bytes": self.size,
-            "version": self.version,
-        }
-
-    def text(self) -> str:
-        """Return the form on disk."""
-        content = {each.name: getattr(self, each.name) for each in fields_of(self)}
-        return json.dumps({"form": FORM, **content}, indent=2)
-
-
-def read_about(text: str, name: str) -> About:
-    """Read the form on disk; *name* is the checkpoint's name here.
-
-    Raises: LabError (InvalidCheckpoint).
-    """
-    try:
-        content = json.loads(text)
-        if content["form"] > FORM:
-            raise LabError("InvalidCheckpoint", reason=f"it was made by localyun {content['version']}, which is newer")
-        return About(
-            name=name,
-            created_at=Millis(int(content["created_at"])),
-            now=Millis(int(content["now"])),
-            version=str(content["version"]),
-            account=str(content["account"]),
-            region=str(content["region"]),
-            size=int(content["size"]),
-            schema={str(service): int(number) for service, number in content["schema"].items()},
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise LabError("InvalidCheckpoint", reason="its description cannot be read") from None
-
-
-def check_name(name: str) -> str:
-    """Check the name of a checkpoint and return it.
-
-    Raises: LabError (InvalidParameter).
-    """
-    if not re.fullmatch(_NAME, name):
-        raise invalid(
-            "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two"
-        )
-    return name
-
-
-_ABOUT = "checkpoint.json"
-_TABLES = "state.db"
-_FILES = "files"
+ABOUT = "checkpoint.json"
+TABLES = "state.db"
+FILES = "files"
 _DRAFT = ".new-"
+_UPLOAD = ".upload-"
+_ARCHIVE = ".archive-"
+_NEXT = ".next-"
+"""A draft that is whole and accepted, while it takes the place of the one before."""
+
+_OLD_ARCHIVE = "archive.tar"
+"""Where earlier versions made the archive of a checkpoint, in its folder."""
+
+_ABANDONED_S = 3600
+"""After this long without a piece an archive on its way in or out is given up."""
+
+Fingerprint = tuple[int, int, int]
+"""Tells a file of tables from one that has been put in its place."""
 
 
 class ContentGone(Exception):
@@ -104,20 +40,32 @@ class ContentGone(Exception):
 
 
 class CheckpointStore:
-    """The checkpoints below *folder*, which is made with the first; *work* is where code and objects are.
+    """The checkpoints below *folder*, which is made with the first; *work* is where code and objects are."""
 
-    *schemas* are this program's tables.
-    """
-
-    def __init__(self, folder: Path, work: Path, schemas: list[Schema]) -> None:
+    def __init__(self, folder: Path, work: Path) -> None:
         self._folder = folder
         self._work = work
-        self._schemas = schemas
 
-    @cached_property
-    def _newest(self) -> dict[str, int]:
-        """The tables of this program, as a checkpoint names them."""
-        return {schema.service: max(schema.steps(), default=0) for schema in self._schemas}
+    def set_leftovers_aside(self) -> Path | None:
+        """Finish what an earlier run has accepted; put the rest of its work into a draft, which the caller discards.
+
+        Call it before anything else: only then is nothing under a dotted name in use.
+        """
+        try:
+            entries = sorted(self._folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        for each in entries:
+            if each.name.startswith(_NEXT):
+                self._take_place(each, each.name.removeprefix(_NEXT))
+        left = [each for each in self._folder.iterdir() if each.name.startswith(".")]
+        left += [each / _OLD_ARCHIVE for each in entries if (each / _OLD_ARCHIVE).exists()]
+        if not left:
+            return None
+        aside = self.draft()
+        for number, each in enumerate(left):
+            each.rename(aside / str(number))
+        return aside
 
     def draft(self) -> Path:
         """Return an empty folder to write a checkpoint in; `discard` or `accept` it."""
@@ -134,13 +82,18 @@ class CheckpointStore:
 
         Raises: sqlite3.Error, OSError.
         """
-        path = draft / _TABLES
-        with closing(sqlite3.connect(path, isolation_level=None)) as tables:
+        with closing(sqlite3.connect(draft / TABLES, isolation_level=None)) as tables:
             tables.execute("PRAGMA synchronous=OFF")  # it is read only once it is complete
             write_tables(tables)
             schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
-        about = replace(about, size=path.stat().st_size, schema=schema)
-        (draft / _ABOUT).write_text(about.text(), encoding="ascii")
+        return self.describe(draft, replace(about, schema=schema))
+
+    def describe(self, folder: Path, about: About) -> About:
+        """Write the description of the checkpoint in *folder*, with the present size of its tables."""
+        about = replace(about, size=(folder / TABLES).stat().st_size)
+        draft = folder / f"{ABOUT}.new"
+        draft.write_text(about.text(), encoding="ascii")
+        draft.replace(folder / ABOUT)
         return about
 
     def link(self, draft: Path, files: Iterable[str]) -> None:
@@ -149,7 +102,7 @@ class CheckpointStore:
         Raises: ContentGone, OSError.
         """
         for name in files:
-            target = draft / _FILES / name
+            target = draft / FILES / name
             if target.exists():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -159,26 +112,51 @@ class CheckpointStore:
                 raise ContentGone(name) from None
 
     def accept(self, draft: Path, name: str) -> None:
-        """Let the folder be the checkpoint *name*, in place of the one there was."""
+        """Let the folder be the checkpoint *name*, in place of the one there was.
+
+        A kill on the way leaves either; `clean` finishes what has been accepted.
+        """
+        accepted = self._folder / f"{_NEXT}{name}"
+        draft.rename(accepted)
+        self._take_place(accepted, name)
+
+    def _take_place(self, accepted: Path, name: str) -> None:
         final = self._folder / name
         old = None
         if final.exists():
             old = self.draft()
             final.rename(old / "old")
-        draft.rename(final)
+        accepted.rename(final)
         if old is not None:
             self.discard(old)
 
     def upload(self, name: str) -> Path:
         """Return where the archive of a checkpoint to be is gathered."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return self._folder / f".upload-{name}"
+        return self._folder / f"{_UPLOAD}{name}"
+
+    def archive(self, name: str) -> Path:
+        """Return where the archive of a checkpoint is made."""
+        return self._folder / f"{_ARCHIVE}{name}"
+
+    def drop_abandoned(self, system_s: float) -> None:
+        """Remove archives for which nobody has come for an hour; *system_s* is the machine's time in seconds."""
+        with suppress(FileNotFoundError):
+            for each in self._folder.iterdir():
+                if each.name.startswith((_UPLOAD, _ARCHIVE)):
+                    with suppress(FileNotFoundError):
+                        if each.stat().st_mtime < system_s - _ABANDONED_S:
+                            each.unlink()
 
     def discard(self, draft: Path) -> None:
         """Remove a draft."""
         import shutil  # pulls in every compression module
 
-        shutil.rmtree(draft, ignore_errors=True)
+        if draft.is_dir() and not draft.is_symlink():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     def all(self) -> list[About]:
         """Return every checkpoint, by name; one that cannot be read is left out."""
@@ -187,7 +165,7 @@ class CheckpointStore:
             for each in sorted(self._folder.iterdir()):
                 if not each.name.startswith("."):
                     with suppress(LabError):
-                        checkpoints.append(self.about(each.name))
+                        checkpoints.append(self.about(check_name(each.name)))
         return checkpoints
 
     def about(self, name: str) -> About:
@@ -195,13 +173,7 @@ class CheckpointStore:
 
         Raises: LabError (NotFound, InvalidCheckpoint).
         """
-        try:
-            text = (self._folder / name / _ABOUT).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            raise LabError("NotFound", what="checkpoint", name=name) from None
-        except UnicodeDecodeError:
-            raise LabError("InvalidCheckpoint", reason="its description cannot be read") from None
-        return read_about(text, name)
+        return read_description(self._folder / name, name)
 
     def path(self, name: str) -> Path:
         """Return the folder of a checkpoint.
@@ -211,8 +183,16 @@ class CheckpointStore:
         self.about(name)
         return self._folder / name
 
+    def fingerprint(self, name: str) -> Fingerprint | None:
+        """Return what tells the tables of a checkpoint from others; None when there are none."""
+        try:
+            found = (self._folder / name / TABLES).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
     def remove(self, name: str) -> None:
-        """Remove a checkpoint.
+        """Remove a checkpoint, and the archive of it.
 
         Raises: LabError (NotFound).
         """
@@ -223,47 +203,53 @@ class CheckpointStore:
             raise LabError("NotFound", what="checkpoint", name=name) from None
         finally:
             self.discard(old)
+        self.archive(name).unlink(missing_ok=True)
 
-    def put_back(self, name: str) -> None:
-        """Give the work folder the files of a checkpoint that it does not have."""
-        root = self._folder / name / _FILES
-        for folder, _, names in os.walk(root):
-            for each in names:
-                source = Path(folder) / each
-                target = self._work / source.relative_to(root)
-                if not target.exists():
-                    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    _link(source, target)
+    def put_back(self, name: str) -> list[str]:
+        """Give the work folder the files of a checkpoint that it does not have; return these."""
+        root = self._folder / name / FILES
+        given = []
+        for file in files_of(root):
+            target = self._work / file
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _link(root / file, target)
+                given.append(file)
+        return given
 
     def release(self, files: Iterable[str]) -> None:
         """Remove *files* from the work folder: no table names them any more."""
         for name in files:
             (self._work / name).unlink(missing_ok=True)
 
-    def tables(self, about: About) -> sqlite3.Connection:
-        """Open the tables of a checkpoint, brought to this program's schema; close them after use.
+    def tables(self, name: str) -> sqlite3.Connection:
+        """Open the tables of a checkpoint, which are sound and of this program's schema; close them after use.
 
-        Raises: LabError (InvalidCheckpoint); sqlite3.Error.
+        Raises: sqlite3.Error.
         """
-        path = self._folder / about.name / _TABLES
-        if about.schema == self._newest:
-            return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        draft = self.draft()
-        try:
-            copy = draft / _TABLES
-            copy.write_bytes(path.read_bytes())
-            database = Database(copy)
-            try:
-                migrate(database, self._schemas)
-                memory = sqlite3.connect(":memory:", check_same_thread=False)
-                database.copy_to(memory)
-            finally:
-                database.close()
-        except StateTooNew as error:
-            raise LabError("InvalidCheckpoint", reason=f"it is of a newer version, {about.version}: {error}") from None
-        finally:
-            self.discard(draft)
-        return memory
+        return open_complete(self._folder / name / TABLES)
+
+
+def read_description(folder: Path, name: str) -> About:
+    """Read what the checkpoint in *folder* says of itself; *name* is what it is called here.
+
+    Raises: LabError (NotFound, InvalidCheckpoint).
+    """
+    try:
+        with (folder / ABOUT).open("rb") as file:
+            text = file.read(LONGEST).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise LabError("NotFound", what="checkpoint", name=name) from None
+    except (OSError, UnicodeDecodeError):
+        raise LabError("InvalidCheckpoint", reason="its description cannot be read") from None
+    return read_about(text, name)
+
+
+def files_of(root: Path) -> Iterator[str]:
+    """Yield the files below *root* as paths from there."""
+    for folder, _, names in os.walk(root):
+        for each in names:
+            yield (Path(folder) / each).relative_to(root).as_posix()
 
 
 def _link(source: Path, target: Path) -> None:

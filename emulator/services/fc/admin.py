@@ -12,21 +12,24 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
+from emulator.kernel.metering import Amount
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.catalog.code import Download
 from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
-from emulator.services.fc.model import display_name
+from emulator.services.fc.invoke.metering import amounts
+from emulator.services.fc.model import FunctionName, display_name
 from emulator.services.fc.runtime.agent import debugpy_folder
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.model import Trigger
-from emulator.wire.operation import ANYONE, Parameter, operation
+from emulator.wire.operation import ANYONE, operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import BINARY, COUNT, FLAG, Whole, argument
 
 _LAST_PORT = 65_535
 
@@ -62,6 +65,10 @@ class FunctionAdmin:
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""
         return self._functions.store.counts()
+
+    def metered(self) -> Iterator[Amount]:
+        """Yield what calls and instances have used since the start."""
+        return amounts(self._functions.invoker.spent, self._pool.kept_ms())
 
     def metrics(self) -> Iterator[Family]:
         """Yield calls in flight and ended, instances, and asynchronous calls that have not ended."""
@@ -134,6 +141,28 @@ class FunctionAdmin:
         """
         return self._functions.sources.firing.event(self._tenant, self._trigger(function, trigger), payload)
 
+    def sessions(self, function: str = "", limit: int = 1000) -> list[dict[str, Any]]:
+        """Return the latest sessions of ``function`` or of all: ``function``, ``session``, ``kind``, ``instance`` ...
+
+        ``due`` is when it ends, or when the record of an ended one goes, None for one that ends with its connection.
+        """
+        functions = self._functions
+        service, _, name = function.rpartition("/")
+        return [
+            {
+                "function": display_name(session.lane.service, session.lane.function),
+                "qualifier": session.lane.qualifier,
+                "session": session.session_id,
+                "kind": session.kind,
+                "status": session.status.value,
+                "version": session.version,
+                "instance": functions.sessions.instance_id(session),
+                "used": session.used_at,
+                "due": session.due_at,
+            }
+            for session in functions.session_store.latest(self._tenant, service, name, limit)
+        ]
+
     def _trigger(self, function: str, trigger: str) -> Trigger:
         service, _, name = function.rpartition("/")
         return self._functions.sources.triggers.get(self._tenant, service, name, trigger)
@@ -151,6 +180,33 @@ class FunctionAdmin:
         row = self._trigger(function, trigger)
         fired = await self._functions.sources.firing.fire(self._tenant, row, payload=payload, event=event)
         return {"status": fired.status, **_result(fired.request_id, fired.error_type or None, fired.body, fired.log)}
+
+    async def call_later(self, function: str, event: bytes) -> AsyncIterator[dict[str, Any]]:
+        """Queue a call of ``[service[.qualifier]/]function`` and yield ``{requestId}``, then how it ended.
+
+        The end is ``{status, attempts, httpStatus, error, body, destination}``: ``body`` is base64, ``destination``
+        is None or ``{resource, delivered}``. A refused call is ``{Code, Message}``.
+        """
+        place, _, own = function.rpartition("/")
+        service, _, qualifier = place.partition(".")
+        name, functions = FunctionName(service, own, qualifier or None), self._functions
+        try:
+            request_id = await functions.invoke_async(self._tenant, name, event, key=f"command/{self._ids.uuid()}")
+        except FcError as error:
+            yield _problem(error)
+            return
+        yield {"requestId": request_id}
+        ended = await functions.completion(self._tenant, request_id)
+        resource = functions.async_queue.destination(self._tenant, name, ended.status)
+        told = {"resource": resource, "delivered": ended.destination == "Succeeded"} if ended.destination else None
+        yield {
+            "status": ended.status.value,
+            "attempts": ended.attempts,
+            "httpStatus": ended.http_status,
+            "error": ended.error or None,
+            "body": b64encode(ended.body).decode("ascii"),
+            "destination": told,
+        }
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
         """Call ``[service[.qualifier]/]function`` under a debugger and yield the steps; closing it ends the call.
@@ -240,9 +296,9 @@ def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
 @operation(
     "logs",
     "GET /logs",
-    Parameter("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
-    Parameter("lines", int, "How many of the last lines to return.", default=100),
-    Parameter("follow", bool, "Go on with new lines as they come.", default=False),
+    argument("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
+    argument("lines", COUNT, "How many of the last lines to return.", default=100),
+    argument("follow", FLAG, "Go on with new lines as they come.", default=False),
 )
 def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """The last lines of a function's log, then new ones while following.
@@ -259,11 +315,22 @@ def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation(
+    "sessions",
+    "GET /sessions",
+    argument("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
+    argument("limit", Whole(0, 1000), "How many, the latest first.", default=100),
+)
+def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """The latest sessions of functions with the instances they are bound to; times in milliseconds."""
+    return {"sessions": admin.sessions(**call.arguments)}
+
+
+@operation(
     "trigger-event",
     "GET /trigger-event",
-    Parameter("function", about="``service/function`` or ``function``."),
-    Parameter("trigger", about="The trigger's name."),
-    Parameter("payload", about="What its source brings, instead of an example.", default=None),
+    argument("function", about="``service/function`` or ``function``."),
+    argument("trigger", about="The trigger's name."),
+    argument("payload", about="What its source brings, instead of an example.", default=None),
 )
 def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The event that a trigger would give its function now.
@@ -276,10 +343,10 @@ def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any
 @operation(
     "fire-trigger",
     "POST /fire-trigger",
-    Parameter("function", about="``service/function`` or ``function``."),
-    Parameter("trigger", about="The trigger's name."),
-    Parameter("payload", about="The payload of a timer trigger instead of its own.", default=None),
-    Parameter("event", bytes, "The whole event instead of the one the trigger makes.", default=None),
+    argument("function", about="``service/function`` or ``function``."),
+    argument("trigger", about="The trigger's name."),
+    argument("payload", about="The payload of a timer trigger instead of its own.", default=None),
+    argument("event", BINARY, "The whole event instead of the one the trigger makes.", default=None),
 )
 async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """Call a trigger's function now and answer the result; ``body`` is base64.
@@ -290,12 +357,23 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
 
 
 @operation(
+    "call-later",
+    "POST /call-later",
+    argument("function", about="``service.qualifier/function``."),
+    argument("event", BINARY, "The event of the call.", default=b""),
+)
+def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
+    """Queue a call; the answer is a line of JSON with its id, and one with its end and what its destination got."""
+    return Response(200, _lines(admin.call_later(**call.arguments)), [("Content-Type", "application/x-ndjson")])
+
+
+@operation(
     "debug",
     "POST /debug",
-    Parameter("function", about="``service.qualifier/function``."),
-    Parameter("event", bytes, "The event of the call.", default=b""),
-    Parameter("wait", bool, "Wait for the debugger before the call begins."),
-    Parameter("port", int, "Where the debugger listens; 0 for any free port.", most=_LAST_PORT),
+    argument("function", about="``service.qualifier/function``."),
+    argument("event", BINARY, "The event of the call.", default=b""),
+    argument("wait", FLAG, "Wait for the debugger before the call begins."),
+    argument("port", Whole(0, _LAST_PORT), "Where the debugger listens; 0 for any free port."),
 )
 def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """Call a function with a debugger in it; the answer is a line of JSON for each step, closing it ends the call.

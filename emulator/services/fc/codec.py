@@ -5,6 +5,7 @@ that exist in several versions are written once; `api_of` and the names in the p
 """
 
 import json
+import re
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -13,12 +14,13 @@ from typing import Any, TypeVar
 from emulator.http.message import Request, Response
 from emulator.kernel.paging import Range, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
 from emulator.services.fc.model import LATEST, Dated, FunctionRef, Scope, Slice
 from emulator.wire import large_json
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.json_bodies import JsonBodies, short
+from emulator.wire.schema.kinds import TEXT, Items, Text, record
 
 T = TypeVar("T")
 
@@ -29,6 +31,11 @@ OF_SERVICE = "/services/{service}/functions/{function}"
 """The path of a function in a service, as templates have it."""
 EVERY_API = (V2016, V2021, V2023)
 
+BODY = JsonBodies("json", InvalidArgument)
+"""How bodies are written in every version; these differ in the shapes."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_TAGS = Items(record(key=Text(shortest=1), value=TEXT))
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 LARGE_BODY = 256 * 1024
 """A body from this size on is parsed in a thread; a package of megabytes would hold up the loop."""
@@ -239,12 +246,24 @@ def _decode(body: bytes) -> Any:
     return parsed
 
 
+def check_name(value: Any, field: str, longest: int = limits.SERVICE_NAME_LENGTH) -> str:
+    """Check the name of a service, function or alias."""
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument(f"{field} is required")
+    if len(value) > longest or not _NAME.fullmatch(value):
+        raise InvalidArgument(
+            f"{field} '{short(value)}' is invalid: it must have 1 to {longest} letters, digits, '_' and '-' "
+            "and must not start with a digit or '-'"
+        )
+    return value
+
+
 def tag_filter(value: object, field: str) -> dict[str, str | None]:
     """Read ``[{"Key": ..., "Value": ...}]``, in upper or lower case; None for a key without a value.
 
     Raises: InvalidArgument.
     """
-    rows = Items(Shape(key=Text(shortest=1), value=TEXT))(value, field)
+    rows = BODY.reader(_TAGS)(value, field)
     for row in rows:
         if "key" not in row:
             raise InvalidArgument(f"{field} must be a list of objects with Key and Value")

@@ -94,6 +94,12 @@ ERRORS: dict[str, ErrorRow] = {
     "InstanceNotFound": ErrorRow(404, "instance '{instance}' does not exist"),
     # The function has no such session. Source: assumed
     "SessionNotFound": ErrorRow(404, "session '{session}' does not exist"),
+    # A session that lives has this id. Source: assumed
+    "SessionAlreadyExists": ErrorRow(409, "session '{session}' already exists"),
+    # A session that is paused takes no calls and is not changed. Source: assumed
+    "SessionNotActive": ErrorRow(409, "session '{session}' is {status}"),
+    # Only a paused session is resumed. Source: assumed
+    "SessionNotPaused": ErrorRow(409, "session '{session}' is {status}, not Paused"),
     # The function has no such snapshot. Source: assumed
     "SnapshotNotFound": ErrorRow(404, "snapshot '{snapshot}' does not exist"),
     # The name is taken

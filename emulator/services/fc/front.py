@@ -9,39 +9,47 @@ Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial
 """
 
 import json
+import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from emulator.http.message import Response
-from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.http.message import Request, Response
+from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Subject
 from emulator.services.fc import limits
-from emulator.services.fc.asynchronous import operations as asynchronous
-from emulator.services.fc.capacity import instance_operations
-from emulator.services.fc.capacity import operations as capacity
-from emulator.services.fc.catalog import account_operations, resource_operations, version_operations
-from emulator.services.fc.catalog import operations as catalog
 from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body, qualifier_of
 from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
-from emulator.services.fc.invoke import operations as invoke
-from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.model import LATEST, arn_of, function_path, invocation_of
+from emulator.services.fc.operations import (
+    account,
+    asynchronous,
+    capacity,
+    functions,
+    instances,
+    invoke,
+    resources,
+    sessions,
+    triggers,
+    versions,
+)
 from emulator.services.fc.ports import FC
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.triggers import operations as triggers
+from emulator.services.fc.triggers.http_routing import HttpTarget
 from emulator.wire.dates import http_date
 from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
-_MODULES = (
-    catalog, version_operations, account_operations, resource_operations, invoke, asynchronous, triggers, capacity,
-    instance_operations,
-)  # fmt: skip
+_MODULES = (functions, versions, account, resources, invoke, asynchronous, triggers, capacity, instances, sessions)
 ROUTES = {api: Routes(operations_of(*_MODULES, api=api)) for api in EVERY_API}
 """The operations of each version of the API."""
 
+_PATHS = tuple(f"/{api}/" for api in EVERY_API)
+_FUNCTION_IN_PATH = re.compile(
+    rf"/(?:{V2023}/proxy|[\d-]+/(?:services/(?P<service>[^/.]+)[^/]*/)?functions|[\d-]+/proxy/(?P<proxied>[^/.]+)[^/]*)"
+    "/(?P<function>[^/.]+)"
+)
 _DATES = ("date", "x-fc-date", "x-acs-date")
 
 
@@ -56,6 +64,22 @@ class FcFront:
         self._service = service
         self._http_routing = service.sources.http_routing
         self._ids = ids
+
+    def edits(self, request: Request) -> Awaitable[None] | None:
+        """Return what to wait for before *request* is looked at, None when every edit made so far has been read.
+
+        Where the system does not announce edits, requests of other services do not wait.
+        """
+        follower = self._service.follower
+        if follower is None or not follower.behind:  # the way of every warm request
+            return None
+        if self._service.edits_announced:
+            return self._service.catch_up()
+        if (named := _FUNCTION_IN_PATH.match(request.decoded_path)) is not None:
+            return self._service.catch_up(named["service"] or named["proxied"] or "", named["function"])
+        host = (request.authority or request.headers.get("host")).partition(":")[0].lower()
+        is_ours = request.path.startswith(_PATHS) or self._http_routing.concerns(request, host)
+        return self._service.catch_up() if is_ours else None
 
     def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
@@ -151,7 +175,7 @@ class FcFront:
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write *error* as the JSON the clients of the path's version read; always JSON, which they insist on."""
-        if not isinstance(error, FcError):
+        if not isinstance(error, FcError | Unavailable):
             error = FcError("InternalServerError")
         api, for_trigger = api_of(call), self._is_for_trigger(call)
         body: dict[str, Any] = {}
@@ -199,6 +223,7 @@ class FcFront:
         if call.principal is None:
             raise LookupError("the request has not been authenticated")
         target = self._target(call)
+        call.writes_later = bool(target.token_rules)  # whose check comes before the instance gets its keys
         answer = self._service.sources.http_invoker.serve(
             call.http, target, call.principal, call.host, call.request_id, call.now
         )

@@ -25,6 +25,11 @@ Struct = Mapping[str, Any]
 CUSTOM_CONTAINER = "custom-container"
 
 
+def is_custom(runtime: str) -> bool:
+    """Whether the code brings its own server, so that the handler means nothing."""
+    return runtime.startswith("custom")
+
+
 @frozen(kw_only=False)
 class Scope:
     """What versions and aliases belong to: a service of 2.0 or a function of 3.0; the other name is empty."""
@@ -138,6 +143,9 @@ class FunctionConfig(SharedConfig):
     isolation_mode: str | None = None
     session_affinity: str | None = None
     session_affinity_config: str | None = None
+    juice_fs_config: Struct | None = None
+    polar_fs_config: Struct | None = None
+    micro_sandbox: Struct | None = None
 
 
 _DEFAULTS = {
@@ -243,13 +251,21 @@ class Alias(Resource):
     folder: str = ""
 
 
-def content_of(config: ServiceConfig | None, functions: Iterable[Function]) -> str:
-    """Return a digest of all that a publish would freeze; equal digests mean that nothing has changed."""
+def content_of(
+    config: ServiceConfig | None, functions: Iterable[Function], tags: Mapping[str, str] | None = None
+) -> str:
+    """Return a digest of all that a publish would freeze; equal digests mean that nothing has changed.
+
+    *tags* of a service count too. Source: terraform-provider-alicloud, resource_alicloud_fc_service_test.go, which
+    publishes after a change of tags alone.
+    """
     state: list[Any] = [config_json(config) if config is not None else None]
     state += [
         [function.name, config_json(function.config), function.code.checksum if function.code else None]
         for function in functions
     ]
+    if tags:
+        state.append(dict(tags))
     return sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 

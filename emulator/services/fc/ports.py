@@ -1,4 +1,4 @@
-"""What Function Compute needs from outside; `emulator.composition` joins them."""
+"""What Function Compute needs from outside; `emulator.joining` joins them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +20,7 @@ from emulator.services.fc.runtime.model import (
     InvocationResult,
     ShellCommand,
 )
+from emulator.services.fc.runtime.seating import Seat
 from emulator.storage.database import Database
 
 
@@ -46,11 +47,20 @@ StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
 class Instances(Protocol):
     """Runs calls in instances; `emulator.services.fc.runtime.pool.InstancePool` in a running emulator."""
 
-    async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
-        """Run one call in a warm instance of *image*, or in a new one.
+    async def invoke(self, image: FunctionImage, invocation: Invocation, seat: Seat | None = None) -> InvocationResult:
+        """Run one call in a warm instance of *image*, or in a new one; that of a session where its *seat* is.
 
         Raises: RuntimeFailure.
         """
+
+    async def settle(self, image: FunctionImage, seat: Seat, invocation: Invocation) -> None:
+        """Put *seat* into an instance, which is initialized under the id of *invocation*.
+
+        Raises: RuntimeFailure.
+        """
+
+    def vacate(self, seat: Seat, *, now: bool = False) -> None:
+        """Take *seat* out of its instance; one for a single session ends then, with *now* in the middle of a call."""
 
     async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
         """Run one call in an instance of its own with a debugger in it.
@@ -243,12 +253,13 @@ class QueueMissing(Exception):
 
 @frozen
 class QueuedMessage:
-    """A message that was received. ``token`` is what its queue knows it by."""
+    """A received message. ``token`` is what its queue knows it by, ``trace`` the trace of its sending."""
 
     message_id: str
     body: str
     sent_at: Millis
     token: Any
+    trace: str = ""
 
 
 class SourceQueues(Protocol):

@@ -3,6 +3,7 @@
 Operations act on its stores and on the parts that do what takes more than a row; here these are joined.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,16 +22,20 @@ from emulator.services.fc.capacity.model import check_deletable
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.code import CodeStore, Packages, UnusedPackages
-from emulator.services.fc.catalog.folder import FolderReader, Snapshot
+from emulator.services.fc.catalog.folder import Snapshot
+from emulator.services.fc.catalog.following import Follower
 from emulator.services.fc.catalog.layers import Layers, LayerStore
-from emulator.services.fc.catalog.loading import Loader, Watcher
-from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.catalog.loading import Loader
+from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
 from emulator.services.fc.errors import DIALECT, function_not_found
-from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import FunctionName, Scope, family
 from emulator.services.fc.ports import Instances, Platform, Ports
+from emulator.services.fc.sessions.keeping import Sessions
+from emulator.services.fc.sessions.store import SessionStore
+from emulator.services.fc.sessions.visits import Reception
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
@@ -90,16 +95,21 @@ class FunctionCompute:
         self.provisioner = Provisioner(platform, capacity, store, resolver, instances, keys)
         self.admission = admission = Admission(capacity, resolver, self.provisioner.kept_ready)
         self.instance_list = InstanceList(store, resolver, instances)
+        self.session_store = session_store = SessionStore(database)
+        self.sessions = Sessions(platform, session_store, resolver, instances, keys, admission.most_instances)
+        reception = Reception(self.sessions, instances, ids)
         self._interference = ports.interference
-        self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission, clock, ports)
+        self.invoker = invoker = Invoker(
+            resolver, instances, ids, keys, admission, clock, ports, reception, timers.turns
+        )
 
         self.async_store = AsyncStore(database)
-        self.async_queue = AsyncQueue(platform, self.async_store, invoker, resolver, admission.room)
+        self.async_queue = AsyncQueue(platform, self.async_store, invoker, resolver, admission.room, self.catch_up)
         trigger_store = TriggerStore(database)
         self.sources = EventSources(platform, trigger_store, resolver, invoker, self._enqueue_for_trigger, endpoint)
 
         self._loader = Loader(store, ids, self.retire, self.tenant)
-        self._watcher: Watcher | None = None
+        self.follower: Follower | None = None
         self._shown_names: set[str] = set()
 
     async def start(self, functions_folder: Path | None = None) -> None:
@@ -108,9 +118,9 @@ class FunctionCompute:
         Functions of a folder loaded by an earlier start and not in this one are forgotten.
         """
         if functions_folder is not None:
-            self._watcher = Watcher(FolderReader(functions_folder), self._clock, self._take)
-            self._take(await self._watcher.first())
-            self._watcher.start()
+            self.follower = Follower(functions_folder, self._clock, self._take)
+            self._take(await self.follower.first())
+            self.follower.start()
         else:
             self._take(Snapshot())
         self._go_on()
@@ -118,6 +128,7 @@ class FunctionCompute:
     def _go_on(self) -> None:
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
+        self.sessions.start()
         self.async_queue.start()
         self.sources.start()
 
@@ -130,9 +141,10 @@ class FunctionCompute:
         await self.sources.close()
         await self.async_queue.close()
         await self.provisioner.close()
-        if self._watcher is not None:
-            await self._watcher.close()
-            self._watcher = None
+        self.sessions.close()
+        if self.follower is not None:
+            await self.follower.close()
+            self.follower = None
         await self.unused_packages.close()
         await self.codes.close()
         await self.logbook.close()
@@ -142,6 +154,7 @@ class FunctionCompute:
         known = self.store.keys()
         await self.async_queue.reset()
         await self.provisioner.close()
+        self.sessions.clear()
         self.capacity.clear()
         self.sources.clear()
         self.layer_store.clear()
@@ -152,6 +165,7 @@ class FunctionCompute:
         await self.logbook.clear()
         self.unused_packages.remove()
         self.provisioner.start()
+        self.sessions.start()
 
     def files(self) -> list[str]:
         """Return the packages the tables name, as paths below the emulator's folder."""
@@ -163,6 +177,7 @@ class FunctionCompute:
         await self.sources.close()
         await self.async_queue.close()
         await self.provisioner.close()
+        self.sessions.close()
         self.instances.end_all()
 
     async def resume(self) -> None:
@@ -184,6 +199,21 @@ class FunctionCompute:
         ended = self.async_queue.stop_all(self.tenant, service, function)
         self.retire(family(*key) for key in keys)
         return ended
+
+    @property
+    def edits_announced(self) -> bool:
+        """Whether `catch_up` knows without looking at files what has been edited."""
+        return self.follower is None or self.follower.announced
+
+    def catch_up(self, service: str = "", function: str = "") -> "asyncio.Future[None] | None":
+        """Return what to wait for before anything relies on the functions folder, None when all edits have been read.
+
+        The names say what is about to be called or read, no function that it may be any; *service* is empty in 3.0.
+        """
+        if self.follower is None:
+            return None
+        task = self.follower.catch_up(service, function)
+        return asyncio.shield(task) if task is not None else None
 
     def _take(self, snapshot: Snapshot) -> None:
         self.resolver.unusable = dict(snapshot.unusable)
@@ -211,6 +241,8 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
+        if (edits := self.catch_up(name.service, name.function)) is not None:
+            await edits
         call = self._call(name, event, origin, request_id)
         async with self._interference.around(call.subject, DIALECT):
             return await self.invoker.invoke(tenant, call)
@@ -232,6 +264,8 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get; CommitFailed.
         """
+        if (edits := self.catch_up(name.service, name.function)) is not None:
+            await edits
         call = self._call(name, event, origin)
         async with self._interference.around(call.subject, DIALECT):
             accepted = self.async_queue.accept(
@@ -252,9 +286,9 @@ class FunctionCompute:
         )
 
     def _enqueue_for_trigger(self, tenant: Tenant, call: FunctionCall, key: str) -> str:
-        """Queue a call as an `Enqueue` does, unless a fault keeps the trigger from it."""
-        self._interference.check(call.subject, DIALECT)
-        return self.async_queue.accept(tenant, call, key=key).request_id
+        """Queue a call as an `Enqueue` does, unless a fault keeps the trigger from it, or from knowing of it."""
+        with self._interference.within(call.subject, DIALECT):
+            return self.async_queue.accept(tenant, call, key=key).request_id
 
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
@@ -279,6 +313,7 @@ class FunctionCompute:
         """Remove what is configured for a deleted function, and its calls that wait."""
         self.capacity.delete(*self.capacity.of_function(tenant, service, function))
         self.async_queue.forget_function(tenant, service, function)
+        self.sessions.end_of(self.session_store.of_function(tenant, service, function))
 
     def check_qualifier_removable(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Check that no instances kept ready keep a version or alias from being deleted.
@@ -291,6 +326,8 @@ class FunctionCompute:
         """Remove what is configured for a deleted version or alias; calls through it fail when their turn comes."""
         self.capacity.delete(*self.capacity.of_qualifier(tenant, scope, qualifier))
         self.async_queue.forget_qualifier(tenant, scope, qualifier)
+        if scope.function:
+            self.sessions.end_of(self.session_store.of_function(tenant, "", scope.function, qualifier))
 
     def retire(self, families: Iterable[str]) -> None:
         """End the warm instances of *families* after the commit: their configuration, code or function has changed."""

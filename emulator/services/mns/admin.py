@@ -9,12 +9,13 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.live_queues import LiveQueue
-from emulator.services.mns.queues.model import Message, restored
+from emulator.services.mns.queues.message import Message, restored
 from emulator.services.mns.queues.visibility import handle_of, hidden_key, is_held, source_of, state
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
 from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry, Push
-from emulator.wire.operation import ANYONE, Parameter, operation
+from emulator.wire.operation import ANYONE, operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import COUNT, argument
 
 MOST_QUEUES: Final = 200
 """Queues shown one by one, those with the most messages; a test run that makes thousands must not swamp the reader."""
@@ -22,10 +23,10 @@ MOST_QUEUES: Final = 200
 MOST_MOVED: Final = 1_000
 """So many messages are moved by one call."""
 
-_LIMIT = Parameter("limit", int, "The most rows to return.", default=100)
+_LIMIT = argument("limit", COUNT, "The most rows to return.", default=100)
 
 
-@operation("purge-queue", "POST /purge-queue", Parameter("queue", about="The queue's name.", default=""))
+@operation("purge-queue", "POST /purge-queue", argument("queue", about="The queue's name.", default=""))
 async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     """Delete every message of a queue; answers how many there were.
 
@@ -35,7 +36,7 @@ async def purge_queue(service: MessageService, call: OperationRequest) -> dict[s
     return {"queue": queue, "deleted": await service.purge(call.tenant, queue)}
 
 
-@operation("messages", "GET /messages", Parameter("queue", about="The queue's name."), _LIMIT)
+@operation("messages", "GET /messages", argument("queue", about="The queue's name."), _LIMIT)
 def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     """The first visible and the next hidden messages of a queue; changes nothing.
 
@@ -49,9 +50,9 @@ def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "move-messages",
     "POST /move-messages",
-    Parameter("queue", about="The queue's name."),
-    Parameter("to", about="The name of the other queue; empty: where each dead letter comes from.", default=""),
-    Parameter("message", about="Only the message with this id, visible or hidden.", default=""),
+    argument("queue", about="The queue's name."),
+    argument("to", about="The name of the other queue; empty: where each dead letter comes from.", default=""),
+    argument("message", about="Only the message with this id, visible or hidden.", default=""),
 )
 def move_messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     """Send the visible messages of a queue to another, up to a thousand; answers how many.
@@ -79,9 +80,9 @@ def move_messages(service: MessageService, call: OperationRequest) -> dict[str, 
 @operation(
     "redeliver",
     "POST /redeliver",
-    Parameter("topic", about="The topic's name."),
-    Parameter("subscription", about="The subscription's name."),
-    Parameter("message", about="The message's id."),
+    argument("topic", about="The topic's name."),
+    argument("subscription", about="The subscription's name."),
+    argument("message", about="The message's id."),
 )
 def redeliver(service: MessageService, call: OperationRequest) -> dict[str, Any] | None:
     """Deliver a message now: one that waits for its next attempt, or once more one whose delivery has ended.
@@ -95,8 +96,8 @@ def redeliver(service: MessageService, call: OperationRequest) -> dict[str, Any]
 @operation(
     "deliveries",
     "GET /deliveries",
-    Parameter("topic", about="The topic's name.", default=""),
-    Parameter("subscription", about="The subscription's name.", default=""),
+    argument("topic", about="The topic's name.", default=""),
+    argument("subscription", about="The subscription's name.", default=""),
     _LIMIT,
 )
 def deliveries(service: MessageService, call: OperationRequest) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from urllib.parse import unquote
 from emulator.http.message import Request, Response
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns.errors import MnsError, SchemaViolation
-from emulator.wire.attributes import Notation, Resource
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import Shape
+from emulator.wire.schema.texts import Texts, show
 from emulator.wire.xml import Element, MalformedXml, escape, parse
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1"
@@ -92,24 +93,24 @@ def unknown_word(name: str) -> MnsError:
     return MnsError("InvalidArgument", f"The value of {name} is invalid.")
 
 
-XML = Notation("xml", read_int, read_bool, lambda name: SchemaViolation(name=name), unknown_word, blank_is_absent=False)
+XML = Texts("xml", read_int, read_bool, lambda name: SchemaViolation(name=name), unknown_word, blank_is_absent=False)
 
 
-def read_attributes(resource: Resource[Any], body: bytes, *, changing: bool = False) -> dict[str, Any]:
+def read_attributes(resource: Shape, body: bytes, *, changing: bool = False) -> dict[str, Any]:
     """Return the settings a document names, by field.
 
     Raises: MalformedXML, SchemaViolation, InvalidArgument.
     """
-    root = read_document(body, resource.name)
+    root = read_document(body, resource.title)
 
     def text(name: str) -> str | None:
         value = root.text_of(name)
         return value if value is None else value.strip()
 
-    return resource.read(XML, text, changing=changing)
+    return XML.read(resource, text, changing=changing)
 
 
-def read_change(resource: Resource[Any], body: bytes, *, changing: bool = False) -> dict[str, Any]:
+def read_change(resource: Shape, body: bytes, *, changing: bool = False) -> dict[str, Any]:
     """Return the settings a request names, by field; an empty body names none.
 
     Raises: MalformedXML, SchemaViolation, InvalidArgument.
@@ -191,23 +192,23 @@ def document(root: str, content: str) -> bytes:
     return f'<?xml version="1.0" ?>\n<{root} xmlns="{NAMESPACE}">{content}{end}'.encode()
 
 
-def render_attributes(resource: Resource[Any], settings: object, view: object, indent: str = "  ") -> str:
+def render_attributes(resource: Shape, settings: object, view: object, indent: str = "  ") -> str:
     """Return the attributes that the XML API shows. No element is empty: the Python client fails on one."""
     lines = (
         leaf(name, str(value) if isinstance(value, bool) else value, indent)
-        for name, value in resource.show("xml", settings, view)
+        for name, value in show(resource, "xml", settings, view)
         if value != ""
     )
     return "".join(lines)
 
 
-def render_resource(resource: Resource[Any], settings: object, view: object) -> bytes:
+def render_resource(resource: Shape, settings: object, view: object) -> bytes:
     """Write the attributes of one resource: flat, in the live order; what only the management API knows stays out."""
-    return document(resource.name, render_attributes(resource, settings, view))
+    return document(resource.title, render_attributes(resource, settings, view))
 
 
 def render_list(
-    resource: Resource[Any], entries: Iterable[tuple[str, object | None, object]], next_marker: str | None
+    resource: Shape, entries: Iterable[tuple[str, object | None, object]], next_marker: str | None
 ) -> bytes:
     """Write a page of resources, each its URL, its settings, if these are to be shown, and the view of it.
 
@@ -216,11 +217,11 @@ def render_list(
     lines = []
     for url, settings, view in entries:
         attributes = "" if settings is None else render_attributes(resource, settings, view, "    ")
-        lines.append(f"\n  <{resource.name}>" + leaf(f"{resource.name}URL", url, "    ") + attributes)
-        lines.append(f"\n  </{resource.name}>")
+        lines.append(f"\n  <{resource.title}>" + leaf(f"{resource.title}URL", url, "    ") + attributes)
+        lines.append(f"\n  </{resource.title}>")
     if next_marker is not None:
         lines.append(leaf("NextMarker", write_marker(next_marker)))
-    return document(f"{resource.name}s", "".join(lines))
+    return document(f"{resource.title}s", "".join(lines))
 
 
 def render_error(error: ServiceError, call: OperationRequest) -> Response:

@@ -11,19 +11,16 @@ from emulator.kernel.instrumentation import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.management import operations as management_operations
-from emulator.services.mns.management import settings
+from emulator.services.mns.operations import management, queues, settings, topics
 from emulator.services.mns.ports import DIALECT, subject
-from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics import operations as topic_operations
 from emulator.wire.operation import Actions, Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.rpc import RpcFront
 
-OPERATIONS = operations_of(queue_operations, topic_operations)
+OPERATIONS = operations_of(queues, topics)
 ROUTES = Routes(OPERATIONS)
-_TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topic_operations))
+_TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topics))
 
 
 _PATHS = {each.name: each.path for each in OPERATIONS if each.path != "/"}
@@ -175,7 +172,7 @@ def _operation_of(operation: Operation, call: OperationRequest) -> str:
 
 MANAGEMENT_VERSION = "2022-01-19"
 
-ACTIONS = Actions(operations_of(management_operations, settings))
+ACTIONS = Actions(operations_of(management, settings))
 
 
 class ManagementFront(RpcFront):

@@ -1,6 +1,6 @@
 """Where the message service meets the rest: what topics need from outside, and how faults know calls of this service.
 
-Ports are named after the need; the composition fills them.
+Ports are named after the need; `emulator.joining` fills them.
 """
 
 from typing import Protocol
@@ -27,6 +27,16 @@ class FunctionInvoker(Protocol):
         Raises: FunctionRefused.
         """
         ...
+
+
+class ResourceWatcher(Protocol):
+    """Is told of each new queue and topic, in the transaction that makes it."""
+
+    def queue_made(self, tenant: Tenant, queue: str) -> None:
+        """A queue of this name has been made."""
+
+    def topic_made(self, tenant: Tenant, topic: str) -> None:
+        """A topic of this name has been made."""
 
 
 DIALECT = Dialect(MnsError, "QpsLimitExceeded")

@@ -2,23 +2,24 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from emulator.auth.push import PushSigner
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Interference, NoInterference
+from emulator.kernel.metering import Amount, Tally, message_units
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
-from emulator.services.mns.ports import FunctionInvoker
+from emulator.services.mns.ports import FunctionInvoker, ResourceWatcher
 from emulator.services.mns.queues.catalog import Queues
+from emulator.services.mns.queues.contents import Contents
+from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import QueueRegistry
+from emulator.services.mns.queues.message import Draft, Message, MessageReceipt, Properties
 from emulator.services.mns.queues.messages import Messages
-from emulator.services.mns.queues.model import Draft, Message, MessageReceipt
-from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import handle_of
 from emulator.services.mns.queues.waiters import LongPolls
@@ -27,7 +28,7 @@ from emulator.services.mns.topics.catalog import Purge, Subscriptions, TopicRegi
 from emulator.services.mns.topics.deliveries import Courier
 from emulator.services.mns.topics.model import Attributes, DeliveryReport, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
-from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
+from emulator.services.mns.topics.push import Pusher
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import Database, Schema
 
@@ -48,11 +49,8 @@ class MessageService:
     `delete` and `publish` are the short forms other services use. Nothing is committed here: answers wait for the
     commit of their tick.
 
-    Topics need a *signer* of pushes; without one only queues are served. *endpoint* returns the address of this
-    emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
-    insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
-    host names that this emulator serves. *topic_made* and *queue_made* are called for each new topic and queue, in the
-    transaction that makes it. *retry_scale* shrinks or stretches the gaps between retries.
+    Topics need a *pusher*; without one only queues are served. *retry_scale* shrinks or stretches the gaps between
+    retries of pushes. `connect` names what other services do for this one.
     """
 
     def __init__(
@@ -62,15 +60,7 @@ class MessageService:
         ids: Ids,
         timers: Timers,
         *,
-        signer: PushSigner | None = None,
-        endpoint: Callable[[], str] = str,
-        functions: FunctionInvoker | None = None,
-        topic_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
-        queue_made: Callable[[Tenant, str], None] = lambda tenant, name: None,
-        allow_push_to: Iterable[str] = (),
-        home: Home = lambda host: None,
-        trusted: Path | None = None,
-        certificate_url: Callable[[], str] | None = None,
+        pusher: Pusher | None = None,
         retry_scale: float = 1.0,
         profile: Profile = RELAXED,
         interference: Interference = _UNDISTURBED,
@@ -82,52 +72,48 @@ class MessageService:
         self.find = self.registry.find
         """Returns a queue for the methods of `messages`; raises QueueNotExist."""
         self.long_polls = LongPolls(database, timers, clock)
-        self._ready = ReadyIndex(self.registry, database, self.queue_store, self.long_polls, timers, clock)
-        self._dead_letters = DeadLetters(self.registry, self.queue_store, self._ready, timers, clock, ids)
+        contents = Contents(self.registry, database, self.queue_store, self.long_polls, timers, clock)
+        self._contents = contents
+        self._dead_letters = DeadLetters(self.registry, self.queue_store, contents, timers, clock, ids)
         database.on_rollback(self._dead_letters.replan_all)
         timers.on_step_back(self._clock_set_back)
         self.messages = Messages(
-            self.registry, self.queue_store, self._ready, self._dead_letters, self.long_polls, clock, ids, profile
-        )
-        self.queues = Queues(
-            self.registry, self.queue_store, self._ready.retention, self._dead_letters, self.long_polls, clock, profile,
-            queue_made,
+            self.registry, self.queue_store, contents, self._dead_letters, self.long_polls, clock, ids, profile,
+            timers.turns,
         )  # fmt: skip
+        self.queues = Queues(
+            self.registry, self.queue_store, contents.retention, self._dead_letters, self.long_polls, clock, profile
+        )
 
-        self._signer = signer
+        self._pusher = pusher
         self.topic_store = TopicStore(database)
         self._topic_registry = TopicRegistry(database, self.topic_store)
-        self._pusher = Pusher(
-            signer,
-            clock,
-            ids,
-            PushPolicy(allow_push_to),
-            certificate_url=certificate_url or (lambda: f"{endpoint()}/_localyun/{CERTIFICATE_PAGE}"),
-            home=home,
-            trusted=trusted,
-        )
-        carrier = Carrier(self.find, self.messages, self.topic_store, self._pusher, functions, clock, interference)
+        carrier = Carrier(self.find, self.messages, self.topic_store, pusher, clock, interference)
+        self._carrier = carrier
         self.courier = Courier(
             database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
         )
         self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
         self.publishing = Publishing(self._topic_registry, self.courier.dispatch, clock, ids, profile)
-        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, topic_made, self._unsubscribed)
+        self.asked_inside = Tally()
+        """Requests that other services have made here since the start, in units of 64 KB."""
+        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
         self.subscriptions = Subscriptions(
             self._topic_registry, self.topic_store, self.registry, clock, carrier.get_ready_for, self._unsubscribed
         )
 
+    def connect(self, functions: FunctionInvoker, watcher: ResourceWatcher | None = None) -> None:
+        """Call *functions* for subscriptions of triggers, and tell *watcher* of new queues and topics, from now on."""
+        self._carrier.functions = functions
+        self.queues.watcher = self.topics.watcher = watcher
+
     def start(self) -> None:
         """Take up what the tables hold: expiry, dead letters, overdue deliveries, what deleted resources have left."""
         self._dead_letters.start()
-        self._ready.retention.start()
+        self._contents.retention.start()
         self._purge.start()
         if self.serves_topics:
             self.courier.start()
-
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has queues or topics."""
-        return self.queue_store.regions(account) | self.topic_store.regions(account)
 
     def end_polls(self) -> None:
         """Answer long polls with nothing, now rather than at the end of their wait."""
@@ -136,7 +122,7 @@ class MessageService:
     def close(self) -> None:
         """Answer long polls with nothing and set no more timers."""
         self.end_polls()
-        self._ready.retention.close()
+        self._contents.retention.close()
         self._dead_letters.close()
         self._purge.close()
         self.courier.stop()
@@ -145,13 +131,14 @@ class MessageService:
     async def aclose(self) -> None:
         """`close`, break off pushes under way and close connections; everything pending stays for the next start."""
         await self.courier.close()
-        await self._pusher.close()
+        if self._pusher is not None:
+            await self._pusher.close()
         self.close()
 
     def reset(self) -> None:
         """Forget every queue, topic, message, subscription, delivery and account attribute."""
         self.long_polls.dismiss_all(QueueNotExist())
-        self._ready.retention.close()
+        self._contents.retention.close()
         self._dead_letters.close()
         self._purge.close()
         self.courier.reset()
@@ -167,8 +154,8 @@ class MessageService:
 
     def resume(self) -> None:
         """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
-        self._ready.retention.close()
-        self._ready.renumber()
+        self._contents.retention.close()
+        self._contents.renumber()
         self._dead_letters.close()
         self._purge.close()
         self.courier.history.clear()
@@ -192,7 +179,7 @@ class MessageService:
         """
         until = self._clock.now()
         deleted = 0
-        while portion := self._ready.retention.remove_sent(self.find(tenant, queue), until, until):
+        while portion := self._contents.retention.remove_sent(self.find(tenant, queue), until, until):
             deleted += portion
             await self._database.committed()
         return deleted
@@ -210,9 +197,9 @@ class MessageService:
 
         Raises: SigningFailed.
         """
-        if self._signer is None:
+        if self._pusher is None:
             raise LookupError("nothing signs pushes here")
-        return await self._signer.certificate()
+        return await self._pusher.certificate()
 
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
         """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
@@ -242,7 +229,7 @@ class MessageService:
     @property
     def serves_topics(self) -> bool:
         """Whether pushes can be signed, and so topics are served."""
-        return self._signer is not None
+        return self._pusher is not None
 
     def send(
         self,
@@ -252,14 +239,16 @@ class MessageService:
         delay_s: int | None = None,
         priority: int | None = None,
         group_id: str | None = None,
+        user_properties: Properties = (),
     ) -> MessageReceipt:
         """Send a message as text; bytes are read as UTF-8.
 
         Raises: QueueNotExist; InvalidArgument, SchemaViolation, FifoMissingMessageGroupId as `Messages.send`.
         """
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
+        draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id, user_properties=user_properties)
         receipt = self.messages.send(self.find(tenant, queue), draft)
+        self._inside("SendMessage", f"queues/{queue}", text)
         fields = {"message_id": receipt.message_id, "queue": queue}
         _log.info("message %(message_id)s is sent to queue %(queue)s", fields)
         return receipt
@@ -270,10 +259,12 @@ class MessageService:
         Raises: QueueNotExist, InvalidArgument.
         """
         try:
-            messages = self.messages.receive(self.find(tenant, queue), count, wait_s, tuple)
-            return messages if isinstance(messages, tuple) else await messages
+            found = self.messages.receive(self.find(tenant, queue), count, wait_s, tuple)
+            messages: Sequence[Message] = found if isinstance(found, tuple) else await found
         except MessageNotExist:
-            return ()
+            messages = ()
+        self._inside("ReceiveMessage", f"queues/{queue}", "".join(each.body for each in messages))
+        return messages
 
     def delete(self, tenant: Tenant, queue: str, message: Message) -> None:
         """Delete a message that was received, while it is hidden.
@@ -281,6 +272,7 @@ class MessageService:
         Raises: QueueNotExist, MessageNotExist.
         """
         self.messages.delete(self.find(tenant, queue), handle_of(message))
+        self._inside("DeleteMessage", f"queues/{queue}")
 
     def publish(
         self, tenant: Tenant, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None
@@ -293,9 +285,32 @@ class MessageService:
         clean = text if text.isascii() else text.encode("utf-8", "replace").decode()
         draft = PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
         receipt = self.publishing.publish(tenant, topic, draft)
-        fields = {"message_id": receipt.message_id, "topic": topic}
+        self._inside("PublishMessage", f"topics/{topic}", clean)
+        fields = {"message_id": receipt.message_id, "topic": topic, "tag": tag or ""}
         _log.info("message %(message_id)s is published to topic %(topic)s", fields)
         return receipt
+
+    def _inside(self, operation: str, resource: str, carried: str = "") -> None:
+        """Count a request that another service makes here, as the cloud's services make them over the network."""
+        item = "mns.requests.queue" if resource.startswith("queues/") else "mns.requests.topic"
+        self.asked_inside.add(item, resource, operation, message_units(len(carried.encode())))
+
+    def is_topic(self, tenant: Tenant, name: str) -> bool:
+        """Whether there is a topic of that name, and no queue."""
+        try:
+            self.find(tenant, name)
+        except MnsError:
+            try:
+                self._topic_registry.find(tenant, name)
+            except MnsError:
+                return False
+            return True
+        return False
+
+    def metered(self) -> Iterator[Amount]:
+        """Yield requests of other services and pushes since the start; those of clients the gateway counts."""
+        yield from self.asked_inside.amounts()
+        yield from self.courier.history.pushes.amounts()
 
 
 def _attributes(text: str | None) -> Attributes:

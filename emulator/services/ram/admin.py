@@ -14,8 +14,9 @@ from emulator.kernel.ids import Ids
 from emulator.services.ram.errors import RamError
 from emulator.services.ram.model import KEY_PREFIX
 from emulator.storage.database import Database
-from emulator.wire.operation import Parameter, operation
+from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import argument
 
 _ID_DIGITS = 20
 """The longest id that the name of a role can hold."""
@@ -57,8 +58,8 @@ class Accounts:
         if len(self.all()) >= MOST_ACCOUNTS:
             raise RamError("TooManyAccounts", most=MOST_ACCOUNTS)
         made = Account(
-            account=AccountId(account or f"1{int.from_bytes(self._ids.secret(8), 'big') % 10**15:015d}"),
-            key_id=KEY_PREFIX + self._ids.hex(20).upper(),
+            account=AccountId(account or f"1{int(self._ids.hex(16), 16) % 10**15:015d}"),
+            key_id=KEY_PREFIX + self._ids.secret(10).hex().upper(),
             secret=self._ids.secret(20).hex(),
         )
         self._database.write(
@@ -106,7 +107,7 @@ def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
     return {"accounts": [_shown(each) for each in accounts.all()]}
 
 
-@operation("add-account", "POST /accounts", Parameter("accountId", about="Up to 20 digits; or generated.", default=""))
+@operation("add-account", "POST /accounts", argument("accountId", about="Up to 20 digits; or generated.", default=""))
 def add_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
     """Add an account and return its key; an account that is there already stays as it is.
 

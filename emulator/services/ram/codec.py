@@ -13,6 +13,7 @@ from emulator.services.ram.errors import (
     RamError,
 )
 from emulator.services.ram.model import (
+    ROLE,
     Group,
     PolicyInfo,
     PolicyType,
@@ -23,6 +24,7 @@ from emulator.services.ram.model import (
     role_arn,
 )
 from emulator.wire.dates import iso_seconds
+from emulator.wire.schema.texts import Texts, show
 
 Parameters = Mapping[str, str]
 T = TypeVar("T")
@@ -162,6 +164,31 @@ def number(parameters: Parameters, parameter: str, allowed: Range) -> int | None
     return int(value)
 
 
+def _digits(value: object, name: str) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+        raise RamError("InvalidParameter", name=name)
+    return int(text)
+
+
+def _switch(value: object, name: str) -> bool:
+    return flag({name: str(value)}, name)
+
+
+def _wrong(name: str) -> RamError:
+    return RamError("InvalidParameter", name=name)
+
+
+PARAMETERS = Texts(
+    "rpc", _digits, _switch, _wrong, _wrong,
+    out_of_range=lambda name, kind: _wrong(name), too_long=lambda name: RamError("Length", name=name),
+)  # fmt: skip
+"""How parameters write the attributes of roles."""
+
+CHANGES = PARAMETERS.of_form("change")
+"""The same in an operation that changes a role, where their names begin with ``New``."""
+
+
 def names(parameters: Parameters, parameter: str) -> list[str]:
     """Return a list of texts: a JSON array, or numbered parameters.
 
@@ -197,6 +224,11 @@ def tags(parameters: Parameters) -> dict[str, str]:
     if len(read) > limits.TAGS:
         raise RamError("InvalidParameter", name="Tag")
     return read
+
+
+def has_tags(present: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether a resource has all the tags that a list is asked for; an empty value is any."""
+    return all(key in present and value in ("", present[key]) for key, value in wanted.items())
 
 
 def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
@@ -242,17 +274,29 @@ _MARKED_BY = {"Role": "RoleName", "User": "UserName", "Group": "GroupName", "Pol
 
 def render_role(account: AccountId, role: Role) -> dict[str, Any]:
     """Return a role as operations on it answer it."""
-    return {**render_listed_role(account, role), "AssumeRolePolicyDocument": role.trust}
+    return {**_role(account, role), "AssumeRolePolicyDocument": role.trust}
 
 
-def render_listed_role(account: AccountId, role: Role) -> dict[str, Any]:
-    """Return a role as lists answer it, without its trust policy."""
+def render_listed_role(account: AccountId, role: Role, tags: Mapping[str, str]) -> dict[str, Any]:
+    """Return a role as lists answer it, without its trust policy and with its tags."""
+    return {**_role(account, role), **listed_tags(tags)}
+
+
+def listed_tags(tags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the member that holds the tags of a role or policy in a list.
+
+    Source: ListRoles and ListPolicies; terraform-provider-alicloud, data sources ``alicloud_ram_roles`` and
+    ``alicloud_ram_policies``.
+    """
+    return {"Tags": {"Tag": [{"TagKey": key, "TagValue": value} for key, value in tags.items()]}}
+
+
+def _role(account: AccountId, role: Role) -> dict[str, Any]:
     return {
         "RoleId": stable_id("role", account, role.name),
         "RoleName": role.name,
         "Arn": role_arn(account, role.name),
-        "Description": role.description,
-        "MaxSessionDuration": role.max_session_s,
+        **dict(show(ROLE, "reply", role, role)),
         "CreateDate": iso_seconds(role.created_at),
         "UpdateDate": iso_seconds(role.updated_at),
     }

@@ -8,6 +8,8 @@ from enum import StrEnum
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
+from emulator.services.ram import limits
+from emulator.wire.schema.kinds import JSON_TEXT, Field, Shape, Text, duration
 
 KEY_PREFIX = "LYUN"
 """How the ids of all lasting keys of an installation begin."""
@@ -47,6 +49,29 @@ class Role:
     max_session_s: int
     created_at: Millis
     updated_at: Millis
+
+
+ROLE = Shape(
+    "Role",
+    (
+        Field(
+            "AssumeRolePolicyDocument", "trust", JSON_TEXT, required=True,
+            names={"change": ("NewAssumeRolePolicyDocument",)}, only=("rpc", "change", "file"), source="CreateRole",
+            help=("the policy that says who may assume it", "说明谁可以扮演的策略"),
+        ),
+        Field(
+            "Description", "description", Text(limits.DESCRIPTION_LENGTH), default="",
+            names={"change": ("NewDescription",)}, source="CreateRole", help=("what it is for", "用途说明"),
+        ),
+        Field(
+            "MaxSessionDuration", "max_session_s", duration(limits.MAX_SESSION_S), default=limits.MAX_SESSION_S.default,
+            names={"change": ("NewMaxSessionDuration",)}, source="CreateRole",
+            help=("how long its credentials may hold", "临时凭证的最长有效期"),
+        ),
+    ),
+    Role,
+)  # fmt: skip
+"""What a role has beside its name; a new attribute is a row, a member above and a column."""
 
 
 @frozen(kw_only=False)

@@ -81,7 +81,9 @@ def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListPolicies")
 def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the policies, those of the system first, each kind by name; ``PolicyType`` selects one kind.
+    """Return a page of the policies, those of the system first, each kind by name.
+
+    ``PolicyType`` selects one kind, ``Tag`` those with the tags.
 
     The marker is the name of the last one: a policy of the account never has the name of one of the system.
 
@@ -90,12 +92,16 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, parameters = call.tenant.account, call.parameters
     kind = codec.policy_type(parameters) if parameters.get("PolicyType") else None
+    counts, tags = access.store.attachment_counts(account), access.store.tags_by_name(account, "policy")
+    wanted = codec.tags(parameters)
     policies: list[PolicyInfo] = []
     if kind is not PolicyType.CUSTOM:
-        policies += [access.policy(account, PolicyType.SYSTEM, name) for name in system_policy_names()]
+        elsewhere = {name for type_, name in counts if type_ == PolicyType.SYSTEM}  # of services that are not here
+        names = sorted(elsewhere.union(system_policy_names()))
+        policies += [access.policy(account, PolicyType.SYSTEM, name) for name in names]
     if kind is not PolicyType.SYSTEM:
         policies += access.store.policies(account)
-    counts = access.store.attachment_counts(account)
+    policies = [policy for policy in policies if codec.has_tags(tags.get(policy.name, {}), wanted)]
 
     def read(after: str, limit: int) -> list[PolicyInfo]:
         names = [policy.name for policy in policies]
@@ -105,7 +111,10 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
     return codec.page(
         parameters,
         read,
-        lambda policy: codec.render_policy(policy, counts.get((policy.type, policy.name), 0)),
+        lambda policy: {
+            **codec.render_policy(policy, counts.get((policy.type, policy.name), 0)),
+            **codec.listed_tags(tags.get(policy.name, {})),
+        },
         ("Policies", "Policy"),
     )
 

@@ -6,13 +6,11 @@ Lists in requests about tags come as JSON (``ResourceNames=["a"]``), as the newe
 Source: RAM API reference, one page for each operation; for tags also the official SDK for Python.
 """
 
-from functools import partial
-
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import RamError, check_new, delete_conflict, existing, limit_exceeded
-from emulator.services.ram.model import Holder, HolderKind, Role
+from emulator.services.ram.model import ROLE, Holder, HolderKind, Role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.operation import operation
@@ -28,15 +26,10 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, CreateRole.
     """
     account = call.tenant.account
-    role = Role(
-        name=codec.entity_name(call.parameters, "RoleName"),
-        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
-        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
-        max_session_s=codec.number(call.parameters, "MaxSessionDuration", limits.MAX_SESSION_S)
-        or limits.MAX_SESSION_S.default,
-        created_at=call.now,
-        updated_at=call.now,
-    )
+    name = codec.entity_name(call.parameters, "RoleName")
+    codec.required(call.parameters, "AssumeRolePolicyDocument")
+    chosen = ROLE.defaults() | codec.PARAMETERS.read(ROLE, call.parameters.get)
+    role = Role(name=name, created_at=call.now, updated_at=call.now, **chosen)
     tags = codec.tags(call.parameters)
     codec.check_trust(role.trust, "AssumeRolePolicyDocument")
     present, count = access.store.find(Role, account, role.name), access.store.count(account, "roles")
@@ -65,32 +58,36 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, parameters = call.tenant.account, call.parameters
     name = codec.entity_name(parameters, "RoleName")
-    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
-    trust = parameters.get("NewAssumeRolePolicyDocument")
-    max_session_s = codec.number(parameters, "NewMaxSessionDuration", limits.MAX_SESSION_S)
-    if trust:
-        codec.check_trust(trust, "NewAssumeRolePolicyDocument")
-    role = access.entity(Role, account, name)
-    role = replace(
-        role,
-        description=description if "NewDescription" in parameters else role.description,
-        trust=trust or role.trust,
-        max_session_s=max_session_s or role.max_session_s,
-        updated_at=call.now,
-    )
+    change = codec.CHANGES.read(ROLE, parameters.get)
+    if change.get("trust"):
+        codec.check_trust(change["trust"], "NewAssumeRolePolicyDocument")
+    else:
+        change.pop("trust", None)
+    role = replace(access.entity(Role, account, name), **change, updated_at=call.now)
     access.store.put(account, role)
     return {"Role": codec.render_role(account, role)}
 
 
 @operation("ListRoles")
 def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the roles by name, without their trust policies.
+    """Return a page of the roles by name, without their trust policies; ``Tag`` selects those with the tags.
 
     Raises: RamError: a parameter's.
     Source: RAM API reference, ListRoles.
     """
-    account = call.tenant.account
-    read, render = partial(access.store.page, Role, account), partial(codec.render_listed_role, account)
+    account, tags = call.tenant.account, access.store.tags_by_name(call.tenant.account, "role")
+
+    def render(role: Role) -> Reply:
+        return codec.render_listed_role(account, role, tags.get(role.name, {}))
+
+    wanted = codec.tags(call.parameters)
+
+    def read(after: str, limit: int) -> list[Role]:
+        if not wanted:
+            return access.store.page(Role, account, after, limit)
+        names = sorted(name for name, own in tags.items() if name > after and codec.has_tags(own, wanted))
+        return [access.entity(Role, account, name) for name in names[:limit]]
+
     return codec.page(call.parameters, read, render, ("Roles", "Role"))
 
 
@@ -163,13 +160,8 @@ def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Repl
     start = codec.number(call.parameters, "NextToken", limits.TAG_POSITION) or limits.TAG_POSITION.default
     rows = [row for row in access.store.tags(account, kind) if not names or row[0] in names]
     if wanted:
-        of_name: dict[str, dict[str, str]] = {}
-        for name, key, value in rows:
-            of_name.setdefault(name, {})[key] = value
         matching = {
-            name
-            for name, tags in of_name.items()
-            if all(key in tags and value in ("", tags[key]) for key, value in wanted.items())
+            name for name, tags in access.store.tags_by_name(account, kind).items() if codec.has_tags(tags, wanted)
         }
         rows = [row for row in rows if row[0] in matching]
     listed = [

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import fields_of
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram.model import (
     Attachment,
@@ -22,7 +23,7 @@ from emulator.storage.database import Database
 Entity = TypeVar("Entity", bound=Role | User | Group)
 
 _ENTITIES: Mapping[type[Any], tuple[str, str]] = {
-    Role: ("ram_roles", "name, description, trust, max_session_s, created_at, updated_at"),
+    Role: ("ram_roles", ", ".join(each.name for each in fields_of(Role))),
     User: ("ram_users", "name, display_name, mobile_phone, email, comments, created_at, updated_at, user_id"),
     Group: ("ram_groups", "name, comments, created_at, updated_at"),
 }
@@ -234,6 +235,13 @@ class RamStore:
         if name:
             return self._all(sql + " AND name = ? ORDER BY key", account, kind, name)
         return self._all(sql + " ORDER BY name, key", account, kind)
+
+    def tags_by_name(self, account: AccountId, kind: str) -> dict[str, dict[str, str]]:
+        """Return the tags of all resources of a kind, by the resource's name."""
+        by_name: dict[str, dict[str, str]] = {}
+        for name, key, value in self.tags(account, kind):
+            by_name.setdefault(name, {})[key] = value
+        return by_name
 
     def put_tags(self, account: AccountId, kind: str, name: str, tags: Mapping[str, str]) -> None:
         """Set tags of a resource; those with other keys stay."""

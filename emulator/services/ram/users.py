@@ -78,7 +78,7 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
     name = codec.entity_name(parameters, "UserName")
     user = User(
         name=name,
-        display_name=codec.text(parameters, "DisplayName", limits.DISPLAY_NAME_LENGTH) or name,
+        display_name=codec.text(parameters, "DisplayName", limits.DISPLAY_NAME_LENGTH),
         mobile_phone=codec.text(parameters, "MobilePhone", limits.CONTACT_LENGTH),
         email=codec.email(parameters, "Email"),
         comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
@@ -333,9 +333,9 @@ def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
         raise limit_exceeded("User.AccessKey", "access keys of the user")
     key = UserKey(
-        key_id=KEY_PREFIX + access.ids.hex(20).upper(),
+        key_id=KEY_PREFIX + access.ids.secret(10).hex().upper(),
         user=name,
-        secret=access.ids.hex(40),
+        secret=access.ids.secret(20).hex(),
         active=True,
         created_at=call.now,
     )

@@ -1,21 +1,20 @@
-"""Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one.
+"""Temporary keys: issued for a role's session, looked up when a request is signed with one, expired or not.
 
 The limits and errors of the security token service are here too; errors are answered in the RPC gateway's form.
 Source: the service's error code table.
 """
 
 from binascii import b2a_base64
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from emulator.auth.signed_request import AccessKey
-from emulator.kernel.clock import HOUR, MINUTE, SECOND, Clock, Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.errors import ErrorRow
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Range
-from emulator.kernel.timers import Timers
 from emulator.storage.database import Database, Schema
 from emulator.wire.rpc import PopError
 
@@ -29,19 +28,17 @@ FUNCTION_DURATION_S = 36 * 3_600
 """How long the credentials in a function's context last. Source: Function Compute, "Grant permissions"."""
 
 MAX_KEYS = 50_000
-"""Live temporary keys kept at most; more are refused as throttled. Assumed: a guard of this emulator."""
+"""Temporary keys kept at most; with as many alive, more are refused as throttled. Assumed: a guard of this emulator."""
+
+FORGOTTEN_AT_ONCE = 500
+"""How many expired keys make room for new ones; that takes a few milliseconds."""
 
 CACHED_KEYS = 2_048
 CACHED_SESSIONS = 2_048
 
-KEPT_EXPIRED_MS = HOUR
-"""An expired key is still known for this long, so that its users learn that it has expired."""
-
 SCHEMA = Schema("sts", Path(__file__).parent / "schema")
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-_SWEEP: Hashable = ("sts", "sweep")
-_SWEEP_EVERY_MS = 5 * MINUTE
 
 _Session = tuple[AccountId, str, str]
 
@@ -86,31 +83,20 @@ def session_arn(account: AccountId, role: str, session_name: str) -> str:
 class TemporaryKeys:
     """Issues and finds temporary keys; a `emulator.auth.signed_request.KeySource`.
 
-    Expired keys stay known for an hour and are then removed by a timer. Keys in use are kept in memory, because every
-    request signed with one asks for it.
+    An expired key stays known until its place is needed, so that its user learns that it has expired, however long ago.
+    Keys in use are kept in memory, because every request signed with one asks for it.
     """
 
-    def __init__(self, database: Database, timers: Timers, clock: Clock, ids: Ids) -> None:
+    def __init__(self, database: Database, ids: Ids) -> None:
         self._database = database
-        self._timers = timers
-        self._clock = clock
         self._ids = ids
         self._keys: dict[str, AccessKey] = {}
         self._sessions: dict[_Session, TemporaryCredentials] = {}
         self._count = database.read("SELECT count(*) FROM sts_keys").fetchone()[0]
         database.on_rollback(self._forget)
-        self._sweep_at: Millis | None = None
-        if self._count:
-            self._plan_sweep(clock.now())
-
-    def resume(self) -> None:
-        """Sweep by what the table holds now, after every timer has been dropped."""
-        self._sweep_at = None
-        if self._count:
-            self._plan_sweep(self._clock.now())
 
     def find(self, key_id: str) -> AccessKey | None:
-        """Return the key of that id, expired or not; None when there never was one or it has long expired."""
+        """Return the key of that id, expired or not; None when there never was one."""
         key = self._keys.get(key_id)
         if key is not None or not key_id.startswith("STS."):
             return key
@@ -141,7 +127,7 @@ class TemporaryKeys:
         Raises: StsError: TooManyKeys.
         """
         if self._count >= MAX_KEYS:
-            raise StsError("TooManyKeys")
+            self._make_room(now)
         credentials = TemporaryCredentials(
             access_key_id="STS." + self._letters(25),
             access_key_secret=self._letters(44),
@@ -162,7 +148,6 @@ class TemporaryKeys:
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (key.key_id, account, key.secret, key.token, key.arn, key.expires_at, policy),
         )
-        self._plan_sweep(Millis(credentials.expiration + KEPT_EXPIRED_MS))
         self._count += 1
         self._cache(key)
         return credentials
@@ -205,25 +190,19 @@ class TemporaryKeys:
         self._sessions.clear()
         self._count = self._database.read("SELECT count(*) FROM sts_keys").fetchone()[0]
 
-    def _sweep(self) -> None:
-        """Remove what expired over an hour ago; come back for the next, but not more often than every few minutes."""
-        self._sweep_at = None
-        now = self._clock.now()
-        limit = now - KEPT_EXPIRED_MS
-        removed = self._database.write("DELETE FROM sts_keys WHERE expires_at <= ?", (limit,)).rowcount
-        self._count -= removed
-        if removed:
-            self._keys = {key_id: key for key_id, key in self._keys.items() if (key.expires_at or 0) > limit}
-            self._sessions = {name: known for name, known in self._sessions.items() if known.expiration > now}
-        earliest = self._database.read("SELECT min(expires_at) FROM sts_keys").fetchone()[0]
-        if earliest is not None:
-            self._plan_sweep(Millis(max(earliest + KEPT_EXPIRED_MS, now + _SWEEP_EVERY_MS)))
+    def _make_room(self, now: Millis) -> None:
+        """Forget the keys that expired first.
 
-    def _plan_sweep(self, at: Millis) -> None:
-        """Sweep at *at* unless that is to happen sooner anyway."""
-        if self._sweep_at is None or at < self._sweep_at:
-            self._sweep_at = at
-            self._timers.call_at(at, _SWEEP, self._sweep)
+        Raises: StsError: TooManyKeys when none has expired.
+        """
+        expired = "SELECT key_id FROM sts_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?"
+        forgotten = [row[0] for row in self._database.read(expired, (now, FORGOTTEN_AT_ONCE))]
+        if not forgotten:
+            raise StsError("TooManyKeys")
+        for key_id in forgotten:
+            self._database.write("DELETE FROM sts_keys WHERE key_id = ?", (key_id,))
+            self._keys.pop(key_id, None)
+        self._count -= len(forgotten)
 
     def _letters(self, count: int) -> str:
         """Return *count* random letters and digits."""

@@ -6,36 +6,38 @@ from typing import Any
 
 from emulator.kernel.metrics import Family, counter, gauge, labelled
 from emulator.services.workflow.service import Workflow
-from emulator.wire.operation import Parameter, operation
+from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import LIST, OBJECT, Whole, argument
 
-_BREAKPOINTS = Parameter(
+_BREAKPOINTS = argument(
     "breakpoints",
-    list,
+    LIST,
     'Where to stop: objects such as {"when": "before", "step": "NAME"}; when is before, after or failure, and without '
     "step it is every step. Without breakpoints the execution stops before its next step.",
     default=[],
 )
-_INPUT = Parameter("input", dict, "The input, an object.", default={})
+_INPUT = argument("input", OBJECT, "The input, an object.", default={})
 
 
 @operation(
     "step",
     "POST /flows/step",
-    Parameter("definition", about="The text of the flow, in either language."),
-    Parameter("step", about="The name of the step."),
+    argument("definition", about="The text of the flow, in either language."),
+    argument("step", about="The name of the step."),
     _INPUT,
-    Parameter(
+    argument(
         "mocks",
-        dict,
+        OBJECT,
         'Answers of tasks by the name of a step or function: {"return": VALUE} or {"error": {"errorType", '
         '"errorMessage"}}, or a list of them. Other tasks are really called.',
         default={},
     ),
-    Parameter("global", dict, "The values of $Global before the step.", default={}),
+    argument("local", OBJECT, "What the steps before it have left in $local.", default={}),
+    argument("global", OBJECT, "The values of $Global before the step.", default={}),
 )
 async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Run one step of a definition alone; answers its status, output, error, next step and events.
+    """Run one step of a definition alone; answers its status, output, error, what it missed, next step and events.
 
     Raises: InvalidArgument.
     """
@@ -45,6 +47,7 @@ async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
         arguments["definition"],
         arguments["step"],
         arguments["input"],
+        arguments["local"],
         arguments["mocks"],
         arguments["global"],
     )
@@ -54,7 +57,7 @@ async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     "debug-flow",
     "POST /flows/{flow}/debug",
     _INPUT,
-    Parameter("name", about="The name of the execution.", default=""),
+    argument("name", about="The name of the execution.", default=""),
     _BREAKPOINTS,
 )
 def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
@@ -91,8 +94,8 @@ def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]
 @operation(
     "debug-action",
     "POST /flows/{flow}/executions/{execution}/debug/{action}",
-    Parameter("strand", int, "The strand of the stop; without it the oldest stop.", default=None, most=2**53),
-    Parameter("data", dict, "What the data there become.", default=None),
+    argument("strand", Whole(0, 2**53), "The strand of the stop; without it the oldest stop.", default=None),
+    argument("data", OBJECT, "What the data there become.", default=None),
 )
 def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     """At a stop: ``next``, ``continue``, ``change``, ``retry`` or ``skip``; or ``detach`` the execution.
@@ -108,11 +111,11 @@ def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "fork",
     "POST /flows/{flow}/executions/{execution}/fork",
-    Parameter("before", about="The step before which the fork begins, where it was entered last.", default=""),
-    Parameter("event", int, "In place of before: the id of the first event that is not shared.", default=0, most=10**9),
-    Parameter("input", dict, "The input of that step, in place of its own.", default=None),
-    Parameter("definition", about="What the fork goes on with, in place of the execution's definition.", default=""),
-    Parameter("name", about="The name of the fork.", default=""),
+    argument("before", about="The step before which the fork begins, where it was entered last.", default=""),
+    argument("event", Whole(0, 10**9), "In place of before: the id of the first event that is not shared.", default=0),
+    argument("input", OBJECT, "The input of that step, in place of its own.", default=None),
+    argument("definition", about="What the fork goes on with, in place of the execution's definition.", default=""),
+    argument("name", about="The name of the fork.", default=""),
 )
 async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     """Start an execution that shares the history of another up to a step; answers its name.

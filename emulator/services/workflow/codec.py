@@ -5,15 +5,17 @@ InvalidArgument, and MissingRequiredParams for what must be there.
 """
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.events import NotAnObject, parse_object
+from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.limits import CAUSE_CHARS, ERROR_CHARS, WEIGHT_MAX
 from emulator.services.workflow.model import (
+    FLOW,
+    SCHEDULE,
     AliasRecord,
     ExecutionFilter,
     ExecutionRecord,
@@ -22,12 +24,17 @@ from emulator.services.workflow.model import (
     HistoryEvent,
     Route,
     ScheduleRecord,
+    ScheduleSettings,
     Status,
     VersionRecord,
 )
 from emulator.wire.dates import iso_china, iso_millis, parse_iso
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
+from emulator.wire.schema.kinds import Shape
+from emulator.wire.schema.texts import Texts, show
+
+T = TypeVar("T", FlowSettings, ScheduleSettings)
 
 
 def required(call: OperationRequest, name: str) -> str:
@@ -79,17 +86,48 @@ def render_page(name: str, items: list[Reply], marker: str | None) -> Reply:
     return {name: items} if marker is None else {name: items, "NextToken": marker}
 
 
+def _number(value: object, name: str) -> int:
+    text = str(value).strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise invalid(f"{name} must be a whole number.")
+    return int(text)
+
+
+def _switch(value: object, name: str) -> bool:
+    word = str(value).lower()  # the clients write True and False, too
+    if word not in {"true", "false"}:
+        raise invalid(f"{name} must be true or false.")
+    return word == "true"
+
+
+def _wrong(name: str) -> WorkflowError:
+    return invalid(f"{name} has a value that cannot be used.")
+
+
+PARAMETERS = Texts(
+    "rpc", _number, _switch, _wrong, _wrong,
+    out_of_range=lambda name, kind: invalid(f"{name} must be a whole number from {kind.low} to {kind.high}."),
+)  # fmt: skip
+"""How parameters write the attributes of flows and schedules."""
+
+
+def new_settings(shape: Shape, call: OperationRequest) -> Any:
+    """Return the settings of a resource to be made."""
+    for each in shape.of_form(PARAMETERS.form):
+        if each.required:
+            required(call, each.name)
+    assert shape.record is not None
+    return shape.record(**PARAMETERS.read(shape, call.parameters.get))
+
+
+def changed_settings(shape: Shape, call: OperationRequest, present: T) -> T:
+    """Return *present* with the settings that the parameters give."""
+    return replace(present, **PARAMETERS.read(shape, call.parameters.get, changing=True))
+
+
 def parse_new_settings(call: OperationRequest) -> FlowSettings:
     """Return the settings of a flow to be made."""
-    settings = FlowSettings(
-        description=optional(call, "Description"),
-        type=required(call, "Type"),
-        role_arn=optional(call, "RoleArn"),
-        storage_location=optional(call, "ExternalStorageLocation"),
-        execution_mode=optional(call, "ExecutionMode"),
-        environment=optional(call, "Environment"),
-        resource_group=optional(call, "ResourceGroupId"),
-    )
+    settings: FlowSettings = new_settings(FLOW, call)
     if settings.execution_mode not in {"", "Standard", "Express"}:
         raise invalid("ExecutionMode must be Standard or Express.")
     return _checked(settings)
@@ -97,15 +135,7 @@ def parse_new_settings(call: OperationRequest) -> FlowSettings:
 
 def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> FlowSettings:
     """Return *present* with the settings the parameters give."""
-    chosen = call.parameters.get
-    settings = replace(
-        present,
-        description=chosen("Description", present.description),
-        type=chosen("Type", present.type),
-        role_arn=chosen("RoleArn", present.role_arn),
-        environment=chosen("Environment", present.environment),
-    )
-    return _checked(settings)
+    return _checked(changed_settings(FLOW, call, present))
 
 
 def _checked(settings: FlowSettings) -> FlowSettings:
@@ -134,14 +164,9 @@ def render_flow(flow: FlowRecord) -> Reply:
     return {
         "Id": flow.uuid,
         "Name": flow.name,
-        "Description": settings.description,
         "Definition": flow.definition,
-        "Type": settings.type,
-        "RoleArn": settings.role_arn,
-        "ExternalStorageLocation": settings.storage_location,
-        "ExecutionMode": settings.execution_mode,
+        **dict(show(FLOW, "reply", settings, flow)),
         "Environment": render_environment(settings.environment, ("Name", "Value", "Description")),
-        "ResourceGroupId": settings.resource_group,
         "CreatedTime": iso_millis(flow.created_at),
         "LastModifiedTime": iso_millis(flow.modified_at),
     }
@@ -207,10 +232,7 @@ def render_schedule(schedule: ScheduleRecord) -> Reply:
     return {
         "ScheduleId": schedule.uuid,
         "ScheduleName": schedule.name,
-        "Description": schedule.settings.description,
-        "CronExpression": schedule.settings.expression,
-        "Payload": schedule.settings.payload,
-        "Enable": schedule.settings.enabled,
+        **dict(show(SCHEDULE, "reply", schedule.settings, schedule)),
         "CreatedTime": iso_millis(schedule.created_at),
         "LastModifiedTime": iso_millis(schedule.modified_at),
     }

@@ -8,10 +8,8 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Subject
 from emulator.services.workflow import limits
 from emulator.services.workflow.errors import WorkflowError, invalid
-from emulator.services.workflow.executions import operations as executions
-from emulator.services.workflow.flows import operations as flows
+from emulator.services.workflow.operations import executions, flows, schedules
 from emulator.services.workflow.ports import DIALECT, demands, subject
-from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
 from emulator.wire.request import OperationRequest

@@ -9,6 +9,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.limits import NAME_MAX
+from emulator.wire.schema.kinds import FLAG, JSON_TEXT, Field, Shape
 
 FlowId = NewType("FlowId", int)
 """Different for a later flow of the same name."""
@@ -68,6 +69,34 @@ class FlowSettings:
     def is_express(self) -> bool:
         """Whether executions are short and their starters wait for the end."""
         return self.execution_mode == "Express"
+
+
+FLOW = Shape(
+    "Flow",
+    (
+        Field("Description", "description", source="CreateFlow", help=("what it is for", "用途说明")),
+        Field(
+            "Type", "type", required=True, source="CreateFlow",
+            help=("the language: FDL or StateMachine", "流程语言：FDL 或 StateMachine"),
+        ),
+        Field(
+            "RoleArn", "role_arn", source="CreateFlow",
+            help=("the role that it acts with", "流程执行时扮演的角色"),
+        ),
+        Field("ExternalStorageLocation", "storage_location", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
+        Field(
+            "ExecutionMode", "execution_mode", fixed=True, source="CreateFlow",
+            help=("Standard, or Express: short, the caller waits", "Standard，或 Express：时间短，调用方等待"),
+        ),
+        Field(
+            "Environment", "environment", JSON_TEXT, only=("rpc", "file"), source="CreateFlow",
+            help=("variables of its executions", "执行的环境变量"),
+        ),
+        Field("ResourceGroupId", "resource_group", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
+    ),
+    FlowSettings,
+)  # fmt: skip
+"""What a flow has beside its name and definition; a new attribute is a row, a member above and a column."""
 
 
 @frozen(kw_only=False)
@@ -160,12 +189,12 @@ class LiveExecution:
 
 @frozen
 class EndedExecution:
-    """An execution that has ended; ``is_element``: it belongs to a run of a distributed map."""
+    """An execution that has ended; ``map_run`` is the number of the run of a distributed map that it belongs to."""
 
     record: ExecutionRecord
     tenant: Tenant
     callback_token: str
-    is_element: bool
+    map_run: int | None
 
 
 @frozen(kw_only=False)
@@ -249,6 +278,25 @@ class ScheduleSettings:
     description: str = ""
     payload: str = ""
     enabled: bool = True
+
+
+SCHEDULE = Shape(
+    "Schedule",
+    (
+        Field("Description", "description", source="CreateSchedule", help=("what it is for", "用途说明")),
+        Field(
+            "CronExpression", "expression", required=True, source="CreateSchedule",
+            help=("when it runs: a cron expression or @every", "何时运行：cron 表达式或 @every"),
+        ),
+        Field(
+            "Payload", "payload", JSON_TEXT, source="CreateSchedule",
+            help=("the input of its executions", "执行的输入"),
+        ),
+        Field("Enable", "enabled", FLAG, source="CreateSchedule", help=("whether it runs", "是否启用")),
+    ),
+    ScheduleSettings,
+)  # fmt: skip
+"""What a schedule has beside its names; a new attribute is a row, a member above and a column."""
 
 
 @frozen(kw_only=False)

@@ -14,6 +14,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.kernel.instrumentation import Dialect, Origin, Subject
 from emulator.services.workflow.errors import WorkflowError
+from emulator.wire.answers import Answer
 
 
 @frozen(kw_only=False)
@@ -24,12 +25,33 @@ class FunctionResource:
     function: str
     qualifier: str | None
 
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "FC:InvokeFunction"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        behind = f".{self.qualifier}" if self.qualifier else ""
+        return f"{self.service}{behind}/{self.function}" if self.service else self.function + behind
+
 
 @frozen(kw_only=False)
 class QueueResource:
     """``acs:mns:...:/queues/Q/messages``."""
 
     queue: str
+
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "MNS:SendMessage"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return f"queue {self.queue}"
 
 
 @frozen(kw_only=False)
@@ -38,12 +60,32 @@ class TopicResource:
 
     topic: str
 
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "MNS:SendMessage"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return f"topic {self.topic}"
+
 
 @frozen(kw_only=False)
 class FlowResource:
     """``acs:fnf:...:flow/NAME``."""
 
     flow: str
+
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "FNF:StartExecution"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return f"flow {self.flow}"
 
 
 @frozen(kw_only=False)
@@ -53,6 +95,16 @@ class ActionResource:
     service: str
     operation: str
 
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return f"{self.service}:{self.operation}"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return self.action
+
 
 @frozen(kw_only=False)
 class HttpResource:
@@ -61,6 +113,16 @@ class HttpResource:
     method: str
     url: str
 
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "HTTP:Request"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return f"{self.method} {self.url}"
+
 
 @frozen(kw_only=False)
 class ObjectResource:
@@ -68,6 +130,16 @@ class ObjectResource:
 
     bucket: str
     name: str
+
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "OSS:GetObject"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return f"object {self.bucket}/{self.name}"
 
 
 @frozen(kw_only=False)
@@ -78,6 +150,16 @@ class MapResource:
     is_express: bool
     tolerated_count: int
     tolerated_percentage: float
+
+    @property
+    def action(self) -> str:
+        """What a state that calls it has for Action."""
+        return "Map:Run"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return "a map run"
 
 
 TaskTarget = (
@@ -124,6 +206,30 @@ class TaskGuard(Protocol):
 
     def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
         """Return what the called service answers when the role (``""``: the flow has none) lacks the right to call."""
+        ...
+
+
+class TaskDouble(Protocol):
+    """What a mock gives in place of one call of a task."""
+
+    @property
+    def answer(self) -> Answer:
+        """The answer."""
+        ...
+
+    async def rest(self) -> None:
+        """Let the time pass that the answer takes."""
+        ...
+
+
+class TaskDoubles(Protocol):
+    """Answers calls of tasks in place of what they call."""
+
+    def find(self, flow: str, execution: str, names: list[str], sent: str, attempt: int) -> TaskDouble | None:
+        """Return what answers the call of a task that has *names*, the nearest first; None for the real thing.
+
+        *sent* is the JSON text of what it sends, *attempt* counts from 1.
+        """
         ...
 
 

@@ -1,5 +1,6 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -7,13 +8,18 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Interference, NoInterference
+from emulator.kernel.metering import Amount, Tally
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.store import EngineStore
+from emulator.services.workflow.engine.events import StepEntered
+from emulator.services.workflow.engine.model import Task, all_steps
+from emulator.services.workflow.engine.store import EngineStore, recorded
 from emulator.services.workflow.engine.tokens import Mint
+from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
 from emulator.services.workflow.executions.map_runs import MapRuns
+from emulator.services.workflow.executions.metering import amounts, of_express, of_history
 from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
@@ -26,6 +32,7 @@ from emulator.services.workflow.ports import (
     HttpCaller,
     MessageSender,
     ObjectReader,
+    TaskDoubles,
     TaskGuard,
     subject,
 )
@@ -73,11 +80,13 @@ class Workflow:
         bounds: Bounds = DOCUMENTED,
         kept_days: int = 0,
         interference: Interference = _UNDISTURBED,
+        doubles: TaskDoubles | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._ids = ids
         self._interference = interference
+        self._scheduled = Tally()
         self._tenants = tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
@@ -85,7 +94,18 @@ class Workflow:
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
-        self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects, interference)
+        self._effects = Effects(
+            self._store,
+            self._waiters,
+            functions,
+            messages,
+            guard,
+            http,
+            objects,
+            interference,
+            database.writable,
+            doubles,
+        )
         self._programs = programs = Programs(self._flow_store.definition)
         self.engine_store = EngineStore(database, tenants)
         self._engine = Driver(
@@ -106,8 +126,10 @@ class Workflow:
         self.schedules = Schedules(self.schedule_store, self.flows, self._firing, clock, ids)
         self._map_store = MapRunStore(database, tenants)
         self.maps = MapRuns(
-            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.accept
-        )
+            self._map_store, self.executions, self.flows, self._flow_store, programs, clock, self.reports.accept,
+            database.is_writable,
+        )  # fmt: skip
+        database.on_rollback(self.maps.forget)
         self._effects.connect(self._engine, self.executions, self.reports, self._retention, self.maps)
 
     async def start(self) -> None:
@@ -116,9 +138,8 @@ class Workflow:
         await self._go_on()
 
     async def _go_on(self) -> None:
-        self._mint.secret = self._store.secret(self._ids.secret(32))
+        self._mint.secret = self._store.secret(bytes.fromhex(self._ids.hex(64)))  # task tokens follow from a seed
         self._engine.recover()
-        self._effects.resume()
         self._firing.start()
         self._retention.sweep()
         self._retention.start()
@@ -164,6 +185,29 @@ class Workflow:
         stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)
 
+    def tasks(self, tenant: Tenant, flow: str) -> dict[str, Task] | None:
+        """Return the tasks of a flow by their names, None for one that does not exist."""
+        try:
+            record = self.flows.get(tenant, flow)
+        except WorkflowError:
+            return None
+        program = self._programs.find_now(record.definition_id)
+        return {step.name: step for step in all_steps(program.steps) if isinstance(step, Task)}
+
+    async def metered_execution(self, tenant: Tenant, flow: str, name: str) -> list[Amount]:
+        """Return what one execution has used by itself, without what it called.
+
+        Raises: FlowNotExists, ExecutionNotExists.
+        """
+        record = self.executions.get(tenant, flow, name)
+        if self.flows.get(tenant, flow).settings.is_express:
+            until = record.stopped_at if record.stopped_at is not None else self._clock.now()
+            return list(of_express(flow, 1, until - record.started_at))
+        program = await self._programs.read(record.definition)
+        kinds = {step.name: step.kind for step in all_steps(program.steps)}
+        entered = (event.step for event in recorded(self._database, record.id) if event.type == StepEntered.type)
+        return list(of_history(flow, (kinds.get(step, "") for step in entered)))
+
     @cached_property
     def lone_steps(self) -> "LoneSteps":
         """Steps that run alone."""
@@ -184,6 +228,11 @@ class Workflow:
     def ended(self) -> dict[str, int]:
         """How many executions have ended since the start, by status."""
         return self._engine.ended
+
+    def metered(self) -> Iterator[Amount]:
+        """Yield what executions and schedules have used since the start."""
+        yield from amounts(self._engine.entered, self._engine.express)
+        yield from self._scheduled.amounts()
 
     @property
     def calls_under_way(self) -> int:
@@ -214,6 +263,7 @@ class Workflow:
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()
+        self.maps.forget()
         self._waiters.wake_all()
 
     async def reset_flow(self, tenant: Tenant, name: str) -> int:
@@ -241,7 +291,8 @@ class Workflow:
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
         named = {"FlowName": schedule.flow_name, "ScheduleName": schedule.name}
-        self._interference.check(subject("StartExecution", named, "trigger"), DIALECT)
-        flow = self.flows.get(schedule.tenant, schedule.flow_name)
-        start = self.executions.start_express if flow.settings.is_express else self.executions.start
-        start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))
+        with self._interference.within(subject("StartExecution", named, "trigger"), DIALECT):
+            flow = self.flows.get(schedule.tenant, schedule.flow_name)
+            start = self.executions.start_express if flow.settings.is_express else self.executions.start
+            start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))
+            self._scheduled.add("fnf.schedules", schedule.flow_name)

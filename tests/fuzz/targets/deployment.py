@@ -9,7 +9,7 @@ from emulator.auth.policy import MalformedPolicy, parse_policy, parse_trust_poli
 from emulator.deploy import planner
 from emulator.deploy.files import Files
 from emulator.deploy.model import FileProblems, Target
-from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.places import Findings, whole
 
 _WORLD = Target(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 

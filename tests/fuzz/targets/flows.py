@@ -4,10 +4,10 @@ import contextlib
 import json
 
 from emulator.services.workflow.engine.language import DefinitionError, EvaluationError
+from emulator.services.workflow.languages.document import read_document
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.mappings import parse_error_source, parse_parameter, parse_source, resolve
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.fields import read_document
 from emulator.services.workflow.languages.programs import read_program as parse_flow
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.yaml import UnreadableYaml, plain_value

@@ -3,7 +3,8 @@
 import asyncio
 import atexit
 
-from emulator.gateway.hosts import HostPolicy, browser_trace, facts, normalise
+from emulator.gateway.browsers import browser_trace
+from emulator.gateway.hosts import HostPolicy, facts, normalise
 from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Headers, Request, Response
 from emulator.http.protocol import HttpProtocol

@@ -1,7 +1,7 @@
 """The state machine language: definitions, expressions, patterns."""
 
 from emulator.services.workflow.engine.language import DefinitionError, EvaluationError
-from emulator.services.workflow.languages.fields import read_document
+from emulator.services.workflow.languages.document import read_document
 from emulator.services.workflow.languages.statemachine.expressions import RESULT_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.statemachine.reader import read_machine

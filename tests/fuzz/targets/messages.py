@@ -5,12 +5,11 @@ import contextlib
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns import codec as wire
 from emulator.services.mns.errors import MnsError
+from emulator.services.mns.operations import topics as topic_operations
 from emulator.services.mns.queues import codec as message_wire
 from emulator.services.mns.queues import visibility as receipts
 from emulator.services.mns.queues.model import QUEUE, AccountAttributes
-from emulator.services.mns.topics import operations as topic_operations
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, read_endpoint
-from emulator.wire.attributes import read_value
 from emulator.wire.xml import Element, MalformedXml, parse, render
 
 
@@ -40,7 +39,7 @@ def _shape(element: Element) -> tuple:
 
 
 def _read_strategy(text: str) -> object:
-    return read_value(next(each for each in SUBSCRIPTION.attributes if each.field == "strategy"), wire.XML, text)
+    return wire.XML.value(SUBSCRIPTION["NotifyStrategy"], text)
 
 
 _BODIES = (

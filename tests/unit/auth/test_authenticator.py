@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
-from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.authenticator import OSS_FORM, Authenticator, Keyring, NonceMemory, scheme_of
 from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import MINUTE, SECOND, Millis
@@ -321,6 +321,27 @@ def test_host_of_another_account_is_refused(build):
     """A host name that speaks of one account does not take another account's key."""
     assert refusal(build(), host_account="222").reason is Reason.FOREIGN_ACCOUNT
     assert a_gate().authenticate(build(), NOW, host_account="111").account == "111"
+
+
+def test_account_is_looked_at_before_the_signature():
+    """A wrong secret at another account's host is refused for the account, as MNS does it."""
+    forged = AccessKey(key_id="own-key", secret="guess", account=AccountId("111"), arn="")
+
+    assert refusal(mns_request(forged), host_account="222").reason is Reason.FOREIGN_ACCOUNT
+    assert refusal(mns_request(forged), host_account="111").reason is Reason.SIGNATURE_DIFFERS
+
+
+def test_refusal_of_another_account_says_which_and_what_to_set(caplog):
+    """Which was asked for, which the emulator is, and the variable; in the log once per account."""
+    gate = a_gate()
+
+    advice = {refusal(mns_request(), gate=gate, host_account="222").advice for _ in range(3)}
+
+    assert advice == {
+        "Account 222 was asked for, the emulator is 111: set LOCALYUN_ACCOUNT_ID=222 where the emulator is started, "
+        "or put 111 into the endpoint."
+    }
+    assert [record.getMessage() for record in caplog.records] == [f"a request is refused. {next(iter(advice))}"]
 
 
 def test_rpc_parameter_that_comes_twice_is_refused():
@@ -669,3 +690,35 @@ def test_warnings_do_not_grow_without_bound(caplog):
             gate.authenticate(mns_request(key), NOW)
 
     assert len(caplog.records) == 1_000
+
+
+def test_a_form_is_recognised_behind_a_bare_question_mark():
+    """An empty query is none."""
+    form = Headers([("Content-Type", "multipart/form-data; boundary=b")])
+
+    assert scheme_of(Request("POST", "/?", form)) is scheme_of(Request("POST", "/", form)) is OSS_FORM
+
+
+def test_a_roa_request_may_end_in_a_bare_question_mark():
+    """It is signed without."""
+    pairs = [("Date", http_date(NOW)), ("x-acs-signature-nonce", "n")]
+    signature = roa.authorization(Request("GET", "/2016-08-15/services", Headers(pairs)), OWN.key_id, OWN.secret)
+    sent = Request("GET", "/2016-08-15/services?", Headers([*pairs, ("Authorization", signature)]))
+
+    assert a_gate().authenticate(sent, NOW).access_key_id == OWN.key_id
+
+
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [
+        ("my-bucket.oss-cn-hangzhou.aliyuncs.com", "/my-bucket/key"),
+        ("my-bucket.oss-accelerate.aliyuncs.com", "/my-bucket/key"),
+        ("my-bucket.cn-hangzhou.oss.aliyuncs.com", "/my-bucket/key"),
+        ("my-bucket.oss.aliyuncs.com", "/my-bucket/key"),
+        ("cn-hangzhou.oss.aliyuncs.com", "/key/"),
+        ("oss-accelerate.aliyuncs.com", "/key/"),
+    ],
+)
+def test_bucket_is_the_name_in_front_of_an_endpoint(host, named):
+    """A region's own endpoint has none."""
+    assert oss.resource(Request("GET", "/key", Headers([("Host", host)]))) == named

@@ -65,6 +65,8 @@ def test_malformed_document_is_told_with_its_reason(text, says):
         {**TRUST, "Principal": "*"},
         {**TRUST, "Principal": {"AWS": "*"}},
         {**TRUST, "Principal": {"Service": []}},
+        {**TRUST, "Principal": {"Service": [], "RAM": []}},
+        {**TRUST, "Principal": {"Service": [], "RAM": [""]}},
         {**TRUST, "Resource": "*"},
     ],
 )
@@ -75,7 +77,7 @@ def test_trust_policy_needs_its_principals(statement):
 
 
 def test_trust_policy_names_kinds_of_principals():
-    """Accounts and users, services, identity providers."""
+    """Accounts and users, services, identity providers; a kind with an empty list is not there."""
     principals = {"RAM": "acs:ram::1:root", "Service": ["fc.aliyuncs.com"], "Federated": ["acs:ram::1:saml-provider/p"]}
 
     read = parse_trust_policy(document({**TRUST, "Principal": principals})).statements[0].principals

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from emulator.auth import acs3, authenticator, fc, mns, oss, roa, rpc
+from emulator.auth import acs3, authenticator, fc, log, mns, oss, roa, rpc
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
 from emulator.auth.policy import facts_of
 from emulator.auth.push import PushSigner, SigningFailed
@@ -31,7 +31,7 @@ def a_gate(lenient=False):
     return Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory())
 
 
-@pytest.mark.parametrize("scheme", [acs3, fc, mns, oss, roa, rpc], ids=lambda scheme: scheme.__name__)
+@pytest.mark.parametrize("scheme", [acs3, fc, log, mns, oss, roa, rpc], ids=lambda scheme: scheme.__name__)
 @pytest.mark.parametrize("authorization", ["", "Bearer x"])
 @pytest.mark.parametrize("query", ["", "?a=x-fc-signature"])
 def test_a_request_of_no_scheme_is_not_claimed(scheme, authorization, query):
@@ -48,6 +48,55 @@ def test_an_unknown_version_of_the_object_stores_scheme_is_named():
         oss.signed_request(a_request(Authorization="OSS9-HMAC x"))
 
     assert (failure.value.reason, failure.value.detail) == (Reason.UNSUPPORTED_METHOD, "OSS9-HMAC")
+
+
+def test_names_of_which_one_begins_another_are_signed_in_the_order_of_the_names():
+    """As clients sort them: a colon comes after a hyphen, the end of a name before both."""
+    request = a_request(
+        "PUT", Authorization=f"OSS4-HMAC-SHA256 Credential={KEY.key_id}/20261118/r/oss/aliyun_v4_request,Signature=s",
+        x_oss_date="20261118T111320Z", x_oss_server_side_encryption="KMS", x_oss_server_side_encryption_key_id="k",
+    )  # fmt: skip
+
+    [(_, canonical)] = oss.signed_request(request).texts
+
+    lines = [line for line in canonical.split("\n") if line.startswith("x-oss-server")]
+    assert lines == ["x-oss-server-side-encryption:KMS", "x-oss-server-side-encryption-key-id:k"]
+
+
+@pytest.mark.parametrize(("method", "digest"), [("hmac-sha1", "sha1"), ("hmac-sha256", "sha256"), ("", "sha1")])
+def test_a_call_of_log_service_is_signed_over_headers_path_and_sorted_query(method, digest):
+    """The method names the digest; the body counts by its MD5."""
+    date, body = "Wed, 18 Nov 2026 11:13:20 GMT", b"{}"
+    extra = {"x_log_signaturemethod": method} if method else {}
+    head = {"Date": date, "Content_MD5": "99914B932BD37A50B983C5E7C90AE93B", "Content_Type": "application/json"}
+    text = (
+        f"POST\n{head['Content_MD5']}\napplication/json\n{date}\nx-log-apiversion:0.6.0\n"
+        + (f"x-log-signaturemethod:{method}\n" if method else "")
+        + "/logstores?a=1 2&b="
+    )
+    authorization = f"LOG {KEY.key_id}:{log.sign(digest, KEY.secret, text)}"
+    request = a_request(
+        "POST", "/logstores?b=&a=1+2", body, Authorization=authorization, x_log_apiversion="0.6.0", **head, **extra
+    )
+
+    principal = a_gate().authenticate(request, NOW, scheme=scheme_of(request))
+
+    assert scheme_of(request) is authenticator.LOG
+    assert principal.access_key_id == KEY.key_id
+    changed = a_request(
+        "POST", "/logstores?b=&a=1+2", b"[]", Authorization=authorization, x_log_apiversion="0.6.0", **head, **extra
+    )
+    with pytest.raises(AuthFailure) as failure:
+        a_gate().authenticate(changed, NOW, scheme=scheme_of(changed))
+    assert failure.value.reason is Reason.BODY_DIFFERS
+
+
+def test_an_unknown_method_of_log_service_is_named():
+    """It cannot be checked."""
+    with pytest.raises(AuthFailure) as failure:
+        log.signed_request(a_request(Authorization="LOG k:s", x_log_signaturemethod="hmac-md5"))
+
+    assert (failure.value.reason, failure.value.detail) == (Reason.UNSUPPORTED_METHOD, "hmac-md5")
 
 
 def a_form(policy=POLICY, target="/", host="bucket.oss-cn-hangzhou.aliyuncs.com", raw=None, **fields):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 ROOT = Path(__file__).parents[3]
 DEADLINE_S = 30
 
@@ -32,6 +34,8 @@ class Program:
 
     def run(self, *words, **env):
         """Run a command to its end."""
+        if self.command == commands.COMMAND:
+            return commands.run(words, cwd=self.folder, env=self.env | env, timeout=DEADLINE_S)
         return subprocess.run(
             [*self.command, *words],
             cwd=self.folder,
@@ -44,14 +48,12 @@ class Program:
 
     def start(self, *words):
         """Start in the foreground; return the process and the address it printed."""
-        process = subprocess.Popen(
-            [*self.command, "start", *words],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        if self.command == commands.COMMAND:
+            process = commands.popen(["start", *words], cwd=self.folder, env=self.env, **streams)
+        else:
+            command = [*self.command, "start", *words]
+            process = subprocess.Popen(command, cwd=self.folder, env=self.env, text=True, **streams)
         self.started.append(process)
         for line in process.stdout:
             if line.split()[0] == "http":

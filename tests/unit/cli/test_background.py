@@ -1,6 +1,8 @@
 """Repeating a command line for the process in the background."""
 
-from emulator.cli.background import flags
+import pytest
+
+from emulator.cli.background import clock_told, flags
 from emulator.cli.main import build
 from emulator.config import OPTIONS, load
 
@@ -26,3 +28,19 @@ def test_repeated_flags_lead_to_the_same_settings(tmp_path):
 def test_environment_and_file_are_not_repeated(tmp_path):
     """The process reads them itself, so that origins stay true."""
     assert flags(settings_of([], tmp_path, {"LOCALYUN_PORT": "7"})) == []
+
+
+@pytest.mark.parametrize(
+    ("offset_ms", "frozen", "text"),
+    [
+        (0, False, ""),
+        (86_399_999, False, "2027-01-01T00:00:00.000Z, 1d ahead of this machine until localyun reset"),
+        (5, True, "stands still at 2027-01-01T00:00:00.000Z; localyun clock unfreeze lets it go"),
+    ],
+    ids=["the machine's", "moved", "frozen"],
+)
+def test_a_moved_clock_is_told(monkeypatch, offset_ms, frozen, text):
+    """How far ahead it is, or where it stands; nothing of one that has not been touched."""
+    monkeypatch.setattr("emulator.cli.background.command", lambda: "localyun")
+
+    assert clock_told({"now": "2027-01-01T00:00:00.000Z", "offset_ms": offset_ms, "frozen": frozen}) == text

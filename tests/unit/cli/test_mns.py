@@ -6,8 +6,10 @@ import sys
 import pytest
 
 from emulator.cli.main import parse
-from emulator.cli.mns import chosen, option_of, read_body, resources, shown_body
+from emulator.cli.mns import chosen, read_body, resources, shown_body
 from emulator.cli.output import WrongUsage
+from emulator.wire.schema.command_line import option_of
+from emulator.wire.schema.kinds import Flag
 
 
 @pytest.fixture
@@ -61,12 +63,12 @@ def test_each_attribute_of_a_table_is_an_option(resource, command):
     words = [
         word
         for each in settable
-        for word in ([f"--{option_of(each).replace('_', '-')}"] + ([] if each.kind is bool else ["7"]))
+        for word in ([f"--{option_of(each).replace('_', '-')}"] + ([] if isinstance(each.kind, Flag) else ["7"]))
     ]
 
     arguments = parse([*command.split(), *words])
 
-    assert chosen(resource, arguments) == {each.name: each.kind is bool or 7 for each in settable}
+    assert chosen(resource, arguments) == {each.name: isinstance(each.kind, Flag) or 7 for each in settable}
 
 
 def test_short_options_of_subscriptions_set_the_attributes_of_the_table():

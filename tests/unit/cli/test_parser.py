@@ -8,7 +8,7 @@ import pytest
 
 from emulator.cli.main import build, main
 from emulator.cli.parser import PlainHelp, wrapped
-from emulator.config import OPTIONS
+from emulator.config import FLAGS, OPTIONS, flag_of
 from emulator.drawing.text_width import cells
 
 
@@ -32,9 +32,9 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
+        *("init", "start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
         *("logs", "invoke", "exec", "console", "deploy", "deployments", "export", "diff", "doctor", "support"),
-        *("clock", "settle", "skip", "trace"),
+        *("clock", "settle", "skip", "trace", "explore", "function sessions", "usage", "compare", "record"),
         *(f"fault {action}" for action in ("add", "list", "remove")),
         *(f"mock {action}" for action in ("add", "list", "calls", "remove")),
         *(f"sink {action}" for action in ("add", "list", "show", "remove")),
@@ -42,7 +42,22 @@ def test_every_command_is_there():
         *(f"checkpoint {action}" for action in ("save", "list", "restore", "delete", "export", "import")),
         *(
             f"flow {action}"
-            for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")
+            for action in (
+                "test",
+                "cases",
+                "replay",
+                "show",
+                "rerun",
+                "start",
+                "history",
+                "graph",
+                "check",
+                "list",
+                "describe",
+                "create",
+                "delete",
+                "stop",
+            )
         ),
         *("flow schedules", "flow fire", "flow step", "flow debug", "flow fork", "flow convert"),
         *(
@@ -53,6 +68,7 @@ def test_every_command_is_there():
         *(f"topic {action}" for action in ("subscriptions", "deliveries", "outbox")),
         *("trigger list", "trigger fire"),
         *("tutorial list", "tutorial run"),
+        *("docs", "explain", "mcp"),
     }
 
 
@@ -79,8 +95,8 @@ def test_start_takes_every_option_that_has_a_flag():
     start = dict(commands(build()))["start"]
     flags = {text for action in start._actions for text in action.option_strings}
 
-    assert {option.flag for option in OPTIONS if option.has_flag} <= flags
-    assert not {option.flag for option in OPTIONS if not option.has_flag} & flags
+    assert {flag_of(option) for option in OPTIONS if option.is_in(FLAGS)} <= flags
+    assert not {flag_of(option) for option in OPTIONS if not option.is_in(FLAGS)} & flags
 
 
 @pytest.mark.parametrize("words", [["bogus"], ["start", "--auth", "maybe"], ["flow", "start"], ["logs", "-n", "x"]])

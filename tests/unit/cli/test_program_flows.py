@@ -213,6 +213,7 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     written = program.run("flow", "convert", "judge.yml", "--name", "other", "--output", "machine.yml")
     checked = program.run("flow", "check", "machine.yml")
     again = program.run("flow", "convert", "machine.yml")
+    given = program.run("flow", "convert", "tagged.yml", "--parameter", "Seconds=30")
     refused = {name: program.run("flow", "convert", f"{name}.yml").stderr for name in ("tagged", "dated")}
 
     assert "Name: judge\n" in shown.stdout
@@ -220,8 +221,35 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     assert checked.stdout.startswith("ok, ")
     assert "Name: other\n" in (program.folder / "machine.yml").read_text()
     assert (again.returncode, "a state machine already" in again.stderr) == (1, True)
-    assert "!Ref has no value here" in refused["tagged"]
+    assert "!Ref has no value here; --parameter" in refused["tagged"]
+    assert "Seconds: 30\n" in given.stdout
     assert "'Slow' waits for a time of day" in refused["dated"]
+
+
+REMARKED = """version: v1
+type: flow
+timeoutSeconds: 60
+steps:
+  - type: task
+    name: Work
+    resourceArn: !GetAtt work.Arn
+    serviceParams: {InvocationType: "${Kind}"}
+    outputMappings: []
+"""
+
+
+def test_remarks_of_a_conversion_are_counted_and_fail_it_when_asked_to(program):
+    """On the error stream, with exit code 3; references are kept where no parameter gives them a value."""
+    (program.folder / "work.yml").write_text(REMARKED)
+
+    lenient = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async")
+    strict = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async", "--strict")
+
+    assert (lenient.returncode, strict.returncode) == (0, 3)
+    assert "2 remarks in it say what is otherwise" in strict.stderr
+    assert strict.stdout == lenient.stdout
+    assert "resourceArn: !GetAtt work.Arn\n" in strict.stdout
+    assert "invocationType: Async\n" in strict.stdout
 
 
 def test_a_file_is_checked_again_whenever_it_changes(program):

@@ -49,12 +49,17 @@ def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     there = {"LOCALYUN_REGION": "cn-shanghai"}
     made = program.run("queue", "create", "mails", **there)
     here, elsewhere = program.run("queue", "list"), program.run("queue", "list", **there)
+    no_topics, as_json = program.run("topic", "list"), program.run("queue", "list", "--json")
     missing = program.run("queue", "receive", "mails")
     typo = program.run("queue", "receive", "letters", **there)
 
     assert made.stdout == "created mails\n"
     assert rows(here) == [["orders", "0", "0", "0"]]
     assert rows(elsewhere) == [["mails", "0", "0", "0"]]
+    assert "more in cn-shanghai (1): LOCALYUN_REGION=cn-shanghai localyun" in " ".join(here.stderr.split())
+    assert "more in cn-hangzhou (1)" in " ".join(elsewhere.stderr.split())
+    assert "more in" not in no_topics.stderr
+    assert as_json.stderr == ""
     assert data(program.run("status", "--json"))["regions"] == ["cn-hangzhou", "cn-shanghai"]
     assert "looked in cn-hangzhou; for what is in cn-shanghai: LOCALYUN_REGION=cn-shanghai" in missing.stderr
     assert "looked in cn-shanghai; for what is in cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
@@ -156,7 +161,7 @@ def test_commands_without_an_emulator_end_with_3(program):
 def test_published_message_reaches_its_subscribers(program, queue):
     """Tags are compared; queue:NAME is short for the queue's endpoint."""
     program.run("topic", "create", "news", "--maximum-message-size", "2048")
-    program.run("topic", "subscribe", "news", "all", "queue:orders", "--format", "SIMPLIFIED")
+    program.run("topic", "subscribe", "news", "all", "queue:orders", "--content-format", "SIMPLIFIED")
     program.run("topic", "subscribe", "news", "some", "mail:directmail:a@example.com", "--tag", "urgent")
     program.run("topic", "publish", "news", "plain")
     published = data(program.run("topic", "publish", "news", "hurry", "--tag", "urgent", "--json"))

@@ -10,6 +10,7 @@ STATUS = {
     "pid": 42,
     "http": "http://127.0.0.1:1",
     "https": "https://127.0.0.1:2",
+    "clock": {"now": "2026-01-01T00:00:00Z", "offset_ms": 0, "frozen": False},
     "account": "1234567890123456",
     "region": "cn-hangzhou",
     "functions": [],

@@ -25,11 +25,11 @@ from emulator.services.workflow.model import ExecutionId, HistoryEvent
 )
 def test_a_record_without_members_is_a_row_all_the_same(record):
     """A page shows what there is and is never an error."""
-    row = request_row(record)
+    row = request_row(record, ())
 
     assert row["status"] is None
     assert row["ms"] is None
-    assert all(isinstance(row[name], str) for name in ("time", "service", "operation", "request"))
+    assert all(isinstance(row[name], str) for name in ("time", "service", "operation", "request", "resource"))
     assert all(isinstance(value, str) for value in line_of(record).values())
 
 

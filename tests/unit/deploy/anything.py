@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from emulator.deploy.model import FileProblems
+from emulator.deploy.places import Findings, LocatedValue
 from emulator.deploy.planner import read
-from emulator.deploy.shapes import Findings, LocatedValue
 
 
 def values_of(words):

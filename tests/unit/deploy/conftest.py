@@ -3,8 +3,8 @@
 import pytest
 
 from emulator.deploy.model import Target
+from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import read
-from emulator.deploy.shapes import Findings, whole
 
 WORLD = Target(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 

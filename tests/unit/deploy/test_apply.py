@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, StepFailed, from_object, to_object, token
-from emulator.deploy.planner import Action, apply, entry_under_way, missing_receivers, plan, removal
+from emulator.deploy.planner import PROVIDERS, Action, apply, entry_under_way, missing_receivers, plan, removal
 from emulator.deploy.provider import ActualState
 
 
 class Shelf:
     """Resources in a dictionary; what is *broken* refuses the call that would make, change or delete it."""
+
+    renews = goes_first = False
 
     def __init__(self, **content):
         self.content = dict(content)
@@ -42,6 +44,9 @@ class Shelf:
 
     def differs(self, api, resource, actual):
         return dict(resource.properties) != actual.content
+
+    def stays(self, resource, actual):
+        return False
 
     def is_fixed(self, resource, actual):
         return resource.properties.get("fixed") != actual.content.get("fixed")
@@ -249,6 +254,8 @@ def test_receivers_that_nobody_has_are_found():
     )
     kinds = ("mns.subscription", "mns.topic", "fc3.async", "fc3.trigger", "fc.function")
     providers = {"mns.queue": there, **{kind: Shelf() for kind in kinds}}
+    for kind, shelf in providers.items():
+        shelf.receivers, shelf.needs_receivers = PROVIDERS[kind].receivers, PROVIDERS[kind].needs_receivers
 
     missing = list(missing_receivers(None, providers, plan(None, providers, blueprint, record)))
 

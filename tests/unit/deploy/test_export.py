@@ -12,8 +12,9 @@ from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
 from emulator.deploy.files import same_code, write_package
 from emulator.deploy.model import FileProblems, Resource
+from emulator.deploy.notation import members, written_members
+from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.deploy.planner import PROVIDERS, read
-from emulator.deploy.shapes import Findings, LocatedValue, members, whole, written_members
 from emulator.services.mns.queues.model import QUEUE
 from tests.unit.deploy.conftest import WORLD
 
@@ -119,7 +120,102 @@ def test_alias_of_an_older_version_is_left_out_with_a_note():
     made = portable(world, WORLD.account, WORLD.region)
 
     assert [each.identity[-1] for each in made.resources if each.kind == "fc3.alias"] == ["live"]
-    assert len(made.notes) == 1
+    assert made.notes == (
+        "fc3 alias f/old: it leads to a version before the newest, which is not made again; left out",
+    )
+
+
+def a_world_of_aliases():
+    """Return a function, its aliases, one of an older version, and what is for each of the two."""
+    route = {"path": "/*", "functionName": "f"}
+    return [
+        a_resource("fc3.function", "f"),
+        a_resource("fc3.version", "f", "version", VersionId="2", Older="1"),
+        a_resource("fc3.alias", "f", "live", versionId="2"),
+        a_resource("fc3.alias", "f", "old", versionId="1"),
+        *(
+            a_resource(kind, *identity, **properties)
+            for alias in ("live", "old")
+            for kind, identity, properties in (
+                ("fc3.trigger", ("f", f"on-{alias}"), {"triggerType": "http", "qualifier": alias}),
+                ("fc3.async", ("f", alias), {}),
+                ("fc3.provision", ("f", alias), {}),
+                ("fc3.scaling", ("f", alias), {}),
+                ("fc3.domain", (f"{alias}.example.com",), {"routeConfig": {"routes": [{**route, "qualifier": alias}]}}),
+                ("fnf.flow", (f"flow-{alias}",), {"Definition": f"resourceArn: acs:fc:::functions/f/{alias}"}),
+            )
+        ),
+    ]
+
+
+def test_what_is_for_an_alias_that_is_left_out_goes_with_it():
+    """A trigger on it could not be made; a flow that names it can, and a note says where it leads."""
+    made = portable(a_world_of_aliases(), WORLD.account, WORLD.region)
+
+    left = {"/".join(each.identity) for each in a_world_of_aliases()} - {
+        "/".join(each.identity) for each in made.resources
+    }
+    assert left == {"f/old", "f/on-old", "old.example.com"}
+    assert {note.partition(":")[0] for note in made.notes} == {
+        "fc3 version f/1", "fc3 alias f/old", "fc3 trigger f/on-old", "fc3 asyncInvokeConfig f/old",
+        "fc3 provisionConfig f/old", "fc3 scalingConfig f/old", "fc3 customDomain old.example.com",
+        "fnf flow flow-old",
+    }  # fmt: skip
+
+
+def test_s_yaml_names_everything_that_is_for_an_alias(tmp_path):
+    """It has no place for aliases, so nothing that is written needs one."""
+    done = s_yaml.write(a_job(tmp_path, a_world_of_aliases()))
+
+    assert {each.kind for each in done.resources} == {"fc3.function", "fnf.flow"}
+    assert any(note.startswith("fc3 trigger f/on-live: ") for note in done.notes)
+    assert any(note.startswith("fnf flow flow-live: it names f/live") for note in done.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["${env(X)}", "${file(/etc/hostname)}", "${vars.region}", "{{ name }}", "{{{{x}}}}", "${{ x }}", "1e3", "0x1f", "~",
+     "${!a}", "2026-01-01", " a", "a: b", "!Ref x", "'", "a\n\n b", "{accountID}"],
+)  # fmt: skip
+@pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
+def test_texts_that_a_tool_would_replace_read_back_as_they_are(write, text, tmp_path):
+    """Nothing in a value is a variable, a place to be filled in, or another type than text."""
+    environment = {"environmentVariables": {"A": text}, "description": text, "runtime": "python3.10", "handler": "h.h"}
+    world = [
+        a_resource("fc3.function", "f", package=a_package(**{"index.py": "x = 1\n"}), **environment),
+        a_resource("fnf.flow", "w", Definition=f"version: v1\n# {text}", Description=text),
+    ]
+    done = write(a_job(tmp_path, world))
+
+    read_back = {
+        each.kind: each.properties for each in read(whole(done.text, Findings()), WORLD, tmp_path, {}, {}).resources
+    }
+
+    assert read_back["fc3.function"]["environmentVariables"] == {"A": text}
+    assert read_back["fc3.function"]["description"] == text
+    assert read_back["fnf.flow"]["Definition"] == f"version: v1\n# {text}"
+    assert read_back["fnf.flow"]["Description"] == text
+
+
+def test_region_of_every_part_of_an_s_yaml_is_its_variable(tmp_path):
+    """It is the one `$` that is meant."""
+    text = s_yaml.write(a_job(tmp_path)).text
+
+    assert {each["props"].get("region", "${vars.region}") for each in yaml.safe_load(text)["resources"].values()} == {
+        "${vars.region}"
+    }
+
+
+@pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
+def test_how_long_a_session_of_a_role_may_last_is_kept(write, tmp_path):
+    """It is no attribute of its own kind, and was left out of every format."""
+    role = a_resource("ram.role", "r", AssumeRolePolicyDocument='{"Version": "1", "Statement": []}',
+                      MaxSessionDuration=7200)  # fmt: skip
+    done = write(a_job(tmp_path, [role]))
+
+    (read_back,) = read(whole(done.text, Findings()), WORLD, tmp_path, {}, {}).resources
+
+    assert read_back.properties["MaxSessionDuration"] == 7200
 
 
 @pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
@@ -253,16 +349,59 @@ def test_terraform_notes_members_that_the_provider_does_not_have():
     [
         (f"acs:mns:{WORLD.region}:{WORLD.account}:queues/jobs", "queue", "jobs"),
         ("mail:directmail:a@example.com", "email", "a@example.com"),
+        ("smq-ep:dm:5:a@example.com", "dm", "smq-ep:dm:5:a@example.com"),
         ("sms:directsms:13800000000", "alisms", "13800000000"),
+        ("sms:dayu:13800000000", "alisms", "sms:dayu:13800000000"),
+        ("push:app", "mpush", "app"),
+        ("kafka:b:9092/t", "kafka", "b:9092/t"),
+        ("acs:eventbridge:cn-x:5:eventbus/b", "eventbus", "acs:eventbridge:cn-x:5:eventbus/b"),
+        ("acs:fc:cn-x:5:functions/f", "fc", "acs:fc:cn-x:5:functions/f"),
         ("https://example.com/news", "http", "https://example.com/news"),
     ],
 )
 def test_terraform_names_receivers_as_the_provider_does(endpoint, kind, shown):
-    """A queue by its name, a mail by its address."""
+    """A queue by its name, a mail by its address; what is shown otherwise than it is given is not made anew for it."""
     text, _ = written(a_resource("mns.subscription", "news", "one", Endpoint=endpoint))
 
     assert f'endpoint          = "{shown}"' in text
     assert f'push_type         = "{kind}"' in text
+    assert ("ignore_changes = [endpoint]" in text) == (endpoint != shown)
+
+
+def test_terraform_leaves_out_blocks_and_texts_that_are_empty():
+    """The provider reads none back, so each would be a change of every plan."""
+    text, notes = written(
+        a_resource("fc3.async", "api", "LATEST",
+                   destinationConfig={"onSuccess": {}, "onFailure": {"destination": "acs:mns:cn-x:1:/queues/q"}}),
+        a_resource("fc3.domain", "a.example.com", protocol="HTTP", routeConfig={"routes": [
+            {"path": "/", "functionName": "f", "qualifier": "",
+             "rewriteConfig": {"equalRules": [], "regexRules": []}}
+        ]}),
+    )  # fmt: skip
+
+    assert "on_failure" in text
+    assert not [name for name in ("on_success", "rewrite_config", "equal_rules", '= ""') if name in text]
+    assert notes == ()
+
+
+def test_terraform_publishes_once_and_imports_a_service():
+    """The provider never reads ``publish`` back: after an import it would be a change."""
+    text, _ = written(a_resource("fc.service", "s"), a_resource("fc.version", "s", "version"))
+
+    assert "publish = true" in text
+    assert "ignore_changes = [publish]" in text
+
+
+def test_a_layer_keeps_its_license_and_who_may_use_it():
+    """Closed where nothing is said."""
+    shared, _ = written(a_resource("fc3.layer", "lib", package=None, license="MIT", acl="1"))
+    own, _ = written(a_resource("fc3.layer", "lib", package=None))
+
+    assert ('license    = "MIT"' in shared, 'acl        = "1"' in shared, 'acl        = "0"' in own) == (
+        True,
+        True,
+        True,
+    )
 
 
 def test_terraform_writes_what_a_plan_finds_again():
@@ -353,3 +492,17 @@ def test_variable_without_a_value_is_a_problem_of_the_file(tmp_path):
 
     with pytest.raises(FileProblems, match="API_DB_PASSWORD is not set"):
         read(whole(done.text, Findings()), WORLD, tmp_path, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("write", "line"),
+    [(s_yaml.write, "maxSessionDuration: 7200"), (template.write, "MaxSessionDuration: 7200"),
+     (terraform.write, "max_session_duration        = 7200")],
+    ids=["s", "ros", "terraform"],
+)  # fmt: skip
+def test_every_format_says_how_long_a_role_may_be_taken(write, line, tmp_path):
+    """What the API shows of a role is what makes it again."""
+    trust = '{"Version": "1", "Statement": []}'
+    role = a_resource("ram.role", "worker", AssumeRolePolicyDocument=trust, MaxSessionDuration=7200)
+
+    assert line in write(a_job(tmp_path, [role])).text

@@ -3,9 +3,11 @@
 import pytest
 
 from emulator.deploy import fc_fields
-from emulator.deploy.shapes import Findings, LocatedValue, members
+from emulator.deploy.notation import members
+from emulator.deploy.places import Findings, LocatedValue
 from emulator.services.fc.asynchronous.model import CONFIG_2, CONFIG_3
 from emulator.services.fc.capacity.model import CONCURRENCY, PROVISION, SCALING
+from emulator.services.fc.catalog import domain_fields
 from emulator.services.fc.catalog import fields as catalog
 from emulator.services.fc.triggers.model import KINDS
 
@@ -22,18 +24,18 @@ def names_of(table):
 @pytest.mark.parametrize(
     ("table", "names"),
     [
-        (fc_fields.SERVICE, {row.wire for row in catalog.SERVICE}),
-        (fc_fields.FUNCTION_2, {row.wire for row in catalog.FUNCTION_2}),
-        (fc_fields.FUNCTION_3, {row.wire for row in catalog.FUNCTION_3}),
-        (fc_fields.ALIAS, {row.wire for row in catalog.ALIAS}),
-        (fc_fields.LAYER, {row.wire for row in catalog.LAYER}),
-        (fc_fields.ASYNC_2, {row.wire for row in CONFIG_2}),
-        (fc_fields.ASYNC_3, {row.wire for row in CONFIG_3}),
-        (fc_fields.PROVISION, PROVISION.fields.keys() - {"defaultTarget"}),
-        (fc_fields.SCALING, SCALING.fields.keys()),
-        (fc_fields.CONCURRENCY, CONCURRENCY.fields.keys()),
-        (fc_fields.ROUTE, catalog.ROUTE.fields.keys()),
-        (fc_fields.DOMAIN, catalog.DOMAIN.fields.keys()),
+        (fc_fields.SERVICE, {row.name for row in catalog.SERVICE}),
+        (fc_fields.FUNCTION_2, {row.name for row in catalog.FUNCTION_2}),
+        (fc_fields.FUNCTION_3, {row.name for row in catalog.FUNCTION_3}),
+        (fc_fields.ALIAS, {row.name for row in catalog.ALIAS}),
+        (fc_fields.LAYER, {row.name for row in catalog.LAYER}),
+        (fc_fields.ASYNC_2, {row.name for row in CONFIG_2}),
+        (fc_fields.ASYNC_3, {row.name for row in CONFIG_3}),
+        (fc_fields.PROVISION, names_of(PROVISION) - {"defaultTarget"}),
+        (fc_fields.SCALING, names_of(SCALING)),
+        (fc_fields.CONCURRENCY, names_of(CONCURRENCY)),
+        (fc_fields.ROUTE, names_of(domain_fields.ROUTE)),
+        (fc_fields.DOMAIN, names_of(domain_fields.DOMAIN)),
     ],
 )
 def test_files_take_what_the_service_takes(table, names):
@@ -85,3 +87,32 @@ def test_a_domain_can_have_cross_origin_rules():
 
     assert members(part, fc_fields.DOMAIN, capital=False)["corsConfig"] == cors
     assert findings.problems == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "begin_rule"), [("auto", "DefaultRegex"), ("AUTO", "DefaultRegex"), ("auto|logBeginRule=None", "None")]
+)
+def test_auto_is_the_log_project_that_the_component_names(asked, begin_rule):
+    """One per account and region; the number of the account's text is uuid-by-string's own example."""
+    log = fc_fields.log_of_auto(asked, "Hello world!", "cn-hangzhou")
+
+    assert log == {
+        "project": "serverless-cn-hangzhou-d3486ae9-136e-5856-bc42-212385ea7970",
+        "logstore": "default-logs",
+        "enableInstanceMetrics": True,
+        "enableRequestMetrics": True,
+        "logBeginRule": begin_rule,
+    }
+
+
+@pytest.mark.parametrize("given", [None, {"project": "own", "logstore": "own"}, "project"])
+def test_a_log_that_is_named_stays_what_it_is(given):
+    """Only ``auto`` asks for one."""
+    assert fc_fields.log_of_auto(given, "1", "cn-hangzhou") is None
+
+
+def test_a_setting_of_auto_is_of_the_type_it_looks_like():
+    """The component reads each as JSON where it can."""
+    log = fc_fields.log_of_auto("auto|enableRequestMetrics=false", "1", "cn-hangzhou")
+
+    assert (log["enableRequestMetrics"], log["enableInstanceMetrics"]) == (False, True)

@@ -10,6 +10,7 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy
+from emulator.services.mns.topics.push import Pusher, PushPolicy
 from emulator.storage.database import Database, migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
@@ -32,7 +33,8 @@ class Messaging:
         self.database = Database(None)
         migrate(self.database, [SCHEMA])
         parts = (self.database, self.clock, CountingIds(), self.timers)
-        self.service = MessageService(*parts, signer=NoSigner(), endpoint=lambda: "http://127.0.0.1:1")
+        pusher = Pusher(NoSigner(), self.clock, CountingIds(), PushPolicy(), certificate_url=str)
+        self.service = MessageService(*parts, pusher=pusher)
 
     def declare(self, text):
         """Do what a start does with this file."""

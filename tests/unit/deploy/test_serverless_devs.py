@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.model import FileProblems, Target, has_token, type_of
+from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import actions
-from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 EDITION_3 = """\
@@ -113,6 +113,18 @@ def test_edition_three_is_resolved_in_the_order_of_its_references(resources):
     assert found["mns.subscription", "news/s"].properties["Endpoint"] == "acs:mns:cn-hangzhou:123456:queues/jobs"
     kinds = [kind for kind, _ in found]
     assert kinds.index("fc3.function") < kinds.index("fnf.flow")
+
+
+def test_a_log_that_is_left_to_the_component_has_its_names(resources):
+    """``auto`` names the account's project, as the component writes it into the function."""
+    text = EDITION_3.replace(
+        "      functionName: ${vars.prefix}-api\n", "      functionName: ${vars.prefix}-api\n      logConfig: auto\n", 1
+    )
+
+    log = resources(text, {"STAGE": "live"})["fc3.function", "orders-api"].properties["logConfig"]
+
+    assert log["logstore"] == "default-logs"
+    assert log["project"].startswith("serverless-cn-hangzhou-")
 
 
 def test_address_of_a_function_is_open_until_it_is_there(resources):
@@ -324,3 +336,20 @@ def test_missing_code_names_the_commands_that_build_it(blueprint):
         "there is no ./code/dist beside the file; the file builds it with: npm install; make dist "
         "(localyun deploy --run-actions runs that)"
     )
+
+
+def test_places_of_tokens_are_written_as_maps(resources):
+    """The component joins what the API takes as one text.
+
+    Source: devsapp/fc3 src/interface/trigger.ts, convertIHttpTriggerConfig.
+    """
+    rules = """\
+{jwks: {keys: [{kty: RSA}]}, tokenLookup: [{readPosition: header, parameterName: Auth, prefix: 'Bearer '},
+          {readPosition: cookie, parameterName: t}, 'query:q'],
+          claimPassBy: [{mappingParameterPosition: query, mappingParameterName: x}]}"""
+    text = EDITION_3.replace("{authType: anonymous,", f"{{authType: jwt, authConfig: {rules},")
+
+    config = resources(text)["fc3.trigger", "orders-api/http"].properties["triggerConfig"]["authConfig"]
+
+    assert config["tokenLookup"] == "header:Auth:Bearer ,cookie:t,query:q"
+    assert config["claimPassBy"] == "query::x"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.model import FileProblems, Target, has_token
-from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.places import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 ROS = (Path(__file__).parent / "ros.yml").read_text(encoding="utf-8")
@@ -91,6 +91,17 @@ def test_flow_comes_from_its_file_with_a_role_and_schedules(resources):
     assert flow["RoleArn"] == "acs:ram::123456:role/app-flow-role"
     assert ("ram.attachment", "System/AliyunFCInvocationAccess/app-flow-role") in found
     assert found["fnf.schedule", "flow/nightly"].properties["Payload"] == '{"a": 1}'
+
+
+def test_roles_of_parts_that_differ_in_case_are_two(resources):
+    """The cloud takes the names for the same, so one of them says more."""
+    flow = "{Type: Aliyun::Serverless::Flow, Properties: {DefinitionUri: flow.yml, Policies: [AliyunOSSFullAccess]}}"
+    text = f"ROSTemplateFormatVersion: '2015-09-01'\nResources:\n  Sync: {flow}\n  sync: {flow}\n  SYNC: {flow}\n"
+
+    names = [name for kind, name in resources(text) if kind == "ram.role"]
+
+    assert names[0] == "app-sync-role"
+    assert len({name.lower() for name in names}) == 3
 
 
 @pytest.mark.parametrize("where", ["template", "file"])

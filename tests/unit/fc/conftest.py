@@ -192,7 +192,10 @@ class Site:
         """Send a request as an authenticated caller; header names take ``_`` for ``-``."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
-        context = OperationRequest(Request(method, path, Headers(pairs), content), self.clock.now())
+        request = Request(method, path, Headers(pairs), content)
+        if (edits := self.front.edits(request)) is not None:
+            await edits
+        context = OperationRequest(request, self.clock.now())
         context.region = REGION
         context.principal = Principal(ACCOUNT, "ak", f"acs:ram::{ACCOUNT}:root")
         context.request_id = self.front.new_request_id(context)

@@ -106,7 +106,6 @@ FULL = {
     "idleTimeout": 60,
     "instanceIsolationMode": "SHARE",
     "sessionAffinity": "NONE",
-    "sessionAffinityConfig": '{"a":1}',
     "resourceGroupId": "rg",
 }
 

@@ -48,7 +48,7 @@ async def test_function_with_nothing_set_shows_defaults(site, api):
         assert got.pop(volatile)
     assert got == {
         "functionName": "order", "runtime": "python3.10", "handler": "index.handler", "description": "",
-        "timeout": 3, "memorySize": 128, "diskSize": 512, "instanceConcurrency": 1, "instanceType": "e1",
+        "timeout": 3, "memorySize": 128, "instanceConcurrency": 1, "instanceType": "e1",
         "initializationTimeout": 3, "environmentVariables": {}, "layers": [], "layersArnV2": [],
         "createdTime": TIME, "lastModifiedTime": TIME,
     }  # fmt: skip

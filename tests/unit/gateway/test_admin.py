@@ -12,8 +12,9 @@ from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
-from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Parameter, operation
+from emulator.wire.operation import ANYONE, ANYONE_LOCAL, operation
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import BINARY, FLAG, NUMBER, OBJECT, Whole, argument
 
 TOKEN = {"X-Localyun-Token": "secret", "Content-Type": "application/json"}
 
@@ -39,10 +40,10 @@ def thing(service: str, call: OperationRequest) -> dict[str, Any] | None:
 @operation(
     "take",
     "POST /take",
-    Parameter("text"),
-    Parameter("number", int, default=7, most=10),
-    Parameter("flag", bool, default=False),
-    Parameter("content", bytes, default=b""),
+    argument("text"),
+    argument("number", Whole(0, 10), default=7),
+    argument("flag", FLAG, default=False),
+    argument("content", BINARY, default=b""),
 )
 async def take(service: str, call: OperationRequest) -> dict[str, Any]:
     """Answer the arguments.
@@ -50,6 +51,12 @@ async def take(service: str, call: OperationRequest) -> dict[str, Any]:
     More text.
     """
     return {**call.arguments, "content": call.arguments["content"].decode()}
+
+
+@operation("nest", "POST /nest", argument("part", NUMBER, default=0.0), argument("more", OBJECT, default={}))
+def nest(service: str, call: OperationRequest) -> dict[str, Any]:
+    """Answer the arguments."""
+    return dict(call.arguments)
 
 
 def a_front(*, is_local: bool = True) -> AdminFront:
@@ -112,6 +119,7 @@ async def test_arguments_come_from_body_or_query():
         ('{"text": "", "number": 11}', "number must be a number up to 10"),
         ('{"text": "", "flag": "x"}', "flag must be true or false"),
         ('{"text": "", "content": "?"}', "content is not valid base64"),
+        ('{"text": "\\ud800"}', "text is no text: it holds half of a surrogate pair"),
     ],
 )
 async def test_bad_bodies_are_refused(document: str, message: str):
@@ -122,6 +130,34 @@ async def test_bad_bodies_are_refused(document: str, message: str):
 async def test_bad_numbers_in_a_query_are_refused():
     with pytest.raises(GatewayError, match="number must be a number up to 10, not '-1'"):
         await ask("take?text=a&number=-1", "POST", b"", TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (f'{{"part": 1{"0" * 400}}}', "part is a number out of range"),
+        ('{"part": NaN}', "part is a number out of range"),
+        ('{"more": {"a": [1, {"b": 1e999}]}}', r"more\.a\[1\]\.b is a number out of range"),
+        ('{"more": {"a": {"\\udfff": 1}}}', r"more\.a\.\\udfff has a name that is no text"),
+        (f'{{"more": {{"a": {"[" * 900}"\\ud800"{"]" * 900}}}}}', r"more\.a[\[\]0]+ is"),
+    ],
+)
+async def test_what_is_wrong_inside_is_named(document: str, message: str):
+    """By its place."""
+    with pytest.raises(GatewayError, match=message):
+        await ask("nest", "POST", document.encode(), TOKEN)
+
+
+async def test_bad_texts_in_a_query_or_path_are_refused():
+    """Whoever has the token is told by name; the others learn nothing."""
+    with pytest.raises(GatewayError, match="flag must be true or false, not 'maybe'"):
+        await ask("take?text=a&flag=maybe", "POST", b"", TOKEN)
+    with pytest.raises(GatewayError, match="text is no text"):
+        await ask("take?text=%ED%A0%80", "POST", b"", TOKEN)
+    with pytest.raises(GatewayError, match="name is no text"):
+        await ask("things/%ED%A0%80", headers=TOKEN)
+    with pytest.raises(GatewayError, match=r"^Forbidden:"):
+        await ask("things/%ED%A0%80")
 
 
 async def test_a_change_is_json():

@@ -302,3 +302,17 @@ async def test_web_pages_get_through_only_where_the_front_is_open_to_them(target
 
     assert reply.get("Code") == code
     assert status == (200 if code is None else 403)
+
+
+async def test_an_endpoint_of_another_account_is_refused_with_what_to_set():
+    """The dialect's own words first, then which account was asked for and which the emulator is."""
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {}})
+
+    target = f"/?Action=Echo&Version=2019-03-15{SIGNED}"
+    status, reply = await call(pipeline, target, host="2222222222222222.cn-hangzhou.fnf.aliyuncs.com")
+
+    assert (status, reply["Code"]) == (403, "NoPermission")
+    assert reply["Message"].endswith(
+        " Account 2222222222222222 was asked for, the emulator is 1234567890123456: set "
+        "LOCALYUN_ACCOUNT_ID=2222222222222222 where the emulator is started, or put 1234567890123456 into the endpoint."
+    )

@@ -75,14 +75,19 @@ def test_everything_below_a_trigger_is_the_functions(prefix):
 def test_host_that_belongs_to_a_front_is_for_it_whatever_the_request_looks_like():
     """Only the emulator's own pages on loopback names come before."""
 
-    def owned(target, *, loopback=False, **headers):
+    def owned(target, *, loopback=False, console=True, owner="fc", **headers):
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
         request = Request("GET", target, Headers([("Host", "shop.example"), *pairs]))
         call = OperationRequest(request, Millis(0))
         call.host = "shop.example"
-        return choose(call, loopback=loopback, owner="fc").front
+        return choose(call, loopback=loopback, console=console, owner=owner).front
 
     assert owned("/queues", Authorization="MNS ak:sig") == "fc"
     assert owned("/?Action=ListFlows&Version=2019-03-15") == "fc"
     assert owned("/_localyun/health") == "fc"
     assert owned("/_localyun/health", loopback=True) == "admin"
+    assert owned("/_localyun/console/", loopback=True) == "console"
+    assert owned("/_localyun/console/", loopback=True, console=False) == ""
+    assert owned("/_localyun/", loopback=True, console=False) == ""
+    assert owned("/", Accept="text/html", loopback=True, owner="") == "console"
+    assert owned("/", Accept="text/html", loopback=True, console=False) == "fc"

@@ -293,7 +293,7 @@ async def test_a_custom_domain_widens_the_authority(an_authority, tmp_path):
 
 async def test_hosts_without_certificates_do_not_keep_the_server_from_starting(an_authority, tmp_path, caplog):
     """An address or an odd name among the user's hosts is served over plain HTTP only, and the log says so."""
-    authority = an_authority(tmp_path / "ca", domains=["192.168.1.5", "my_box", "::1"])
+    authority = an_authority(tmp_path / "ca", domains=["192.168.1.5", "my-box-", "::1"])
 
     await authority.ensure_ca()
 

@@ -18,6 +18,7 @@ from emulator.http.proxy import (
     ProxyDesk,
     Refuse,
     Serve,
+    forwarding_user,
     is_public,
     read_proxy_request,
 )
@@ -70,7 +71,7 @@ def test_other_hosts_are_passed_on_only_when_that_is_asked_for():
     passed = judge(connect("example.com:443", credentials("forward")))
 
     assert refused == Refuse(403, "example.com is not emulated, and this proxy passes nothing on")
-    assert passed == Forward()
+    assert isinstance(passed, Forward)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost", "10.0.0.1", "a.localhost"])
@@ -93,6 +94,31 @@ def test_this_machine_and_addresses_are_never_emulated(host):
 def test_only_addresses_of_the_internet_are_called(address, expected):
     """Loopback, private, link-local, metadata and multicast addresses are out, in IPv6 clothing too."""
     assert is_public(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "host", "address", "expected"),
+    [
+        (["mirror.corp"], "mirror.corp", "10.0.0.1", True), (["corp"], "mirror.corp", "10.0.0.1", True),
+        ([".corp"], "a.mirror.corp", "10.0.0.1", True), (["*.corp:8443"], "mirror.corp", "10.0.0.1", True),
+        (["corp"], "notcorp", "10.0.0.1", False), (["10.0.0.0/8"], "mirror.corp", "10.0.0.1", True),
+        (["10.0.0.0/8"], "mirror.corp", "192.168.0.1", False), (["192.0.2.7"], "192.0.2.7", "192.0.2.7", True),
+        (["[fd00::1]"], "fd00::1", "fd00::1", True), (["*"], "any.test", "127.0.0.1", True),
+        (["*"], "any.test", "169.254.169.254", False), (["any.test"], "any.test", "100.100.100.200", False),
+        (["*"], "any.test", "224.0.0.251", False), ([], "any.test", "10.0.0.1", False), ([], "a.test", "8.8.8.8", True),
+    ],
+)  # fmt: skip
+def test_hosts_that_were_allowed_are_called_too(entries, host, address, expected):
+    """Names with all below them, addresses and networks; the user name carries them; metadata stays out."""
+    verdict = judge(connect("mirror.corp:443", credentials(forwarding_user(entries))))
+
+    assert verdict.allowed.permits(host)(address) is expected
+
+
+@pytest.mark.parametrize("user", ["forward.!", "forward.\xff", "forwarding", "localyun.Y29ycA"])
+def test_a_user_name_that_says_nothing_is_refused(user):
+    """As one that is wrong."""
+    assert judge(connect("mirror.corp:443", credentials(user))).status == 407
 
 
 def test_head_that_is_passed_on_has_no_word_to_the_proxy():
@@ -225,6 +251,7 @@ async def test_refusals_are_answers(tmp_path, data, status):
         head, _ = await answer(reader)
 
     assert head.split()[1] == status
+    assert (b"Via: 1.1 localyun" in head) is (status != b"400")
     assert (b'Proxy-Authenticate: Basic realm="localyun"' in head) is (status == b"407")
 
 

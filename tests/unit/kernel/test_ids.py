@@ -2,7 +2,7 @@
 
 import re
 
-from emulator.kernel.ids import CountingIds, RandomIds
+from emulator.kernel.ids import CountingIds, Drawn, RandomIds, SeededDraws
 
 
 def test_random_uuids_are_version_4_and_differ():
@@ -27,3 +27,34 @@ def test_counting_ids_count():
     ids = CountingIds()
 
     assert [ids.hex(4), ids.uuid()[-4:], ids.secret(2)] == ["0001", "0002", b"\x00\x03"]
+
+
+def test_seeded_ids_follow_from_the_seed():
+    """The same draws in the same order give the same ids; another seed or series gives others."""
+
+    def made(seed, series=0):
+        draws = SeededDraws(seed)
+        draws.drawn = Drawn(series, 0)
+        ids = RandomIds(draws)
+        return [ids.uuid(), ids.hex(7), ids.fraction()]
+
+    assert made(1) == made(1)
+    assert len({str(each) for each in (made(1), made(2), made(1, series=1))}) == 3
+
+
+def test_draws_go_on_from_where_they_are_put():
+    """As after a restore."""
+    draws = SeededDraws(7)
+    ids = RandomIds(draws)
+    ids.uuid()
+    kept = draws.drawn
+
+    first = [ids.uuid(), ids.hex(20)]
+    draws.drawn = kept
+
+    assert [ids.uuid(), ids.hex(20)] == first
+
+
+def test_secrets_follow_from_no_seed():
+    """Two emulators of one seed have secrets of their own."""
+    assert RandomIds(SeededDraws(1)).secret(16) != RandomIds(SeededDraws(1)).secret(16)

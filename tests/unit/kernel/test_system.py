@@ -58,6 +58,8 @@ def test_what_windows_lacks_is_asked_for_in_few_places():
     risky = re.compile(r"\bos\.(?:O_CLOEXEC|pread|pwrite|getuid|geteuid|fork|setsid|killpg|kill)\b")
     allowed = {
         "emulator/kernel/system.py",
+        "emulator/kernel/notifications.py",  # behind NOTIFICATIONS
+        "emulator/kernel/owned_folders.py",  # behind LOCKS
         "emulator/kernel/tasks.py",  # behind os.name
         "emulator/redirect/network.py",  # imported with an option that is for Linux only
         "emulator/services/fc/runtime/launcher.py",  # behind LOCKS

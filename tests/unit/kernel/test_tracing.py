@@ -5,7 +5,7 @@ import logging
 
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.timers import LoopTimers
-from emulator.kernel.tracing import begin, fields_of, shared_context, trace, trace_of
+from emulator.kernel.tracing import begin, current_trace, fields_of, shared_context, trace_of
 from emulator.storage.database import Database
 
 
@@ -19,9 +19,9 @@ async def test_a_task_inherits_the_trace_and_keeps_its_own():
     async def served(name):
         begin(name)
         await asyncio.sleep(0)
-        return trace()
+        return current_trace()
 
-    assert (await asyncio.gather(served("a"), served("b")), trace()) == (["a", "b"], "")
+    assert (await asyncio.gather(served("a"), served("b")), current_trace()) == (["a", "b"], "")
 
 
 async def test_what_a_commit_releases_is_on_nobodys_account():
@@ -29,7 +29,7 @@ async def test_what_a_commit_releases_is_on_nobodys_account():
     database, seen = Database(None), []
     begin("first writer")
     database.write("CREATE TABLE t (n)")
-    database.after_commit(lambda failure: seen.append(trace()))
+    database.after_commit(lambda failure: seen.append(current_trace()))
     await database.committed()
     database.close()
     assert seen == [""]
@@ -40,7 +40,7 @@ async def test_timers_are_on_nobodys_account():
     clock, seen = SystemClock(), asyncio.get_running_loop().create_future()
     timers = LoopTimers(clock, asyncio.get_running_loop())
     begin("who armed it")
-    timers.call_at(clock.now(), "key", lambda: seen.set_result(trace()))
+    timers.call_at(clock.now(), "key", lambda: seen.set_result(current_trace()))
     found = await seen
     timers.close()
     assert found == ""

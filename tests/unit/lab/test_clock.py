@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 
 import pytest
 
@@ -176,3 +177,45 @@ async def test_a_skip_that_cannot_end_says_what_waits(database):
         bench.work.events = [Upcoming(at=Millis(bench.clock.now() + 5_000), what="retry", resource="flow/run")]
         with pytest.raises(SkipEnded, match="retry of flow/run"):
             await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)
+
+
+async def test_a_move_ends_with_its_request_and_says_so(database):
+    """A caller that goes away leaves the clock where it has come, and the next move starts with a clean slate."""
+    async with a_bench(database) as bench:
+        bench.clock.freeze()
+        start = bench.clock.now()
+        bench.work.running.append(Busy(kind="call", resource="f", since=start, detail=""))
+        move = asyncio.get_running_loop().create_task(bench.control.move_to(Millis(start + 86_400_000)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        move.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await move
+        ended = bench.control.view()
+        bench.work.running.clear()
+        await bench.control.advance(1)
+
+        assert ended["now_ms"] == start
+        assert ended["broken_off"]["reached"] == ended["now"] < ended["broken_off"]["to"]
+        assert "broken_off" not in bench.control.view()
+
+
+async def test_skips_at_once_share_the_events(database):
+    """Each jumps to what is next when its turn has come, never back to what another has passed."""
+    async with a_bench(database) as bench:
+        start, fired = bench.clock.now(), []
+        times = [start + 100_000 * number for number in range(1, 9)]
+        bench.work.events = [Upcoming(at=Millis(time), what="retry", resource="r") for time in times]
+        for time in times:
+            bench.timers.call_at(Millis(time), ("retry", time), lambda time=time: fired.append(time))
+
+        def reached(time):
+            return lambda: bench.clock.now() >= time
+
+        order = random.Random(7).sample(times, len(times)) * 2
+        skips = [bench.control.skip(reached(time), limit_ms=3_600_000, timeout_s=20) for time in order]
+        moved = await asyncio.gather(*skips)
+
+        assert fired == times
+        assert times[-1] <= bench.clock.now() < times[-1] + 60_000
+        assert sum(each.ran for each in moved) == len(times)

@@ -87,6 +87,31 @@ async def test_a_call_dropped_after_its_work_has_been_made():
     assert made == ["message"]
 
 
+@pytest.mark.parametrize(("drop", "made"), [("before", []), ("after", ["message"])])
+def test_a_call_within_a_transaction_is_dropped_before_or_after_its_work(drop, made):
+    """The work stays where its answer is lost, and the fault counts as struck in either case."""
+    faults, done = Faults(), []
+    faults.add(read_rule({"do": {"drop": drop}}))
+
+    with pytest.raises(MnsError, match=r"^InternalError:"), faults.within(SUBJECT, MNS):
+        done.append("message")
+
+    assert done == made
+    assert [entry.struck for entry in faults.book] == [1]
+
+
+def test_a_fault_that_only_delays_does_not_count_a_call_that_cannot_wait():
+    """What says that it has struck has done something."""
+    faults = Faults()
+    faults.add(read_rule({"do": {"delay": "1s"}}))
+    faults.add(read_rule({"do": {"delay": "1s", "error": "QueueNotExist"}}))
+
+    with pytest.raises(MnsError, match=r"^QueueNotExist:"), faults.within(SUBJECT, MNS):
+        pass
+
+    assert [(entry.matched, entry.struck) for entry in faults.book] == [(0, 0), (1, 1)]
+
+
 async def test_nothing_happens_without_faults():
     """Nor after they are removed."""
 
@@ -96,7 +121,8 @@ async def test_nothing_happens_without_faults():
 
     async with faults.around(SUBJECT, MNS):
         pass
-    faults.check(SUBJECT, MNS)
+    with faults.within(SUBJECT, MNS):
+        pass
 
     assert not faults.active
     assert faults.function_fault(SUBJECT) == ""

@@ -7,7 +7,7 @@ import pytest
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import VirtualTimers
 from emulator.lab.errors import LabError
-from emulator.lab.mocks import EVENT_BYTES, CallLog, MockAnswer, Mocks, Recorded, shown_call
+from emulator.lab.mocks import EVENT_BYTES, CallLog, Mocks, Recorded, shown_call
 
 
 @pytest.fixture
@@ -70,7 +70,9 @@ def test_a_mock_that_is_used_up_fails_where_that_is_asked_for(mocks):
 )
 def test_answers_are_what_functions_answer(mocks, answer, body, failed):
     """Text as it is, everything else as JSON; errors with type and message."""
-    assert mocks.add({"function": "f", "answers": [answer]}).next() == MockAnswer(body=body, failed=failed)
+    given = mocks.add({"function": "f", "answers": [answer]}).next()
+
+    assert (given.body, given.failed) == (body, failed)
 
 
 @pytest.mark.parametrize(
@@ -162,3 +164,40 @@ def test_a_recorded_call_is_shown_with_caller_cause_and_times():
     assert shown["duration_ms"] == 5
     assert shown["event_base64"] == "/w=="
     assert (shown["answer"], shown["error"], shown["log"]) == ("1", None, "log")
+
+
+@pytest.mark.parametrize(
+    ("document", "flow", "names", "found"),
+    [
+        pytest.param({"step": "order/Pay"}, "order", ["Pay", "mns:SendMessage"], True, id="a step of a flow"),
+        pytest.param({"step": "order/Pay"}, "other", ["Pay", "mns:SendMessage"], False, id="a step of another flow"),
+        pytest.param({"step": "Pay"}, "other", ["Pay"], True, id="a step of any flow"),
+        pytest.param({"action": "MNS:SendMessage"}, "order", ["Pay", "mns:SendMessage"], True, id="an action"),
+        pytest.param({"action": "FNF:StartExecution"}, "order", ["Pay", "fnf:StartExecution"], True, id="any spelling"),
+        pytest.param({"function": "Pay"}, "order", ["Pay"], False, id="a function is asked for its mock itself"),
+    ],
+)
+def test_a_mock_is_for_a_step_or_an_action_too(mocks, document, flow, names, found):
+    """By the name of the flow and the step, or by what the task calls."""
+    mock = mocks.add({**document, "answers": [{"return": 1}]})
+
+    assert (mocks.find_task(flow, names) is mock) is found
+    assert mock.shown()["of"] == next(iter(document.values()))
+
+
+@pytest.mark.parametrize("document", [{}, {"function": "f", "step": "a/b"}, {"step": 1}])
+def test_a_mock_is_for_one_thing(mocks, document):
+    """A function, a step or an action."""
+    with pytest.raises(LabError):
+        mocks.add({**document, "answers": [{"return": 1}]})
+
+
+def test_a_removed_mock_of_a_step_answers_no_more(mocks):
+    """The next older one does, if there is one."""
+    older = mocks.add({"step": "order/Pay", "answers": [{"never": True}]})
+    newer = mocks.add({"step": "order/Pay", "answers": [{"return": 1}]})
+
+    mocks.remove(newer.id)
+
+    assert mocks.find_task("order", ["Pay"]) is older
+    assert older.next().never

@@ -84,6 +84,16 @@ async def test_the_signature_of_a_push_is_checked(sinks, body, forged, valid):
     assert (await received(sinks, sink))[0]["signature_valid"] is valid
 
 
+async def test_the_signature_of_an_envelope_is_valid_too(sinks):
+    """Its digest is written in another way."""
+    pushed = (("Content-md5", "NWQ0MTQwMmFiYzRiMmE3NmI5NzE5ZDkxMTAxN2M1OTI="), *PUSHED[1:])
+    sink = sinks.add([])
+    signature = await sign(string_to_sign(pushed, sinks.url(sink).removeprefix("http://127.0.0.1:8868")))
+    send(sinks, sink, headers=(*pushed, ("Authorization", signature)))
+
+    assert (await received(sinks, sink))[0]["signature_valid"] is True
+
+
 def test_a_removed_sink_takes_nothing(sinks):
     """Its requests are gone too."""
     sink = sinks.add([])

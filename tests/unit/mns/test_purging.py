@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.services.mns.errors import QueueNotExist
-from emulator.services.mns.queues.model import Draft
+from emulator.services.mns.queues.message import Draft
 
 
 def send(mns, count, **draft):

@@ -1,7 +1,8 @@
 """The pure rules of a queue, one by one."""
 
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.queues.model import DeadLetterPolicy, Message, Queue, QueueId, QueueSettings
+from emulator.services.mns.queues.message import Message
+from emulator.services.mns.queues.model import DeadLetterPolicy, Queue, QueueId, QueueSettings
 from emulator.services.mns.queues.visibility import (
     HELD,
     dead_letter_properties,

@@ -28,7 +28,8 @@ from emulator.services.mns.queues.codec import (
     read_handles,
     render_properties,
 )
-from emulator.services.mns.queues.model import QUEUE, Property, appended, restored, stored
+from emulator.services.mns.queues.message import Property, appended, restored, stored
+from emulator.services.mns.queues.model import QUEUE
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

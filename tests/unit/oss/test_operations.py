@@ -508,3 +508,28 @@ async def test_the_first_key_of_a_form_names_the_object(store):
     await store.ask("POST", "/box", a_form({"conditions": []}, Key="up/other"), **FORM)
 
     assert await store.keys("/box") == ["up/n.txt"]
+
+
+async def test_an_empty_referer_clears_the_list(store):
+    """As the Go SDK writes it."""
+    inside = "<AllowEmptyReferer>true</AllowEmptyReferer><RefererList>{}</RefererList>"
+    listed = f"<RefererConfiguration>{inside}</RefererConfiguration>"
+    await store.ask("PUT", "/box?referer", listed.format("<Referer>http://a</Referer>").encode())
+    kept = await store.xml("/box?referer")
+    await store.ask("PUT", "/box?referer", listed.format("<Referer></Referer>").encode())
+
+    assert [each.text for each in kept.find("RefererList").all("Referer")] == ["http://a"]
+    assert (await store.xml("/box?referer")).find("RefererList").children == []
+
+
+async def test_headers_of_a_new_bucket_are_its_settings(store):
+    """Its encryption and its resource group."""
+    await store.ask(
+        "PUT", "/sealed", x_oss_server_side_encryption="KMS", x_oss_server_side_encryption_key_id="key",
+        x_oss_resource_group_id="rg-1",
+    )  # fmt: skip
+
+    rule = (await store.xml("/sealed?encryption")).find("ApplyServerSideEncryptionByDefault")
+    assert (rule.text_of("SSEAlgorithm"), rule.text_of("KMSMasterKeyID")) == ("KMS", "key")
+    assert (await store.xml("/sealed?resourceGroup")).text_of("ResourceGroupId") == "rg-1"
+    assert await store.refusal("GET", "/box?encryption") == (404, "NoSuchServerSideEncryptionRule")

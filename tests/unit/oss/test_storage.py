@@ -52,9 +52,8 @@ class Site:
         database = Database(self.folder / "state.db")
         try:
             migrate(database, [SCHEMA])
-            lazy = LazyStorage(
-                database, self.folder / "objects", CountingIds(), self.noting, home=Region("cn-home"), sync=True
-            )  # fmt: skip
+            lazy = LazyStorage(database, self.folder / "objects", CountingIds(), home=Region("cn-home"), sync=True)
+            lazy.connect(self.noting)
             self.database = database
             self.storage = await lazy.storage()
             yield self

@@ -459,3 +459,36 @@ def test_reset_leaves_the_policies_of_the_system(access):
 
     assert access.access.counts(ACCOUNT) == {"roles": 0, "users": 0, "policies": 0}
     assert access.names("ListPolicies", "Policies", "Policy", "PolicyName")
+
+
+def test_lists_show_the_tags_of_roles_and_policies(access):
+    """Each its own, none where there are none."""
+    tag = {"Tag.1.Key": "team", "Tag.1.Value": "a"}
+    access.do("CreateRole", RoleName="r", AssumeRolePolicyDocument=TRUST, **tag)
+    access.do("CreateRole", RoleName="s", AssumeRolePolicyDocument=TRUST)
+    access.do("CreatePolicy", PolicyName="p", PolicyDocument=POLICY, **tag)
+
+    roles = access.do("ListRoles")["Roles"]["Role"]
+    policies = access.do("ListPolicies", PolicyType="Custom")["Policies"]["Policy"]
+
+    team = {"Tag": [{"TagKey": "team", "TagValue": "a"}]}
+    assert [each["Tags"] for each in [*roles, *policies]] == [team, {"Tag": []}, team]
+
+
+def test_lists_take_tags_and_show_attached_policies_of_services_that_are_not_here(access):
+    """A tag without a value is any of its key."""
+    access.do("CreateRole", RoleName="r", AssumeRolePolicyDocument=TRUST, Tag='[{"Key":"team","Value":"a"}]')
+    access.do("CreateRole", RoleName="s", AssumeRolePolicyDocument=TRUST)
+    access.do("CreatePolicy", PolicyName="p", PolicyDocument=POLICY, Tag='[{"Key":"team","Value":"a"}]')
+    access.do("AttachPolicyToRole", RoleName="r", PolicyType="System", PolicyName="AliyunECSFullAccess")
+
+    def roles(tag):
+        return access.names("ListRoles", "Roles", "Role", "RoleName", Tag=tag)
+
+    def policies(**filters):
+        return access.names("ListPolicies", "Policies", "Policy", "PolicyName", **filters)
+
+    assert roles('[{"Key":"team","Value":"a"}]') == roles('[{"Key":"team"}]') == ["r"]
+    assert roles('[{"Key":"team","Value":"b"}]') == []
+    assert policies(Tag='[{"Key":"team","Value":"a"}]') == ["p"]
+    assert "AliyunECSFullAccess" in policies(PolicyType="System", MaxItems="100")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.http.proxy import forwarding_user
 from emulator.redirect import python_site
-from emulator.redirect.environment import with_hooks, without_proxies, without_real_keys, without_the_cloud
+from emulator.redirect.environment import allowing, with_hooks, without_proxies, without_real_keys, without_the_cloud
 
 
 def test_proxies_are_taken_away_in_either_case():
@@ -38,8 +39,8 @@ def test_secret_goes_with_its_real_key(key, secret):
 
 
 def test_other_keys_stay():
-    """Only the beginning of a value counts."""
-    environ = {"AK_ID": "LYUN12", "NOTE": "not LTAI"}
+    """Only the beginning of a value counts; a variable of Terraform's is what its file asks for."""
+    environ = {"AK_ID": "LYUN12", "NOTE": "not LTAI", "TF_VAR_api_key": "LTAI5tExample"}
 
     assert without_real_keys(environ) == (environ, [])
 
@@ -89,3 +90,13 @@ def test_a_proxy_the_user_keeps_is_not_replaced():
 def test_exceptions_for_the_cloud_are_dropped(entry, kept):
     """An exception that covers a name of the cloud would let a client call the cloud."""
     assert without_the_cloud(f" {entry} ,") == (entry if kept else "")
+
+
+def test_the_users_exceptions_are_open_at_the_proxy_too():
+    """For build tools that read no NO_PROXY; so are the hosts of the option, and nothing that covers the cloud."""
+    environ = {"NO_PROXY": "corp.example,.aliyuncs.com, 10.0.0.0/8"}
+
+    address = allowing("http://forward:s@127.0.0.1:1", environ, "mirror.test,corp.example")
+
+    assert address == f"http://{forwarding_user(['mirror.test', 'corp.example', '10.0.0.0/8'])}:s@127.0.0.1:1"
+    assert allowing("http://forward:s@127.0.0.1:1", {}, "") == "http://forward:s@127.0.0.1:1"

@@ -10,7 +10,6 @@ from emulator.kernel.clock import SECOND, VirtualClock
 from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import RandomIds
-from emulator.kernel.timers import VirtualTimers
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
 from emulator.storage.database import Database, migrate
@@ -42,7 +41,7 @@ class Bench:
         self.clock = VirtualClock()
         self.database = Database(None)
         migrate(self.database, [SCHEMA])
-        self.keys = TemporaryKeys(self.database, VirtualTimers(self.clock), self.clock, RandomIds())
+        self.keys = TemporaryKeys(self.database, RandomIds())
         self.front = StsFront(self.keys, RandomIds(), roles)
 
     def context(self, action, principal=ROOT, **parameters):

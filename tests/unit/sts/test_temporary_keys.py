@@ -7,7 +7,6 @@ import pytest
 from emulator.kernel.clock import HOUR, MINUTE, SECOND, VirtualClock
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import RandomIds
-from emulator.kernel.timers import VirtualTimers
 from emulator.services.sts import service
 from emulator.services.sts.service import SCHEMA, StsError, TemporaryKeys
 from emulator.storage.database import Database, migrate
@@ -20,13 +19,12 @@ class Bench:
 
     def __init__(self, path=None):
         self.clock = VirtualClock()
-        self.timers = VirtualTimers(self.clock)
         self.database = Database(path)
         migrate(self.database, [SCHEMA])
         self.keys = self.store()
 
     def store(self):
-        return TemporaryKeys(self.database, self.timers, self.clock, RandomIds())
+        return TemporaryKeys(self.database, RandomIds())
 
     def issue(self, duration_s=900, session="session"):
         return self.keys.issue(ACCOUNT, "role", session, duration_s, self.clock.now())
@@ -82,61 +80,39 @@ def test_keys_survive_a_restart(tmp_path):
     assert key.secret == credentials.access_key_secret
 
 
-def test_expired_key_is_known_for_an_hour_and_then_removed(bench):
-    """Its users learn that it has expired; then row and memory go."""
+def test_expired_key_is_known_however_long_ago(bench):
+    """Its user learns that it has expired, and not that there never was such a key; over a restart too."""
     credentials = bench.issue(900)
-    bench.timers.advance(900 * SECOND + HOUR - 1)
+    bench.clock.move_to(bench.clock.now() + 10 * 365 * 24 * HOUR)
 
-    known = bench.keys.find(credentials.access_key_id)
-    bench.timers.advance(1)
+    known = [bench.keys.find(credentials.access_key_id), bench.store().find(credentials.access_key_id)]
 
-    assert known is not None
-    assert bench.keys.find(credentials.access_key_id) is None
-    assert bench.rows() == 0
+    assert [key.expires_at for key in known] == [credentials.expiration] * 2
 
 
-def test_short_key_is_removed_although_a_long_one_was_issued_before(bench):
-    """The removal of one key does not wait for another's."""
-    long = bench.issue(43_200)
-    bench.issue(900)
+def test_keys_that_expired_first_make_room(bench, monkeypatch):
+    """The store is bounded, and no key that is alive goes."""
+    monkeypatch.setattr(service, "MAX_KEYS", 4)
+    monkeypatch.setattr(service, "FORGOTTEN_AT_ONCE", 2)
+    long, *short = [bench.issue(seconds) for seconds in (43_200, 900, 960, 1020)]
+    bench.clock.move_to(bench.clock.now() + HOUR)
 
-    bench.timers.advance(900 * SECOND + HOUR)
+    new = bench.issue()
 
-    assert bench.rows() == 1
-    assert bench.keys.find(long.access_key_id) is not None
-
-
-def test_removal_goes_on_until_nothing_is_left(bench):
-    """Each removal plans the next; with no key left no timer is."""
-    for number in range(20):
-        bench.issue(900 + 60 * number)
-
-    bench.timers.advance(3 * HOUR)
-
-    assert bench.rows() == 0
-    assert len(bench.timers) == 0
-
-
-def test_removal_is_planned_again_after_a_restart(bench):
-    """A new process removes what an earlier one issued."""
-    bench.issue(900)
-    bench.timers.cancel(("sts", "sweep"))
-    bench.store()
-
-    bench.timers.advance(2 * HOUR)
-
-    assert bench.rows() == 0
+    known = [bench.keys.find(each.access_key_id) is not None for each in (long, *short, new)]
+    assert known == [True, False, False, True, True]
+    assert bench.rows() == 3
 
 
 def test_new_keys_are_refused_when_too_many_are_alive(bench, monkeypatch):
-    """The store is bounded; after the old keys' time there is room again."""
+    """Once some have expired there is room again."""
     monkeypatch.setattr(service, "MAX_KEYS", 3)
     for _ in range(3):
         bench.issue()
 
     with pytest.raises(StsError, match=r"^Throttling\.User:"):
         bench.issue()
-    bench.timers.advance(900 * SECOND + HOUR)
+    bench.clock.move_to(bench.clock.now() + 900 * SECOND)
 
     assert bench.issue().access_key_id
 
@@ -172,9 +148,9 @@ def test_session_credentials_differ_by_role_session_and_account(bench):
 def test_session_credentials_are_renewed_half_way(bench):
     """The caller always gets credentials with at least half of their time left."""
     first = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600)
-    bench.timers.advance(30 * MINUTE)
+    bench.clock.move_to(bench.clock.now() + 30 * MINUTE)
     same = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600)
-    bench.timers.advance(1)
+    bench.clock.move_to(bench.clock.now() + 1)
 
     other = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600)
 
@@ -185,7 +161,7 @@ def test_session_credentials_are_renewed_half_way(bench):
 def test_session_credentials_last_as_long_as_the_caller_needs(bench):
     """A function that may run for long is not handed credentials that end before."""
     first = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600, good_for_s=60)
-    bench.timers.advance(30 * MINUTE)
+    bench.clock.move_to(bench.clock.now() + 30 * MINUTE)
 
     short = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600, good_for_s=60)
     long = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now(), duration_s=3600, good_for_s=3000)

@@ -15,7 +15,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.workflow.engine.events import Recorded, packed
+from emulator.services.workflow.engine.history import Recorded, line_of, packed
 from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.ports import (
@@ -247,7 +247,10 @@ class Bench:
         """Change the events of an execution in the store; they all get the time of the first."""
         events = [change(event) for event in self.kept(execution)]
         self.database.write("DELETE FROM workflow_turns WHERE execution = ? AND first > 1", (execution,))
-        self.database.write("UPDATE workflow_turns SET events = ? WHERE execution = ?", (packed(events), execution))
+        self.database.write(
+            "UPDATE workflow_turns SET events = ? WHERE execution = ?",
+            (packed(line_of(each, each.detail) for each in events), execution),
+        )
 
     async def events(self, name: str = "e", flow: str = "f") -> list[dict[str, Any]]:
         reply = await self.call("GetExecutionHistory", FlowName=flow, ExecutionName=name, Limit=999)

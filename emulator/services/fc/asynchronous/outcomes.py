@@ -107,7 +107,7 @@ def message(call: AsyncCall, now: Millis) -> str:
                     lane.qualifier if lane.service or lane.qualifier != LATEST else "",
                 ),
                 "condition": condition,
-                "approximateInvokeCount": max(1, call.retries + (call.status is Status.SUCCEEDED)),
+                "approximateInvokeCount": _attempts(call),
             },
             "requestPayload": call.event.decode("utf-8", "replace"),
             "responseContext": {
@@ -119,6 +119,10 @@ def message(call: AsyncCall, now: Millis) -> str:
         ensure_ascii=False,
         separators=(",", ":"),
     )
+
+
+def _attempts(call: AsyncCall) -> int:
+    return max(1, call.retries + (call.status is Status.SUCCEEDED))
 
 
 class Completions:
@@ -177,5 +181,6 @@ class Completions:
 def outcome_of(call: AsyncCall, body: bytes) -> AsyncOutcome:
     """Return how a call has ended; *body* is what its last attempt answered."""
     return AsyncOutcome(
-        request_id=call.request_id, status=call.status, body=body, error=call.error, http_status=call.http_status
-    )
+        request_id=call.request_id, status=call.status, body=body, error=call.error, http_status=call.http_status,
+        attempts=_attempts(call), destination=call.destination,
+    )  # fmt: skip

@@ -7,7 +7,7 @@ call is never lost: one that ran when the emulator was killed runs again, at the
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from emulator.kernel.clock import HOUR, SECOND, Millis
@@ -15,7 +15,7 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import look_again_at
-from emulator.kernel.tracing import because, begin, trace
+from emulator.kernel.tracing import because, begin, current_trace
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
     FINAL,
@@ -50,7 +50,8 @@ _PURGE = ("fc", "ended asynchronous calls")
 class AsyncQueue:
     """The queues of all functions.
 
-    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own.
+    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own; *edits*, for service
+    and function, what to wait for before its files are as they were last written.
     """
 
     def __init__(
@@ -60,14 +61,17 @@ class AsyncQueue:
         invoker: Invoker,
         resolver: Resolver,
         concurrency: Callable[[FunctionRef], int | None],
+        edits: Callable[[str, str], Awaitable[None] | None],
     ) -> None:
         self._store = store
         self._database = platform.database
         self._clock = platform.clock
         self._ids = platform.ids
         self._timers = platform.timers
+        self._turns = platform.timers.turns
         self._invoker = invoker
         self._concurrency = concurrency
+        self._edits = edits
         self._interference = platform.ports.interference
         self._destinations = Destinations(platform.ports, resolver, self._hand_over)
         self._tasks = TaskGroup("fc-async")
@@ -156,7 +160,7 @@ class AsyncQueue:
                 accepted_at=call.now,
                 status=Status.ENQUEUED,
                 due_at=call.now,
-                trace=trace() or call.request_id,
+                trace=current_trace() or call.request_id,
                 http=call.http,
                 origin=call.origin,
             )
@@ -270,7 +274,10 @@ class AsyncQueue:
             return  # the end of an attempt comes back here
         now = self._clock.now()
         policy = self._policy(lane)
-        for call in self._store.due(lane, now, room):
+        due = self._store.due(lane, now, room)
+        if due and not self._database.is_writable(partial(self._pump, lane)):
+            return
+        for call in due:
             if now >= expires_at(call, policy):
                 self._finish(call, Status.EXPIRED, now)
                 self._wake(lane)
@@ -308,7 +315,9 @@ class AsyncQueue:
         attempt: Attempt | None = None
         try:
             if call.seq not in self._stopping:
-                attempt = await self._run(call)
+                attempt = await (self._run(call) if not self._turns.active else self._in_turn(call))
+                await self._see_destinations(call.lane)
+                await self._database.writable()
         except asyncio.CancelledError:
             if call.seq not in self._stopping:
                 raise  # the emulator ends; the call runs again after the next start
@@ -321,6 +330,21 @@ class AsyncQueue:
             self._settle(call, attempt)
         self._wake(call.lane)
         self._database.after_commit(partial(self._again_unless_written, call))
+
+    async def _in_turn(self, call: AsyncCall) -> Attempt:
+        """Make an attempt in its turn."""
+        name = f"{display_name(*call.lane[1:3])}#{call.retries + 1}"
+        verdict = await self._turns.turn("async", name, call.event[:200].decode("utf-8", "replace"))
+        if verdict == "lost-before":
+            return refused(FcError("InternalServerError"))
+        if verdict == "throttle":
+            return refused(FcError("ResourceThrottled"))
+        attempt = await self._run(call)
+        if verdict == "duplicate":
+            attempt = await self._run(call)
+        if verdict == "restart":
+            await self._turns.restarted()
+        return refused(FcError("InternalServerError")) if verdict == "lost-after" else attempt
 
     def _again_unless_written(self, call: AsyncCall, failure: CommitFailed | None) -> None:
         """Run a call again whose end could not be written: its row still says that it runs."""
@@ -350,6 +374,8 @@ class AsyncQueue:
             origin=call.origin,
             attempt=True,
         )
+        if (edits := self._edits(lane.service, lane.function)) is not None:
+            await edits
         attempted = invocation_of(lane.service, lane.function, lane.qualifier, "async")
         try:
             async with self._interference.around(attempted, DIALECT):
@@ -360,6 +386,12 @@ class AsyncQueue:
             _log.exception("%s: the call could not be made", call.request_id)
             return refused(FcError("InternalServerError"))
         return Attempt(http_status=200, body=result.body, error=result.error_type or "", instance_id=result.instance_id)
+
+    async def _see_destinations(self, lane: FunctionRef) -> None:
+        """Make sure that a function which gets the result is known, if it has been written by now."""
+        config = self._config(lane)
+        if config is not None and config.destinations and (edits := self._edits("", "")) is not None:
+            await edits
 
     def _settle(self, call: AsyncCall, attempt: Attempt) -> None:
         """Write what an attempt brought: the end, or when the next one is due."""
@@ -396,6 +428,11 @@ class AsyncQueue:
         else:
             self._store.delete(call)
         self.completions.resolve(call, call.result if body is None else body)
+
+    def destination(self, tenant: Tenant, name: FunctionName, status: Status) -> str:
+        """Return the resource name of what is told of a call that has ended with *status*, empty for nothing."""
+        lane = FunctionRef(tenant, name.service, name.function, name.qualifier or LATEST)
+        return destination_of(self._config(lane), status)
 
     def _config(self, lane: FunctionRef) -> AsyncConfig | None:
         stored = self._store.config(lane)

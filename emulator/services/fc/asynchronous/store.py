@@ -18,9 +18,11 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
+from emulator.services.fc.kinds import PLACE
 from emulator.services.fc.model import ABOVE_ALL_NAMES, FunctionRef
 from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.tables import JSON, PLACE, Form, Rows, RowStore
+from emulator.storage.rows import Rows, RowStore
+from emulator.wire.schema.kinds import ANYTHING, Held
 
 _PLACE = ", ".join(PLACE.columns)
 _NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
@@ -49,20 +51,22 @@ _CONFIGS = Rows(
     StoredConfig,
     "fc_async_configs",
     lane=PLACE,
-    config=Form(_settings_text, lambda text: AsyncConfig(**json.loads(text))),
+    config=Held(_settings_text, lambda text: AsyncConfig(**json.loads(text))),
 )
 _CALLS = Rows(
     AsyncCall,
     "fc_async_calls",
     lane=PLACE,
-    tracing=JSON,
-    status=Form(str, Status),
-    http=Form(_http_text, _http),
+    tracing=ANYTHING,
+    status=Held(str, Status),
+    http=Held(_http_text, _http),
 )
 
 
 class AsyncStore(RowStore):
     """The tables ``fc_async_configs``, ``fc_async_calls`` and ``fc_task_events``."""
+
+    TABLES = (_CONFIGS, _CALLS)
 
     def config(self, lane: FunctionRef) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""

@@ -24,9 +24,12 @@ _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
-    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for."""
+    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for.
 
-    __slots__ = ("aborted", "place", "request_id", "since", "task")
+    With ``connected`` its answer has begun and is a connection on which the function waits for its client.
+    """
+
+    __slots__ = ("aborted", "connected", "place", "request_id", "since", "task")
 
     def __init__(self, place: FunctionRef, request_id: str, since: Millis) -> None:
         self.place = place
@@ -34,6 +37,7 @@ class Ticket:
         self.since = since
         self.task = asyncio.current_task()
         self.aborted: str | None = None
+        self.connected = False
 
 
 class _Rules(NamedTuple):
@@ -112,17 +116,22 @@ class Admission:
 
     def room(self, lane: FunctionRef) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
-        rules = self._rules_of(lane)
-        if rules.on_demand is None and rules.reserved is None:
+        most = self.most_instances(lane)
+        if most is None:
             return None
         try:
             config = self._resolver.function(*lane).config
         except FcError:
             return None  # its calls find out what is wrong
+        return most * config.instance_concurrency
+
+    def most_instances(self, place: FunctionRef) -> int | None:
+        """Return how many instances calls through a qualifier may have, None when nothing limits them."""
+        rules = self._rules_of(place)
         limits = [] if rules.reserved is None else [rules.reserved]
         if rules.on_demand is not None:
-            limits.append(rules.on_demand + self._kept_ready(lane))
-        return min(limits) * config.instance_concurrency
+            limits.append(rules.on_demand + self._kept_ready(place))
+        return min(limits, default=None)
 
     def _check(self, place: FunctionRef, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
         if rules.disabled is not None:

@@ -15,9 +15,26 @@ from emulator.kernel.clock import DAY, SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
+from emulator.services.fc.codec import BODY
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import FunctionRef, Resource, function_path
+from emulator.wire.dates import iso_seconds
+from emulator.wire.schema import kinds
+from emulator.wire.schema.json_bodies import titled
+from emulator.wire.schema.kinds import (
+    FLAG,
+    TEXT,
+    Field,
+    Items,
+    Number,
+    OneOf,
+    Ruled,
+    Shape,
+    Text,
+    needed,
+    record,
+    whole,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -181,6 +198,13 @@ def default_target(setting: Setting) -> int:
     return int(setting.config.get(name) or 0)
 
 
+def restriction_of(switch: Setting | None) -> dict[str, Any] | None:
+    """Return what functions show of the configuration that disables their invocation, None without one."""
+    if switch is None:
+        return None
+    return {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
+
+
 SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
 """The members of a provision configuration that change its target with time and load."""
 
@@ -206,25 +230,20 @@ def check_deletable(settings: Iterable[Setting]) -> None:
             raise FcError("ResidentScalingConfigExists", resource=function_path(*setting.place[1:]))
 
 
-_TARGET = Whole(limits.INSTANCE_TARGET)
+_TARGET = whole(limits.INSTANCE_TARGET)
 _METRICS = OneOf({"ProvisionedConcurrencyUtilization", "CPUUtilization", "GPUMemUtilization"})
-_WINDOW: dict[str, Check] = {
+_WINDOW: dict[str, kinds.Kind] = {
     "name": Text(limits.POLICY_NAME_LENGTH, 1), "startTime": TEXT, "endTime": TEXT, "timeZone": Text(64),
 }  # fmt: skip
-_ACTION = Shape(**_WINDOW, target=_TARGET, scheduleExpression=Text(256, 1))
+_ACTION = record(**_WINDOW, target=_TARGET, scheduleExpression=Text(256, 1))
 
 
-def _share(value: Any, field: str) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
-        raise InvalidArgument(f"{field} must be a number above 0 and up to 1")
-    return float(value)
-
-
-_TRACKING = Shape(
-    **_WINDOW, metricType=_METRICS, metricTarget=_share, minCapacity=_TARGET, maxCapacity=_TARGET
+_SHARE = Number(0, 1, open=True)
+_TRACKING = record(
+    **_WINDOW, metricType=_METRICS, metricTarget=_SHARE, minCapacity=_TARGET, maxCapacity=_TARGET
 )  # fmt: skip
-_HORIZONTAL = Shape(
-    **_WINDOW, metricType=_METRICS, metricTarget=_share, minInstances=_TARGET, maxInstances=_TARGET
+_HORIZONTAL = record(
+    **_WINDOW, metricType=_METRICS, metricTarget=_SHARE, minInstances=_TARGET, maxInstances=_TARGET
 )  # fmt: skip
 
 
@@ -240,7 +259,7 @@ def _check_actions(actions: list[Any], field: str) -> list[Any]:
 _ACTIONS = Ruled(Items(_ACTION, limits.POLICIES, titled=True), _check_actions)
 
 
-def _policies(kind: Check, low: str, high: str) -> Check:
+def _policies(kind: Shape, low: str, high: str) -> Ruled:
     def check(policies: list[Any], field: str) -> list[Any]:
         for index, policy in enumerate(policies):
             place = f"{field}[{index}]"
@@ -269,18 +288,19 @@ def _distinct(rows: list[Any], what: str, field: str) -> None:
         seen.add(row["name"])
 
 
-ON_DEMAND = Shape(maximumInstanceCount=_TARGET)
-CONCURRENCY = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
-PROVISION = Shape(
-    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_ACTIONS,
+ON_DEMAND = record(maximumInstanceCount=_TARGET)
+CONCURRENCY = record(needed("reservedConcurrency", whole(limits.RESERVED_CONCURRENCY)))
+PROVISION = record(
+    Field("target", "target", _TARGET, names={"file": ("target", "defaultTarget", "DefaultTarget")}),
+    defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_ACTIONS,
     targetTrackingPolicies=_policies(_TRACKING, "minCapacity", "maxCapacity"),
 )  # fmt: skip
-SCALING = Shape(
+SCALING = record(
     minInstances=_TARGET, residentPoolId=TEXT, enableOnDemandScaling=FLAG, enableMixMode=FLAG,
     requestDispatchPolicy=TEXT, scheduledPolicies=_ACTIONS,
     horizontalScalingPolicies=_policies(_HORIZONTAL, "minInstances", "maxInstances"),
 )  # fmt: skip
-SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
+SWITCH = record(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
 _BODIES: Mapping[Kind, tuple[Shape, str]] = {
@@ -299,7 +319,7 @@ def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
     Raises: InvalidArgument.
     """
     shape, needed = _BODIES[kind]
-    config: dict[str, Any] = shape(body, "body")
+    config: dict[str, Any] = BODY.reader(shape)(body, "body")
     if kind is Kind.PROVISION and (default := config.pop("defaultTarget", None)) is not None:
         config["target"] = default
     if needed and needed not in config:

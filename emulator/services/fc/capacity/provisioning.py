@@ -21,10 +21,9 @@ from emulator.services.fc.capacity.model import (
     target_at,
 )
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.resolving import Resolver, Target
+from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.invoking import FunctionKeys
 from emulator.services.fc.model import LATEST, FunctionRef, family, function_path, scope_of
 from emulator.services.fc.ports import Instances, Platform
 from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure

@@ -2,16 +2,20 @@
 
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
+from emulator.services.fc.kinds import PLACE
 from emulator.services.fc.model import FunctionRef, Scope
-from emulator.services.fc.tables import JSON, PLACE, CountingStore, Form, Rows
+from emulator.storage.rows import CountingStore, Rows
+from emulator.wire.schema.kinds import ANYTHING, Held
 
-_ROWS = Rows(Setting, "fc_capacity", kind=Form(str, Kind), place=PLACE, config=JSON)
+_ROWS = Rows(Setting, "fc_capacity", kind=Held(str, Kind), place=PLACE, config=ANYTHING)
 _KEY = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _ORDER = "ORDER BY kind, account, region, service, function, qualifier"
 
 
 class CapacityStore(CountingStore):
     """The table ``fc_capacity``."""
+
+    TABLES = (_ROWS,)
 
     def get(self, kind: Kind, place: FunctionRef) -> Setting | None:
         """Return the configuration of exactly this place."""

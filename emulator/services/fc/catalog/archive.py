@@ -12,7 +12,7 @@ import stat
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
-from zipfile import BadZipFile, LargeZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, LargeZipFile, ZipFile, ZipInfo, is_zipfile
 
 from emulator.services.fc import limits
 from emulator.services.fc.errors import InvalidArgument
@@ -38,6 +38,11 @@ class _Plan(NamedTuple):
     folders: list[tuple[PurePosixPath, int]]
     files: list[tuple[PurePosixPath, ZipInfo, int]]
     links: list[tuple[PurePosixPath, ZipInfo]]
+
+
+def is_zip(package: bytes) -> bool:
+    """Whether *package* has the directory of a zip file."""
+    return is_zipfile(BytesIO(package))
 
 
 def unpack(package: bytes, folder: Path) -> None:
@@ -151,6 +156,21 @@ def _check_inside(link: Path, folder: Path) -> None:
     end = Path(os.path.realpath(link))
     if end != root and root not in end.parents:
         raise UnsafeArchive(reason=f"link '{link.relative_to(folder)}' leads out of the package")
+
+
+def holds_the_same(package: bytes, folder: Path) -> bool:
+    """Whether every file of *package* is in *folder*, with the same content; False for what is no zip."""
+    try:
+        with ZipFile(BytesIO(package)) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            return all(_is_same(archive, entry, folder) for entry in entries)
+    except (BadZipFile, LargeZipFile, NotImplementedError, RuntimeError, OSError, ValueError):
+        return False
+
+
+def _is_same(archive: ZipFile, entry: ZipInfo, folder: Path) -> bool:
+    place = folder / _safe_path(entry)
+    return place.is_file() and place.stat().st_size == entry.file_size and place.read_bytes() == archive.read(entry)
 
 
 def pack(folder: Path, leave_out: frozenset[str] = frozenset()) -> bytes:

@@ -6,6 +6,7 @@ directory under a digest is always whole.
 """
 
 import asyncio
+import logging
 import os
 from binascii import a2b_base64
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
@@ -22,15 +23,17 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.catalog.store import CatalogStore
-from emulator.services.fc.codec import LARGE_BODY, json_body
+from emulator.services.fc.codec import BODY, LARGE_BODY, json_body
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, PackageObjects, Platform, UploadPlace
 from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import TEXT, record
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _DRAFT = ".new-"
 _BASE64_PIECE = 256 * 1024
@@ -95,17 +98,21 @@ class CodeStore:
             return None
 
     @asynccontextmanager
-    async def adding(self, read: Callable[[], bytes], expected_checksum: str = "") -> AsyncIterator[Code]:
+    async def adding(
+        self, read: Callable[[], bytes], expected_checksum: str = "", *, of_bucket: bool = False
+    ) -> AsyncIterator[Code]:
         """Check and store the package that *read* returns (called in the thread).
 
-        Until the context ends the package counts as used, though no function names it yet.
+        Until the context ends the package counts as used, though no function names it yet. An object *of_bucket* that
+        is no zip is stored as well, with an empty folder in which calls find no handler. Source: terraform-provider-
+        alicloud, whose tests of functions and layers name such objects; what their calls answer is assumed.
 
         Raises: UnsafeArchive; InvalidArgument when the package has another checksum than *expected_checksum*, or what
         *read* raises; OSError when the disk fails.
         """
         self._being_added += 1
         try:
-            yield await self.in_thread(lambda: self._store(read(), expected_checksum))
+            yield await self.in_thread(lambda: self._store(read(), expected_checksum, of_bucket=of_bucket))
         finally:
             self._being_added -= 1
 
@@ -146,13 +153,13 @@ class CodeStore:
         """End the thread after what it is doing."""
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
-    def _store(self, package: bytes, expected_checksum: str) -> Code:
+    def _store(self, package: bytes, expected_checksum: str, *, of_bucket: bool) -> Code:
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
             raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")
         digest = sha256(package).hexdigest()
         if not (self._folder / digest).is_dir():
-            self._unpack(digest, package)
+            self._unpack(digest, package, of_bucket=of_bucket)
         self._write_package(digest, package)
         return Code(digest=digest, checksum=computed, size=len(package))
 
@@ -160,13 +167,17 @@ class CodeStore:
         for digest in digests:
             package = self.package(digest)
             if package is not None:
-                self._unpack(digest, package)
+                self._unpack(digest, package, of_bucket=True)
 
-    def _unpack(self, digest: str, package: bytes) -> None:
-        from emulator.services.fc.catalog.archive import unpack  # its imports are slow and not always needed
+    def _unpack(self, digest: str, package: bytes, *, of_bucket: bool) -> None:
+        from emulator.services.fc.catalog import archive  # its imports are slow and not always needed
 
         draft = self._draft()
-        unpack(package, draft)
+        if of_bucket and not archive.is_zip(package):
+            _log.warning("a package of %d bytes from a bucket is no zip; its calls will find no handler", len(package))
+            draft.mkdir(parents=True)
+        else:
+            archive.unpack(package, draft)
         draft.rename(self._folder / digest)
 
     def _write_package(self, digest: str, package: bytes) -> None:
@@ -209,7 +220,7 @@ async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]
     return await codes.in_thread(lambda: json_body(call))
 
 
-_CODE = Shape(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT)
+_read_code = BODY.reader(record(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT))
 
 
 def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSource | None:
@@ -220,7 +231,7 @@ def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSourc
     content = next((value for key, value in body.items() if key.lower() == "code"), None)
     if content is None:
         return None
-    code = _CODE(content, "code")
+    code = _read_code(content, "code")
     package = code.get("zipFile", "")
     bucket, name = code.get("ossBucketName", ""), code.get("ossObjectName", "")
     if not package and not bucket and not name:

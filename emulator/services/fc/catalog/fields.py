@@ -8,108 +8,114 @@ Source: parameter tables of the three API versions and the published metadata of
 client.py.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from emulator.kernel.identity import Tenant
+from emulator.kernel.frozen import replace
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import (
-    ANYTHING,
+from emulator.services.fc.catalog import affinity
+from emulator.services.fc.catalog.structures import (
+    AFFINITY,
+    CONTAINER_2,
+    CONTAINER_3,
+    CONTAINER_SHOWN,
+    CUSTOM_RUNTIME,
+    DNS,
+    HEALTH,
+    INJECTION,
+    ISOLATION,
+    JUICE_FS,
+    LAYERS,
+    LIFECYCLE,
+    LOG,
+    MICRO_SANDBOX,
+    NAS,
+    OSS_MOUNT,
+    POLAR_FS,
+    TRACING,
+    VPC,
+)
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.kinds import (
+    CPU,
     DISK,
-    FLAG,
+    ENVIRONMENT,
+    ENVIRONMENT_2,
     GPU_MEMORY,
     MEMORY,
-    METHOD,
     RUNTIMES,
+    VERSION_ID,
+    WEIGHTS,
+)
+from emulator.services.fc.model import (
+    CUSTOM_CONTAINER,
+    FunctionConfig,
+    ServiceConfig,
+    is_custom,
+)
+from emulator.wire.schema.kinds import (
+    ABSENT,
+    FLAG,
+    JSON_TEXT,
     TEXT,
-    TEXT_MAP,
-    TEXTS,
     WHOLE,
-    Check,
     Field,
     Items,
     OneOf,
-    Ruled,
     Shape,
     Text,
-    Whole,
-    check_weights,
-    cpu,
-    environment,
-    environment_2,
-    is_custom,
-    json_text,
-    version_or_latest,
-    write,
+    duration,
+    record,
+    whole,
 )
-from emulator.services.fc.capacity.model import Setting
-from emulator.services.fc.codec import times_of
-from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import (
-    CUSTOM_CONTAINER,
-    Alias,
-    Function,
-    FunctionConfig,
-    Service,
-    Version,
-    function_arn,
-)
-from emulator.wire.dates import iso_seconds
-
-_LOG = Shape(
-    project=TEXT, logstore=TEXT, enableRequestMetrics=FLAG, enableInstanceMetrics=FLAG, enableLlmMetrics=FLAG,
-    logBeginRule=OneOf({"None", "DefaultRegex"}),
-)  # fmt: skip
-_VPC = Shape(vpcId=TEXT, vSwitchIds=TEXTS, securityGroupId=TEXT, role=TEXT)
-_NAS = Shape(
-    userId=WHOLE, groupId=WHOLE,
-    mountPoints=Items(Shape(serverAddr=TEXT, mountDir=TEXT, enableTLS=FLAG), limits.MOUNT_POINTS),
-)  # fmt: skip
-_OSS_MOUNT = Shape(
-    mountPoints=Items(
-        Shape(bucketName=TEXT, bucketPath=TEXT, endpoint=TEXT, mountDir=TEXT, readOnly=FLAG),
-        limits.MOUNT_POINTS,
-    )
-)
-_TRACING = Shape(type=TEXT, params=TEXT_MAP)
-_HEALTH = Shape(
-    httpGetUrl=Text(limits.HEALTH_URL_LENGTH), initialDelaySeconds=Whole(limits.HEALTH_DELAY_S),
-    periodSeconds=Whole(limits.HEALTH_PERIOD_S), timeoutSeconds=Whole(limits.HEALTH_TIMEOUT_S),
-    failureThreshold=Whole(limits.HEALTH_FAILURES), successThreshold=Whole(limits.HEALTH_SUCCESSES),
-)  # fmt: skip
-_DNS = Shape(nameServers=TEXTS, searches=TEXTS, dnsOptions=Items(Shape(name=TEXT, value=TEXT)))
-_HOOK = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.HOOK_TIMEOUT_S), command=TEXTS)
-_INITIALIZER = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.INITIALIZATION_TIMEOUT_S), command=TEXTS)
-_LIFECYCLE = Shape(initializer=_INITIALIZER, preFreeze=_HOOK, preStop=_HOOK)
-_CUSTOM_RUNTIME = Shape(command=TEXTS, args=TEXTS, port=Whole(limits.PORT), healthCheckConfig=_HEALTH)
-_CONTAINER_2 = Shape(image=TEXT, command=TEXT, args=TEXT, accelerationType=TEXT, instanceID=TEXT, webServerMode=FLAG)
-_CONTAINER_3 = Shape(
-    image=TEXT, command=TEXTS, entrypoint=TEXTS, port=Whole(limits.PORT), acrInstanceId=TEXT,
-    registryConfig=ANYTHING, healthCheckConfig=_HEALTH, accelerationType=TEXT,
-    accelerationInfo=ANYTHING, resolvedImageUri=TEXT,
-)  # fmt: skip
-_CONTAINER_SHOWN = {"accelerationInfo": {"status": "Ready"}}
-"""Images are never made faster here, so they always are.
-
-Source: fc-java-sdk CreateUpdateFunctionTest; the word is assumed.
-"""
-_INJECTION = OneOf({"None", "Env", "Request", "All"})
-_AFFINITY = OneOf({"NONE", "MCP_SSE", "GENERATED_COOKIE", "HEADER_FIELD"})
-
-
-def _layers(value: Any, field: str) -> tuple[str, ...]:
-    return tuple(Items(Text(shortest=1), limits.LAYERS)(value, field))
-
 
 _SHARED = (
-    Field("role", "role", Text(limits.ROLE_LENGTH)),
-    Field("internetAccess", "internet_access", FLAG),
-    Field("logConfig", "log_config", _LOG),
-    Field("vpcConfig", "vpc_config", _VPC),
-    Field("nasConfig", "nas_config", _NAS),
-    Field("ossMountConfig", "oss_mount_config", _OSS_MOUNT),
-    Field("tracingConfig", "tracing_config", _TRACING),
+    Field(
+        "role",
+        "role",
+        Text(limits.ROLE_LENGTH),
+        help=("the role whose temporary keys the function gets", "函数获得其临时密钥的角色"),
+    ),
+    Field(
+        "internetAccess",
+        "internet_access",
+        FLAG,
+        help=("whether the internet can be reached; kept, without effect", "能否访问公网；保存，不起作用"),
+    ),
+    Field(
+        "logConfig",
+        "log_config",
+        LOG,
+        help=(
+            "project and store of logs, which the function is told; its logs stay here",
+            "日志的项目和库，告知函数；日志保留在本机",
+        ),
+    ),
+    Field(
+        "vpcConfig",
+        "vpc_config",
+        VPC,
+        help=("the private network; kept, without effect", "专有网络；保存，不起作用"),
+    ),
+    Field(
+        "nasConfig",
+        "nas_config",
+        NAS,
+        help=("network file systems; kept, without effect", "文件存储；保存，不起作用"),
+    ),
+    Field(
+        "ossMountConfig",
+        "oss_mount_config",
+        OSS_MOUNT,
+        help=("buckets mounted as folders; kept, without effect", "挂载为目录的存储空间；保存，不起作用"),
+    ),
+    Field(
+        "tracingConfig",
+        "tracing_config",
+        TRACING,
+        help=("tracing by another service; kept, without effect", "由其他服务进行的链路追踪；保存，不起作用"),
+    ),
 )
 """The fields of a service of 2.0, for all its functions, and of a function of 3.0."""
 
@@ -128,97 +134,276 @@ Source: fc-go-sdk client_test.go and fc-python-sdk test/service_test.py for what
 and fc-python-sdk for tracing; the members of an unset VPC and NAS are assumed from the models.
 """
 
-DESCRIPTION = Field("description", "description", Text(limits.DESCRIPTION_LENGTH))
+DESCRIPTION = Field("description", "description", Text(limits.DESCRIPTION_LENGTH), help=("for readers", "供阅读者参考"))
 
-SERVICE = (
-    DESCRIPTION,
-    *(
-        field._replace(unset={}, members=_ALWAYS_SHOWN[field.wire]) if field.wire in _ALWAYS_SHOWN else field
-        for field in _SHARED
+SERVICE = Shape(
+    "Service",
+    (
+        DESCRIPTION,
+        *(
+            field._replace(unset={}, members=_ALWAYS_SHOWN[field.name]) if field.name in _ALWAYS_SHOWN else field
+            for field in _SHARED
+        ),
     ),
+    ServiceConfig,
 )
 
 _FUNCTION = (
-    Field("runtime", "runtime", OneOf(RUNTIMES, "Runtime")),
-    Field("handler", "handler", Text(limits.HANDLER_LENGTH, 1)),
+    Field(
+        "runtime",
+        "runtime",
+        OneOf(RUNTIMES, "Runtime"),
+        required=True,
+        help=("what runs the code", "运行代码的环境"),
+    ),
+    Field(
+        "handler",
+        "handler",
+        Text(limits.HANDLER_LENGTH, 1),
+        help=("the file and the function in it, `index.handler`", "文件及其中的函数，例如 `index.handler`"),
+    ),
     DESCRIPTION,
-    Field("timeout", "timeout_s", Whole(limits.TIMEOUT_S)),
-    Field("memorySize", "memory_mb", MEMORY),
-    Field("cpu", "cpu", cpu),
-    Field("diskSize", "disk_mb", DISK, unset=limits.GPU_DISK_MB[0]),
-    Field("instanceConcurrency", "instance_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
-    Field("customRuntimeConfig", "custom_runtime", _CUSTOM_RUNTIME),
-    Field("customDNS", "custom_dns", _DNS),
-    Field("instanceLifecycleConfig", "lifecycle", _LIFECYCLE),
-    Field("layers", "layers", _layers),
+    Field("timeout", "timeout_s", duration(limits.TIMEOUT_S), help=("how long a call may take", "一次调用的最长时间")),
+    Field("memorySize", "memory_mb", MEMORY, help=("memory of an instance, a multiple of 64", "实例的内存，64 的倍数")),
+    Field(
+        "cpu",
+        "cpu",
+        CPU,
+        help=(
+            "virtual processors, 1 to 4 GB of memory each; kept, without effect",
+            "虚拟处理器数量，每个对应 1 到 4 GB 内存；保存，不起作用",
+        ),
+    ),
+    Field(
+        "diskSize",
+        "disk_mb",
+        DISK,
+        unset=limits.GPU_DISK_MB[0],
+        help=("disk of an instance in MB; kept, without effect", "实例的磁盘大小（MB）；保存，不起作用"),
+    ),
+    Field(
+        "instanceConcurrency",
+        "instance_concurrency",
+        whole(limits.INSTANCE_CONCURRENCY),
+        help=("how many calls an instance takes at a time", "一个实例同时处理的调用数"),
+    ),
+    Field(
+        "customRuntimeConfig",
+        "custom_runtime",
+        CUSTOM_RUNTIME,
+        help=("command, port and health check of a server of your own", "自带服务器的命令、端口和健康检查"),
+    ),
+    Field("customDNS", "custom_dns", DNS, help=("name servers; kept, without effect", "域名服务器；保存，不起作用")),
+    Field(
+        "instanceLifecycleConfig",
+        "lifecycle",
+        LIFECYCLE,
+        help=(
+            "hooks: before the first call, before a pause, before the end of an instance",
+            "实例的钩子：首次调用之前、冻结之前、停止之前",
+        ),
+    ),
+    Field(
+        "layers",
+        "layers",
+        LAYERS,
+        help=("ARNs of layers, whose files the function finds below `/opt`", "层的 ARN；其文件位于 `/opt`"),
+    ),
 )
 
-FUNCTION_2 = (
-    *_FUNCTION,
-    Field("environmentVariables", "environment", environment_2),
-    Field("initializer", "initializer", Text(limits.HANDLER_LENGTH)),
-    Field(
-        "initializationTimeout",
-        "initialization_timeout_s",
-        Whole(limits.INITIALIZATION_TIMEOUT_S),
-        unset=limits.INITIALIZATION_TIMEOUT_S.default,
+FUNCTION_2 = Shape(
+    "Function",
+    (
+        *(field._replace(unset=ABSENT) if field.name == "diskSize" else field for field in _FUNCTION),
+        Field(
+            "environmentVariables",
+            "environment",
+            ENVIRONMENT_2,
+            help=("variables of the function's environment", "函数的环境变量"),
+        ),
+        Field(
+            "initializer",
+            "initializer",
+            Text(limits.HANDLER_LENGTH),
+            help=("the function that an instance runs before its first call", "实例在首次调用之前运行的函数"),
+        ),
+        Field(
+            "initializationTimeout",
+            "initialization_timeout_s",
+            duration(limits.INITIALIZATION_TIMEOUT_S),
+            unset=limits.INITIALIZATION_TIMEOUT_S.default,
+            help=("how long the initializer may take", "初始化的最长时间"),
+        ),
+        Field(
+            "instanceSoftConcurrency",
+            "instance_soft_concurrency",
+            whole(limits.INSTANCE_CONCURRENCY),
+            help=(
+                "from how many calls on another instance is started; kept, without effect",
+                "超过多少个调用时启动新实例；保存，不起作用",
+            ),
+        ),
+        Field(
+            "instanceType",
+            "instance_type",
+            OneOf({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
+            unset="e1",
+            help=("the kind of machine; kept, without effect", "机器的类型；保存，不起作用"),
+        ),
+        Field(
+            "gpuMemorySize",
+            "gpu_memory_mb",
+            GPU_MEMORY,
+            help=("memory of the GPU in MB; kept, without effect", "GPU 的显存（MB）；保存，不起作用"),
+        ),
+        Field(
+            "caPort",
+            "ca_port",
+            whole(limits.PORT),
+            names={"file": ("caPort", "cAPort", "CAPort")},
+            help=("the port that a custom runtime listens on", "自定义运行时监听的端口"),
+        ),
+        Field(
+            "customContainerConfig",
+            "custom_container",
+            CONTAINER_2,
+            members=CONTAINER_SHOWN,
+            help=("image, command and port of a container", "容器的镜像、命令和端口"),
+        ),
+        Field(
+            "customHealthCheckConfig",
+            "health_check",
+            HEALTH,
+            help=("when an instance counts as healthy", "实例何时视为健康"),
+        ),
     ),
-    Field("instanceSoftConcurrency", "instance_soft_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
-    Field(
-        "instanceType",
-        "instance_type",
-        OneOf({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
-        unset="e1",
-    ),
-    Field("gpuMemorySize", "gpu_memory_mb", GPU_MEMORY),
-    Field("caPort", "ca_port", Whole(limits.PORT)),
-    Field("customContainerConfig", "custom_container", _CONTAINER_2, members=_CONTAINER_SHOWN),
-    Field("customHealthCheckConfig", "health_check", _HEALTH),
+    FunctionConfig,
 )
 """A function of the two APIs that know services.
 
-Source of what is shown of unset fields: the defaults of the parameter tables.
+Source of what is shown of unset fields: the defaults of the parameter tables. That an unset diskSize is not shown:
+terraform-provider-alicloud, whose tests ran against the service; its resource_alicloud_fcv2_function.go allows no value
+that a file does not give, fcv3_function.go does.
 """
 
-FUNCTION_3 = (
-    *_FUNCTION,
-    *_SHARED,
-    Field("environmentVariables", "environment", environment),
-    Field("gpuConfig", "gpu_config", Shape(gpuType=TEXT, gpuMemorySize=GPU_MEMORY)),
-    Field("customContainerConfig", "custom_container", _CONTAINER_3),
-    Field("resourceGroupId", "resource_group_id", TEXT),
-    Field("disableOndemand", "disable_on_demand", FLAG),
-    Field("disableInjectCredentials", "inject_credentials", _INJECTION),
-    Field("idleTimeout", "idle_timeout_s", WHOLE),
-    Field("enableLongLiving", "long_living", FLAG),
-    Field("instanceIsolationMode", "isolation_mode", TEXT),
-    Field("sessionAffinity", "session_affinity", _AFFINITY),
-    Field("sessionAffinityConfig", "session_affinity_config", json_text),
+FUNCTION_3 = Shape(
+    "Function",
+    (
+        *_FUNCTION,
+        *_SHARED,
+        Field(
+            "environmentVariables",
+            "environment",
+            ENVIRONMENT,
+            help=("variables of the function's environment", "函数的环境变量"),
+        ),
+        Field(
+            "gpuConfig",
+            "gpu_config",
+            record(gpuType=TEXT, gpuMemorySize=GPU_MEMORY),
+            help=("kind and memory of a GPU; kept, without effect", "GPU 的类型和显存；保存，不起作用"),
+        ),
+        Field(
+            "customContainerConfig",
+            "custom_container",
+            CONTAINER_3,
+            help=("image, command and port of a container", "容器的镜像、命令和端口"),
+        ),
+        Field(
+            "resourceGroupId",
+            "resource_group_id",
+            TEXT,
+            help=("the resource group; kept, without effect", "资源组；保存，不起作用"),
+        ),
+        Field(
+            "disableOndemand",
+            "disable_on_demand",
+            FLAG,
+            help=(
+                "whether only provisioned instances take calls; kept, without effect",
+                "是否只由预留实例处理调用；保存，不起作用",
+            ),
+        ),
+        Field(
+            "disableInjectCredentials",
+            "inject_credentials",
+            INJECTION,
+            help=("where the function gets no temporary keys", "在哪些地方不提供临时密钥"),
+        ),
+        Field(
+            "idleTimeout",
+            "idle_timeout_s",
+            WHOLE,
+            help=("seconds that an idle instance stays; kept, without effect", "空闲实例保留的秒数；保存，不起作用"),
+        ),
+        Field(
+            "enableLongLiving",
+            "long_living",
+            FLAG,
+            help=("whether instances live long; kept, without effect", "实例是否长期运行；保存，不起作用"),
+        ),
+        Field(
+            "instanceIsolationMode",
+            "isolation_mode",
+            ISOLATION,
+            help=("whether calls, or sessions, share an instance", "调用或会话是否共用实例"),
+        ),
+        Field("sessionAffinity", "session_affinity", AFFINITY, help=("what tells sessions apart", "如何区分会话")),
+        Field(
+            "sessionAffinityConfig",
+            "session_affinity_config",
+            JSON_TEXT,
+            help=(
+                "name of the header or cookie, length and number of sessions",
+                "请求头或 cookie 的名称，会话的时长和数量",
+            ),
+        ),
+        Field(
+            "juiceFsConfig",
+            "juice_fs_config",
+            JUICE_FS,
+            help=("JuiceFS volumes; kept, without effect", "JuiceFS 卷；保存，不起作用"),
+        ),
+        Field(
+            "polarFsConfig",
+            "polar_fs_config",
+            POLAR_FS,
+            help=("PolarFS volumes; kept, without effect", "PolarFS 卷；保存，不起作用"),
+        ),
+        Field(
+            "microSandboxConfig",
+            "micro_sandbox",
+            MICRO_SANDBOX,
+            help=("the sandbox's image; kept, without effect", "沙箱的镜像；保存，不起作用"),
+        ),
+    ),
+    FunctionConfig,
 )
 """A function of the API without services."""
 
-_ALIAS = (Field("versionId", "version_id", version_or_latest), DESCRIPTION)
-ALIAS = (*_ALIAS, Field("additionalVersionWeight", "weights", check_weights, unset=None))
-ALIAS_2023 = (*_ALIAS, Field("additionalVersionWeight", "weights", check_weights, unset={}))
-ALIAS_2021 = (
-    *ALIAS,
+_ALIAS = (Field("versionId", "version_id", VERSION_ID, required=True), DESCRIPTION)
+ALIAS = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset=None)))
+ALIAS_2023 = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset={})))
+ALIAS_2021 = ALIAS.extended(
     Field("resolvePolicy", "resolve_policy", OneOf({"Random", "Content"})),
     Field(
         "routePolicy",
         "route_policy",
-        Shape(
+        record(
             condition=OneOf({"AND", "OR"}),
-            policyItems=Items(Shape(type=TEXT, key=TEXT, operator=TEXT, value=TEXT)),
+            policyItems=Items(record(type=TEXT, key=TEXT, operator=TEXT, value=TEXT)),
         ),
     ),
 )
 """An alias of each version of the API; one has routing by content."""
 
 
-def check_together(config: FunctionConfig) -> None:
-    """Check what concerns more than one field of a function.
+def check_together(config: FunctionConfig, given: Mapping[str, Any] = MappingProxyType({})) -> FunctionConfig:
+    """Check what concerns more than one field of a function, and return it with what some fields make of others.
 
-    Raises: InvalidArgument.
+    *given* are those that the caller has set.
+
+    Raises: InvalidArgument. Source: terraform-provider-alicloud's tests, for a web server that is turned off.
     """
     if config.cpu is not None and not 1 <= config.memory_mb / 1024 / config.cpu <= 4:
         raise InvalidArgument(
@@ -231,6 +416,15 @@ def check_together(config: FunctionConfig) -> None:
         raise InvalidArgument("customContainerConfig.image is required for the runtime custom-container")
     if not config.handler and not is_custom(config.runtime):
         raise InvalidArgument("handler is required")
+    if config.ca_port is not None and "ca_port" not in given and _turns_web_server_off(given):
+        config = replace(config, ca_port=None)
+    if config.session_affinity or config.session_affinity_config is not None or config.isolation_mode:
+        return affinity.settled(config, given)
+    return config
+
+
+def _turns_web_server_off(given: Mapping[str, Any]) -> bool:
+    return (given.get("custom_container") or {}).get("webServerMode") is False
 
 
 def check_tags(tags: object) -> Mapping[str, str]:
@@ -249,136 +443,8 @@ def check_tags(tags: object) -> Mapping[str, str]:
     return tags
 
 
-def wildcard(rule: str) -> re.Pattern[str]:
-    """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
-    anchored = rule.startswith("^")
-    text = rule[1:] if anchored else rule
-    return re.compile(("^" if anchored else "") + "(.*)".join(re.escape(part) for part in text.split("*")) + "$")
-
-
-def _path(path: str, field: str) -> str:
-    if not path.startswith("/") or "*" in path[:-1]:
-        raise InvalidArgument(f"{field} '{path[:200]}' is invalid: it must begin with / and may end with *")
-    return path
-
-
-def _rules(compiled: Callable[[str], object] | None) -> Check:
-    """Return the kind of a list of rewrite rules; *compiled* fails for what is no pattern."""
-    rule = Shape(match=Text(limits.REWRITE_RULE_LENGTH, 1), replacement=Text(limits.REWRITE_RULE_LENGTH, 1))
-
-    def check(rules: list[dict[str, str]], field: str) -> list[dict[str, str]]:
-        for index, each in enumerate(rules):
-            if len(each) < 2:
-                raise InvalidArgument(f"{field}[{index}] must have match and replacement")
-            try:
-                if compiled is not None:
-                    compiled(each["match"])
-            except (re.error, RecursionError, OverflowError) as error:
-                raise InvalidArgument(f"{field}[{index}].match is not a regular expression: {error}") from None
-        return rules
-
-    return Ruled(Items(rule, limits.REWRITE_RULES), check)
-
-
-_REWRITE = Shape(equalRules=_rules(None), wildcardRules=_rules(wildcard), regexRules=_rules(re.compile))
-ROUTE = Shape(
-    path=Ruled(Text(limits.ROUTE_PATH_LENGTH, 1), _path),
-    serviceName=Text(limits.SERVICE_NAME_LENGTH),
-    functionName=Text(limits.FUNCTION_NAME_LENGTH, 1),
-    qualifier=Text(limits.ALIAS_NAME_LENGTH),
-    methods=Items(METHOD),
-    rewriteConfig=_REWRITE,
-)
-
-
-DOMAIN = Shape(
-    protocol=OneOf(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
-    routeConfig=Shape(routes=Items(ROUTE, limits.ROUTES)),
-    certConfig=Shape(certName=TEXT, certificate=TEXT, privateKey=TEXT),
-    tlsConfig=Shape(minVersion=TEXT, maxVersion=TEXT, cipherSuites=TEXTS),
-    wafConfig=Shape(enableWAF=FLAG),
-    authConfig=Shape(authType=OneOf(frozenset({"anonymous", "function", "jwt"})), authInfo=TEXT),
-    corsConfig=Shape(
-        allowOrigins=TEXTS, allowMethods=TEXTS, allowHeaders=TEXTS, exposeHeaders=TEXTS, allowCredentials=FLAG,
-        maxAge=WHOLE,
-    ),
-)  # fmt: skip
-
-
-LAYER = (
+LAYER = Shape("Layer", (
     DESCRIPTION,
     Field("license", "license", Text(limits.LICENSE_LENGTH)),
-    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
-)
-
-
-def _code_size(function: Function) -> dict[str, Any]:
-    code = function.code
-    return {"codeSize": code.size if code else 0, "codeChecksum": code.checksum if code else "0"}
-
-
-def render_service(service: Service) -> dict[str, Any]:
-    """Write a service."""
-    return {
-        "serviceName": service.name,
-        "serviceId": service.id,
-        **write(SERVICE, service.config),
-        **times_of(service),
-        "useSLRAuthentication": False,
-    }
-
-
-def render_function_2(function: Function) -> dict[str, Any]:
-    """Write a function of a service."""
-    return {
-        "functionName": function.name,
-        "functionId": function.id,
-        **write(FUNCTION_2, function.config),
-        "layersArnV2": list(function.config.layers),
-        **_code_size(function),
-        **times_of(function),
-    }
-
-
-def render_function_3(
-    tenant: Tenant,
-    function: Function,
-    *,
-    layer_size: Callable[[str], int],
-    tags: Mapping[str, str],
-    switch: Setting | None,
-) -> dict[str, Any]:
-    """Write a function without a service. It is ready at once, which deployment tools poll for.
-
-    *layer_size* returns the size of a layer's package by its ARN; *switch* is what disables invocation, if anything.
-    """
-    body = {
-        "functionName": function.name,
-        "functionId": function.id,
-        "functionArn": function_arn(tenant, "", function.name),
-        **write(FUNCTION_3, function.config),
-        "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
-        **_code_size(function),
-        **times_of(function),
-        "state": "Active",
-        "stateReason": "",
-        "stateReasonCode": "",
-        "lastUpdateStatus": "Successful",
-        "lastUpdateStatusReason": "",
-        "lastUpdateStatusReasonCode": "",
-    }
-    if switch is not None:
-        body["invocationRestriction"] = {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
-    if tags:
-        body["tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
-    return body
-
-
-def render_version(version: Version) -> dict[str, Any]:
-    """Write a version; 2023-03-30 has the same form."""
-    return {"versionId": str(version.number), "description": version.description, **times_of(version)}
-
-
-def render_alias(alias: Alias, table: tuple[Field, ...]) -> dict[str, Any]:
-    """Write an alias with the fields of *table*."""
-    return {"aliasName": alias.name, **write(table, alias), **times_of(alias)}
+    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES), required=True),
+))  # fmt: skip

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from emulator.services.fc.catalog.watching import Unwatched
 from emulator.services.fc.errors import InvalidArgument
 
 _CODE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".php", ".jar", ".class", ".dll", ".so", ".go", ".rb", ".sh"})
@@ -24,9 +25,9 @@ SKIPPED = frozenset({"__pycache__", "node_modules"})
 _NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
 """Errors that say nothing about a file."""
 
-_DEEPEST = 12
-_MOST_FILES = 5000
-"""Beyond this many files of one function edits are noticed by its folders only, to keep watching cheap."""
+_DEEPEST = 40
+_MOST_FILES = 50_000
+"""Folders of a function beyond this many files and levels are left out: a link may lead anywhere."""
 
 
 class YamlFile(NamedTuple):
@@ -59,8 +60,11 @@ class YamlFiles:
     def __init__(self) -> None:
         self._parsed: dict[str, YamlFile] = {}
 
-    def read(self, path: str, name: str) -> YamlFile:
-        """Return ``name.yml``, or ``name.yaml`` when only that is there, of the folder *path*."""
+    def read(self, path: str, name: str, *, anew: bool) -> YamlFile:
+        """Return ``name.yml``, or ``name.yaml`` when only that is there, of the folder *path*.
+
+        With *anew* it is parsed even when its time and size are as they were: a clock's tick has room for two writes.
+        """
         for file in (f"{path}{os.sep}{name}.yml", f"{path}{os.sep}{name}.yaml"):
             try:
                 status = os.stat(file)  # noqa: PTH116 - see above
@@ -68,7 +72,7 @@ class YamlFiles:
                 continue
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._parsed.get(file)
-            if known is None or known.stamp != stamp:
+            if known is None or anew or known.stamp != stamp:
                 known = self._parsed[file] = _parse(file, stamp)
             return known
         return YamlFile(f"{path}{os.sep}{name}.yml", None)
@@ -132,11 +136,12 @@ def is_function(path: str) -> bool:
     return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - see above
 
 
-def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str, int]:
+def fingerprint(path: str, skipped: frozenset[str], follow: Follow, watches: Unwatched) -> tuple[str, int]:
     """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
 
     Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
-    a 3.0 function's code) are not followed, nor are links that *follow* is against.
+    a 3.0 function's code) are not followed, nor are links that *follow* is against. Every folder is given to *watches*
+    before it is listed.
     """
     seen: list[str] = []
     size = 0
@@ -144,9 +149,12 @@ def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str
     pending = [(path, "", 0)]
     while pending:
         folder, prefix, depth = pending.pop()
+        watches.folder(folder, path)
         for entry in entries(folder):
             if entry.name not in skipped and not follow(entry):
                 continue
+            if entry.is_symlink():
+                watches.folder(os.path.dirname(os.path.realpath(entry.path)), path)  # noqa: PTH120 - see above
             try:
                 status = entry.stat()
             except OSError:
@@ -155,6 +163,7 @@ def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str
             if stat.S_ISDIR(status.st_mode):
                 if entry.name in skipped:
                     if entry.name == "node_modules":
+                        watches.modules(entry.path, path)
                         seen.append(f"{relative} {status.st_mtime_ns}")
                 elif depth < _DEEPEST and len(seen) < _MOST_FILES and status.st_ino not in followed:
                     followed |= {status.st_ino} - {0}  # 0 where the system has no such number

@@ -17,23 +17,12 @@ plain value, so "has anything changed?" is a comparison.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from emulator.kernel.frozen import field, frozen
+from emulator.kernel.frozen import field, frozen, replace
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import (
-    NEWEST_PYTHON,
-    Field,
-    check_alias_name,
-    check_name,
-    check_weights,
-    is_custom,
-    read,
-    unknown_names,
-    version_or_latest,
-)
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.files import (
     SKIPPED,
@@ -44,8 +33,13 @@ from emulator.services.fc.catalog.files import (
     folders,
     is_function,
 )
+from emulator.services.fc.catalog.watching import EVERYTHING, Edits, Unwatched
+from emulator.services.fc.codec import BODY, check_name
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
+from emulator.services.fc.kinds import NEWEST_PYTHON, check_alias_name, check_weights, version_or_latest
+from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct, is_custom
+from emulator.wire.schema.json_bodies import unknown_names
+from emulator.wire.schema.kinds import Shape
 
 
 @frozen
@@ -101,54 +95,101 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
 
 
+@frozen
+class _Part:
+    """What a folder directly below the functions folder came to."""
+
+    services: tuple[FileService, ...]
+    functions: tuple[FileFunction, ...]
+    unusable: Mapping[tuple[str, str], str]
+    warnings: tuple[str, ...]
+
+
+class _Known(NamedTuple):
+    """A function as it was read, what else it depended on, and what its files alone come to."""
+
+    result: FileFunction
+    warnings: tuple[str, ...]
+    head: FileFunction | None
+    problem: str
+    checksum: str
+    rewritten: int
+
+
 class FolderReader:
-    """Reads a functions folder again and again; files that have not changed are not parsed twice.
+    """Reads a functions folder again and again, in what `Edits` name; files that have not changed are not parsed twice.
 
     Used by one thread at a time.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root.absolute()
+    def __init__(self, root: Path, watches: Unwatched | None = None) -> None:
+        self.root = root.absolute()
         self._real_root = ""
+        self._watches = watches or Unwatched()
         self._yaml = YamlFiles()
+        self._edits: Edits = EVERYTHING
+        self._parts: dict[str, _Part] = {}
+        self._known: dict[str, _Known] = {}
         self._services: list[FileService] = []
         self._functions: list[FileFunction] = []
         self._unusable: dict[tuple[str, str], str] = {}
         self._warnings: list[str] = []
 
-    def read(self) -> Snapshot:
-        """Return what the folder holds now; an absent folder holds nothing.
+    def read(self, edits: Edits = EVERYTHING) -> Snapshot:
+        """Return what the folder holds now; an absent folder holds nothing. What *edits* leave out is as it was.
 
-        Raises: OSError when nothing can be read at present, for want of file descriptors or memory.
+        Raises: OSError when nothing can be read at present, for want of file descriptors or memory; Unwatchable. Then
+        the next look has to be at everything.
         """
-        self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
-        self._real_root = os.path.realpath(self._root)
-        for entry in folders(self._root, self._follows):
-            name = entry.name
-            if name == "versions":
-                continue
-            if is_function(entry.path):
-                if self._usable("", name, entry.path):
-                    self._read_function("", name, entry.path)
-            else:
-                self._read_service(name, entry.path)
+        self._edits = edits
+        self._warnings = []
+        self._watches.begin(self.root)
+        self._real_root = os.path.realpath(self.root)
+        parts: dict[str, _Part] = {}
+        for entry in folders(self.root, self._follows):
+            if entry.name != "versions":
+                parts[entry.path] = self._part(entry.name, entry.path)
+        self._watches.end()
+        seen = {function.folder for part in parts.values() for function in part.functions}
+        self._known = {path: known for path, known in self._known.items() if path in seen}
+        self._parts = parts
+        warnings = [*self._warnings, *(warning for part in parts.values() for warning in part.warnings)]
         return Snapshot(
+            services=tuple(service for part in parts.values() for service in part.services),
+            functions=tuple(function for part in parts.values() for function in part.functions),
+            unusable={key: reason for part in parts.values() for key, reason in part.unusable.items()},
+            warnings=tuple(dict.fromkeys(warnings)),
+        )
+
+    def _part(self, name: str, path: str) -> _Part:
+        """Return what a folder directly below the functions folder comes to."""
+        known = self._parts.get(path)
+        if self._is_the_same(path) and known is not None and not self._edits.within(path):
+            self._watches.keep(path)
+            return known
+        outside = self._warnings
+        self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
+        if not is_function(path):
+            self._read_service(name, path)
+        elif self._usable("", name, path):
+            self._read_function("", name, path)
+        part = _Part(
             services=tuple(self._services), functions=tuple(self._functions), unusable=self._unusable,
-            warnings=tuple(dict.fromkeys(self._warnings)),
+            warnings=tuple(self._warnings),
         )  # fmt: skip
+        self._warnings = outside
+        return part
 
     def _read_service(self, name: str, path: str) -> None:
-        functions = [
-            entry for entry in folders(path, self._follows) if entry.name != "versions" and is_function(entry.path)
-        ]
+        functions = [entry for entry in self._functions_in(path, path) if entry.name != "versions"]
         versions = self._version_folders(path)
-        settings = self._yaml.read(path, "service")
+        settings = self._yaml.read(path, "service", anew=self._edits.written(path))
         if not (settings.stamp or functions or versions) or not self._usable(name, "", path):
             return
         config, problem = ServiceConfig(), settings.problem
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**read(fields.SERVICE, settings.content))
+            config = ServiceConfig(**BODY.read(fields.SERVICE, settings.content))
             aliases = _aliases(settings)
         except InvalidArgument as error:
             problem = settings.placed(error)
@@ -160,25 +201,65 @@ class FolderReader:
             if self._usable(name, entry.name, entry.path):
                 heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
         for number, version_path in versions:
-            for entry in folders(version_path, self._follows):
-                if is_function(entry.path) and self._usable(name, entry.name, entry.path):
-                    version = self._function(name, entry.name, number, entry.path, heads.get(entry.name), problem)
-                    self._functions.append(version)
+            for entry in self._functions_in(version_path, path):
+                if self._usable(name, entry.name, entry.path):
+                    head = heads.get(entry.name)
+                    self._functions.append(self._function(name, entry.name, number, entry.path, head, problem))
+
+    def _folders(self, path: str, part: str) -> Iterator[os.DirEntry[str]]:
+        """Return the folders in a folder that is looked at for *part*."""
+        self._watches.folder(path, part)
+        return folders(path, self._follows)
+
+    def _functions_in(self, path: str, part: str) -> list[os.DirEntry[str]]:
+        entries = list(self._folders(path, part))
+        for entry in entries:
+            self._is_the_same(entry.path)
+        return [entry for entry in entries if is_function(entry.path)]
+
+    def _is_the_same(self, path: str) -> bool:
+        """Watch the folder of a part; False when another folder had this path, whose function is forgotten."""
+        same = self._watches.part(path)
+        if not same:
+            self._known.pop(path, None)
+        return same
 
     def _read_function(self, service: str, name: str, path: str, problem: str = "") -> FileFunction:
         head = self._function(service, name, 0, path, None, problem)
         self._functions.append(head)
         if not service:
             for number, version_path in self._version_folders(path):
+                self._is_the_same(version_path)
                 self._functions.append(self._function("", name, number, version_path, head, ""))
         return head
 
     def _function(
         self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
     ) -> FileFunction:
-        settings = self._yaml.read(path, "function")
+        """Return what the function in the folder *path* is, which is looked at only where it may have changed."""
+        known = self._known.get(path)
+        if known is not None and known.head == head and known.problem == problem and not self._edits.at(path):
+            self._warnings += known.warnings
+            return known.result
+        before = len(self._warnings)
+        self._watches.renew(path)
+        self._watches.part(path)
+        file = self._read_files(service, name, version, path, head, problem)
+        rewritten = 0
+        if known is not None and known.checksum == file.checksum:  # of another size, or a tick of the clock later
+            rewritten = known.rewritten + self._edits.written(path)
+        self._known[path] = _Known(
+            replace(file, checksum=f"{int(file.checksum) + rewritten}"), tuple(self._warnings[before:]),
+            head, problem, file.checksum, rewritten,
+        )  # fmt: skip
+        return self._known[path].result
+
+    def _read_files(
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+    ) -> FileFunction:
+        settings = self._yaml.read(path, "function", anew=self._edits.written(path))
         skipped = SKIPPED if service else SKIPPED | {"versions"}
-        checksum, size = fingerprint(path, skipped, self._follows)
+        checksum, size = fingerprint(path, skipped, self._follows, self._watches)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
@@ -221,15 +302,15 @@ class FolderReader:
             return False
         return True
 
-    def _warn(self, problem: str, settings: YamlFile, known: tuple[Field, ...], more: set[str]) -> None:
+    def _warn(self, problem: str, settings: YamlFile, known: Shape, more: set[str]) -> None:
         """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
-        unknown = unknown_names(settings.content, [*(field.wire for field in known), *more])
+        unknown = unknown_names(settings.content, [*(field.name for field in known), *more])
         self._warnings += [problem] if problem else []
         self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         numbered = []
-        for entry in folders(str(Path(path, "versions")), self._follows):
+        for entry in self._folders(str(Path(path, "versions")), path):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
                 numbered.append((int(name), entry.path))
@@ -244,12 +325,10 @@ def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -
     if isinstance(variables, dict):  # YAML reads 8080 and yes as what they are; variables are texts
         content["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
     rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-    values = read(rows, content)
+    values = BODY.read(rows, content)
     values.setdefault("runtime", default.runtime)
     values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
-    config = FunctionConfig(**values)
-    fields.check_together(config)
-    return config
+    return fields.check_together(FunctionConfig(**values), values)
 
 
 def _as_text(value: Any) -> Any:

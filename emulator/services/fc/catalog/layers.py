@@ -14,7 +14,8 @@ from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import SLICED, Code, Slice, arn_of
-from emulator.services.fc.tables import LIST, Form, Rows, RowStore
+from emulator.storage.rows import Rows, RowStore
+from emulator.wire.schema.kinds import FLAG, TEXTS, Held
 
 OFFICIAL = "official"
 """The account segment of layers that the cloud itself provides."""
@@ -57,25 +58,26 @@ def parse_layer_arn(arn: str) -> LayerName | None:
 
 
 _FROM = "fc_layer_versions v JOIN fc_layers l USING (account, region, name)"
-_FLAG = Form(int, bool)
 _VERSIONS = Rows(
     LayerVersion,
     _FROM,
-    number=Form(lambda number: (number,), int, ("version",)),
-    runtimes=LIST,
-    code=Form(
+    number=Held(lambda number: (number,), int, ("version",)),
+    runtimes=TEXTS,
+    code=Held(
         attrgetter("digest", "checksum", "size"),
         lambda digest, checksum, size: Code(digest=digest, checksum=checksum, size=size),
         ("code_digest", "code_checksum", "code_size"),
     ),
-    public=_FLAG,
-    deleted=_FLAG,
+    public=FLAG,
+    deleted=FLAG,
 )
 _OWN = "account = ? AND region = ?"
 
 
 class LayerStore(RowStore):
     """Everything layers keep over a restart."""
+
+    TABLES = (_VERSIONS,)
 
     def version(self, tenant: Tenant, name: str, number: int) -> LayerVersion | None:
         """Return a version, also a deleted one."""
@@ -90,7 +92,7 @@ class LayerStore(RowStore):
         """Return the newest version of some layers by name: the caller's, or the public ones of every account."""
         whose = "public AND region = ?" if public else _OWN
         sql = (
-            f"SELECT account, region, {_VERSIONS.columns} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
+            f"SELECT account, region, {_VERSIONS.text} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
             "AND NOT deleted AND version = (SELECT max(o.version) FROM fc_layer_versions o "
             "WHERE o.account = v.account AND o.region = v.region AND o.name = v.name AND NOT o.deleted) "
             f"AND {SLICED}"

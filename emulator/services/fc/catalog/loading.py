@@ -4,17 +4,15 @@ Folder functions are rows like all others, marked with the folder they came from
 stays until the files themselves say something else about the same field: the last word counts.
 """
 
-import asyncio
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
+from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, Snapshot
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (
     LATEST,
@@ -219,62 +217,3 @@ def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> di
 def _not_default(config: ServiceConfig) -> dict[str, Any]:
     """Return what differs from the defaults, for a service of the API that a folder joins."""
     return parse_values(config_json(config))
-
-
-PAUSE_S = 0.4
-_SHARE = 30
-"""The pause is at least this many times as long as a look takes."""
-
-
-class Watcher:
-    """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
-
-    def __init__(self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None]) -> None:
-        self._reader = reader
-        self._clock = clock
-        self._changed = changed
-        self._last = Snapshot()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    async def first(self) -> Snapshot:
-        """Read the folder once, off the loop; do this before `start`."""
-        self._last = await asyncio.get_running_loop().run_in_executor(None, self._reader.read)
-        return self._last
-
-    def start(self) -> None:
-        """Start watching."""
-        loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, args=(loop,), name="fc-folder", daemon=True)
-        self._thread.start()
-
-    async def close(self) -> None:
-        """Stop watching and wait for the thread."""
-        self._stop.set()
-        if self._thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
-            self._thread = None
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        pause_s = PAUSE_S
-        blind = False
-        while not self._stop.wait(pause_s):
-            started = self._clock.monotonic()
-            try:
-                snapshot = self._reader.read()
-            except OSError as error:
-                if not blind:
-                    _log.warning("the functions folder cannot be read now, functions stay as they are: %s", error)
-                blind = True
-                continue
-            except Exception:
-                _log.exception("the functions folder could not be read")
-                continue
-            blind = False
-            pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
-            if snapshot != self._last:
-                self._last = snapshot
-                try:
-                    loop.call_soon_threadsafe(self._changed, snapshot)
-                except RuntimeError:  # the loop has ended before us
-                    return

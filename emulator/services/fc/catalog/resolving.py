@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from emulator.http.message import Request
+from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.affinity import REQUEST_EXCLUSIVE, Affinity, affinity_of
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.catalog.layers import Layers
+from emulator.services.fc.catalog.sizes import size_of
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.codec import value_at
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
@@ -33,7 +36,11 @@ from emulator.services.fc.model import (
     listen_port,
     scope_of,
 )
-from emulator.services.fc.runtime.model import Container, FunctionImage, HealthCheck
+from emulator.services.fc.ports import CredentialIssuer
+from emulator.services.fc.runtime.model import Container, Credentials, FunctionImage, HealthCheck
+
+KEYS_SHARED_MS = 15 * MINUTE
+"""Calls of one role get the same temporary keys for this long; they live many times longer."""
 
 BY_CONTENT = "Content"
 
@@ -168,12 +175,16 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 class Target(NamedTuple):
-    """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for."""
+    """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for.
+
+    ``affinity`` is how calls are bound to instances, None when they are not.
+    """
 
     function: Function
     version: str
     image: FunctionImage
     role: str
+    affinity: Affinity | None = None
 
 
 class Resolver:
@@ -269,7 +280,7 @@ class Resolver:
             state += of_service
         log = shared.log_config or {}
         initializer, freeze, stop = initializer_of(config), hook_of(config, "preFreeze"), hook_of(config, "preStop")
-        instances = family(tenant, service, name, number)
+        instances, affinity = family(tenant, service, name, number), affinity_of(config)
         image = FunctionImage(
             key=f"{instances}#{state}",
             label=display_name(service, name),
@@ -284,6 +295,7 @@ class Resolver:
             handler=config.handler,
             code_dir=self._codes.path(function.code) if function.code else Path(),
             memory_mb=config.memory_mb,
+            size=size_of(config),
             timeout_s=config.timeout_s,
             initializer=initializer.handler if initializer else None,
             initializer_timeout_s=initializer.timeout_s if initializer else 3,
@@ -303,8 +315,11 @@ class Resolver:
             container=container_of(config),
             keys_in_environment=config.inject_credentials not in {"Env", "All"},
             keys_in_calls=config.inject_credentials not in {"Request", "All"},
+            sessions=affinity.per_instance if affinity else 0,
+            exclusive=affinity is not None and affinity.exclusive,
+            once=config.isolation_mode == REQUEST_EXCLUSIVE,
         )
-        return Target(function=function, version=image.version, image=image, role=shared.role)
+        return Target(function, image.version, image, shared.role, affinity)
 
     def _service_config(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
         """Return the service's configuration, current or frozen, and a text that changes with it."""
@@ -313,3 +328,26 @@ class Resolver:
             return version.config or ServiceConfig(), version.content
         current = self._store.existing_service(tenant, service)
         return current.config, current.etag
+
+
+class FunctionKeys:
+    """Temporary keys of functions' roles; without an *issuer* functions get none."""
+
+    def __init__(self, issuer: CredentialIssuer | None) -> None:
+        self._issuer = issuer
+        self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
+
+    def of(self, tenant: Tenant, target: Target, now: Millis) -> Credentials | None:
+        """Return temporary keys of the role *target* has, None when it gets none."""
+        if self._issuer is None or target.function.config.inject_credentials == "All":
+            return None
+        known = (tenant.account, target.role)
+        kept = self._keys.get(known)
+        if kept is None or kept[1] <= now:
+            keys = self._issuer.for_role(tenant.account, target.role, "fc")
+            kept = self._keys[known] = (keys, Millis(now + KEYS_SHARED_MS))
+        return kept[0]
+
+    def forget(self) -> None:
+        """Ask for new keys from now on."""
+        self._keys.clear()

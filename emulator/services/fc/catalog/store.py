@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.kinds import SCOPE
 from emulator.services.fc.model import (
     ABOVE_ALL_NAMES,
     EVERY,
@@ -25,8 +26,9 @@ from emulator.services.fc.model import (
     config_json,
     parse_values,
 )
-from emulator.services.fc.tables import JSON, LIST, SCOPE, CountingStore, Form, Rows, T
 from emulator.storage.database import Schema
+from emulator.storage.rows import COLUMNS, CountingStore, Rows, T
+from emulator.wire.schema.kinds import ANYTHING, TEXTS, Held
 
 
 class Loaded(NamedTuple):
@@ -42,11 +44,11 @@ SCHEMA = Schema("fc", Path(__file__).parents[1] / "schema")
 
 
 _OWNER = ("account", "region")
-_VALUES = Form(JSON.write, parse_values)
+_VALUES = Held(COLUMNS.reader(ANYTHING).write or str, parse_values)
 
 
-def _settings(kind: Callable[..., ServiceConfig | FunctionConfig]) -> Form:
-    return Form(config_json, lambda text: kind(**parse_values(text)))
+def _settings(kind: Callable[..., ServiceConfig | FunctionConfig]) -> Held:
+    return Held(config_json, lambda text: kind(**parse_values(text)))
 
 
 _SERVICES = Rows(
@@ -59,15 +61,15 @@ _FUNCTIONS = Rows(
     config=_settings(FunctionConfig),
     base=_settings(FunctionConfig),
     changed=_VALUES,
-    triggers=LIST,
-    code=Form(
+    triggers=TEXTS,
+    code=Held(
         attrgetter("checksum", "size", "digest", "folder"),
         lambda checksum, size, digest, folder: Code(checksum=checksum, size=size, digest=digest, folder=folder),
         ("code_checksum", "code_size", "code_digest", "code_folder"),
     ),
 )
 _VERSIONS = Rows(Version, "fc_versions", _OWNER, scope=SCOPE, config=_settings(ServiceConfig))
-_ALIASES = Rows(Alias, "fc_aliases", _OWNER, scope=SCOPE, weights=JSON, route_policy=JSON)
+_ALIASES = Rows(Alias, "fc_aliases", _OWNER, scope=SCOPE, weights=ANYTHING, route_policy=ANYTHING)
 _MINE = "account = ? AND region = ?"
 _IN_SERVICE = f"{_MINE} AND service = ? AND version = ?"
 _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
@@ -79,6 +81,8 @@ AttachmentKind = Literal["vpc", "event-source"]
 
 class CatalogStore(CountingStore):
     """The tables of ``schema/``; answers what this tick has written."""
+
+    TABLES = (_SERVICES, _FUNCTIONS, _VERSIONS, _ALIASES)
 
     def service(self, tenant: Tenant, name: str) -> Service | None:
         """Return a service."""
@@ -266,13 +270,13 @@ class CatalogStore(CountingStore):
         (functions,) = self._database.read("SELECT count(*) FROM fc_functions WHERE version = 0").fetchone()
         return {"services": services, "functions": functions}
 
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has services or functions."""
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many functions each account has in each region where it has functions or services."""
         rows = self._database.read(
-            "SELECT region FROM fc_services WHERE account = ? UNION SELECT region FROM fc_functions WHERE account = ?",
-            (account, account),
+            "SELECT account, region, sum(functions) FROM (SELECT account, region, 0 functions FROM fc_services"
+            " UNION ALL SELECT account, region, 1 FROM fc_functions) GROUP BY account, region"
         )
-        return {Region(row[0]) for row in rows}
+        return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 
     def digests(self) -> set[str]:
         """Return the code packages any function or layer of any tenant refers to."""

@@ -4,23 +4,26 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from math import ceil
 from typing import NamedTuple
 
 from emulator.http.message import Request
-from emulator.kernel.clock import MINUTE, Clock, Millis
-from emulator.kernel.frozen import field, frozen
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import field, frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Origin, Subject
-from emulator.kernel.tracing import trace
+from emulator.kernel.tracing import current_trace
+from emulator.kernel.turnstile import Turnstile, befallen
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
-from emulator.services.fc.catalog.resolving import Resolver, Target
+from emulator.services.fc.catalog.affinity import Affinity
+from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
-from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances, Ports
+from emulator.services.fc.ports import Called, Ended, FunctionDoubles, Instances, Ports
+from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import (
-    Credentials,
     HttpCall,
     InstancesExhausted,
     InstanceStartFailed,
@@ -29,16 +32,17 @@ from emulator.services.fc.runtime.model import (
     ResponseTooLarge,
     RuntimeFailure,
     RuntimeUnavailable,
+    SeatBusy,
+    Size,
 )
+from emulator.services.fc.sessions.visits import Arrival, Reception, Visit
 
 _log = logging.getLogger(__name__)
 
 _RECORDED_TOGETHER = 200
+_BROKEN_OFF = frozenset({"crash-after", "timeout"})
 _SMALL = 64 * 1024
 """Calls with more bytes are recorded at once, which cuts them."""
-
-KEYS_SHARED_MS = 15 * MINUTE
-"""Calls of one role get the same temporary keys for this long; they live many times longer."""
 
 
 @frozen
@@ -79,34 +83,15 @@ Raises: FcError.
 
 
 class Invoked(NamedTuple):
-    """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code."""
+    """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code.
+
+    ``fields`` are what the answer's header has for the caller to name its session by.
+    """
 
     result: InvocationResult
     version: str
     checksum: str
-
-
-class FunctionKeys:
-    """Temporary keys of functions' roles; without an *issuer* functions get none."""
-
-    def __init__(self, issuer: CredentialIssuer | None) -> None:
-        self._issuer = issuer
-        self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
-
-    def of(self, tenant: Tenant, target: Target, now: Millis) -> Credentials | None:
-        """Return temporary keys of the role *target* has, None when it gets none."""
-        if self._issuer is None or target.function.config.inject_credentials == "All":
-            return None
-        known = (tenant.account, target.role)
-        kept = self._keys.get(known)
-        if kept is None or kept[1] <= now:
-            keys = self._issuer.for_role(tenant.account, target.role, "fc")
-            kept = self._keys[known] = (keys, Millis(now + KEYS_SHARED_MS))
-        return kept[0]
-
-    def forget(self) -> None:
-        """Ask for new keys from now on."""
-        self._keys.clear()
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 class Invoker:
@@ -121,8 +106,12 @@ class Invoker:
         admission: Admission,
         clock: Clock,
         ports: Ports,
+        reception: Reception,
+        turns: Turnstile,
     ) -> None:
         self._clock = clock
+        self._reception = reception
+        self._turns = turns
         self._interference = ports.interference
         self._doubles = ports.doubles
         self._resolver = resolver
@@ -133,12 +122,23 @@ class Invoker:
         self.ended: dict[tuple[str, str], int] = {}
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
         self._made: dict[str, int] = {}
+        self.spent: dict[tuple[str, Size | None], list[int]] = {}
+        """Since the start, by function and what its instances have (None: a mock has answered): calls, milliseconds
+        billed, those of instances that are kept ready. A started millisecond is billed."""
 
     def running(self) -> list[tuple[str, Millis, str]]:
-        """Return the calls that run: the function's name, since when, request id."""
+        """Return the calls that run: the function's name, since when, request id; without those of `connected`."""
+        return self._running(connected=False)
+
+    def connected(self) -> list[tuple[str, Millis, str]]:
+        """Return the calls that are connections kept open, on which functions wait for their clients."""
+        return self._running(connected=True)
+
+    def _running(self, *, connected: bool) -> list[tuple[str, Millis, str]]:
         return [
             (display_name(ticket.place.service, ticket.place.function), ticket.since, ticket.request_id)
             for ticket in self._admission.running()
+            if ticket.connected is connected
         ]
 
     def made(self, function: str) -> int:
@@ -172,8 +172,27 @@ class Invoker:
         Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
         CAFileNotFound, EntityTooLarge for an oversized result.
         """
-        mocked = await self.mocked(call)
-        return mocked if mocked is not None else await self.run(tenant, call, self.check(tenant, call))
+        if self._turns.active:
+            self._turns.touch(f"function {display_name(call.service, call.function)}")
+        invoked = await self.mocked(call)
+        target = self.check(tenant, call) if invoked is None else None
+        if target is not None:
+            invoked = await self.run(tenant, call, target)
+        assert invoked is not None
+        return self._broken_off(invoked, target) if self._turns.active and befallen() in _BROKEN_OFF else invoked
+
+    def _broken_off(self, invoked: Invoked, target: Target | None) -> Invoked:
+        """Return what is left of a call whose function has done its work, and then died or run out of time.
+
+        Time and memory are none that was measured, so that the answer is the same every time.
+        """
+        message = logs.process_exited(0.0, 0.0)
+        if befallen() == "timeout":
+            message = logs.timed_out(target.image.timeout_s if target is not None else limits.TIMEOUT_S.default, 0.0)
+        if target is not None:
+            self._instances.retire_family(target.image.family)
+        result = replace(invoked.result, body=logs.error_body(message), error_type="UnhandledInvocationError")
+        return invoked._replace(result=result)
 
     def _mocks(self, service: str, function: str, qualifier: str | None) -> FunctionDoubles | None:
         """Return who answers calls of a function that has a mock."""
@@ -190,14 +209,18 @@ class Invoker:
             return None
         label = display_name(call.service, call.function)
         ended = "failed" if result.error_type else "succeeded"
-        self._note_end(call.request_id, label, ended, "mock", result.duration_ms)
+        self._note_end(call.request_id, label, None, ended, "mock", result.duration_ms)
         return Invoked(result=result, version=LATEST, checksum="")
 
     async def run(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invoked:
         """Make *call* on what `check` has found for it.
 
-        Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
+        Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result; InvalidArgument,
+        SessionNotActive for its session.
         """
+        visit = self._visit(tenant, call, target, target.affinity) if target.affinity is not None else None
+        if visit is not None:
+            target = visit.target
         function = target.function
         code = function.code
         checksum = code.checksum if code else ""
@@ -210,10 +233,16 @@ class Invoker:
         ticket = admission.enter(place, function.config, call.request_id, call.now)
         stream = None
         try:
-            result = await self._instances.invoke(target.image, invocation)
+            if visit is None:
+                result = await self._instances.invoke(target.image, invocation)
+            else:
+                result = await visit.run(invocation)
             stream = result.stream
+            ticket.connected = stream is not None and (
+                stream.upstream is not None or (visit is not None and visit.listens)
+            )
         except RuntimeFailure as failure:
-            self._note_end(call.request_id, target.image.label, "refused", "", 0.0)
+            self._note_end(call.request_id, target.image.label, target.image.size, "refused", "", 0.0)
             refused = refusal(failure)
             if self._doubles is not None:
                 self._doubles.refused(_called(call), refused)
@@ -232,16 +261,28 @@ class Invoker:
         self._note_end(
             call.request_id,
             target.image.label,
+            target.image.size,
             "failed" if result.error_type else "succeeded",
             started,
             result.duration_ms,
         )
         if self._doubles is not None:
             ended = self._doubles.ended
-            ended.append(Ended(_called(call), result, trace(), self._clock.now()))
+            ended.append(Ended(_called(call), result, current_trace(), self._clock.now()))
             if len(ended) > _RECORDED_TOGETHER or len(call.event) + len(result.body) + len(result.log) > _SMALL:
                 self._doubles.record()
-        return Invoked(result=result, version=target.version, checksum=checksum)
+        return Invoked(result, target.version, checksum, visit.fields if visit is not None else ())
+
+    def _visit(self, tenant: Tenant, call: FunctionCall, target: Target, affinity: Affinity) -> Visit | None:
+        """Return the session's way of a call; what waits in a queue knows no sessions.
+
+        Raises: InvalidArgument, SessionNotActive.
+        """
+        if call.request is None or call.attempt:
+            return None
+        lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
+        arrival = Arrival(lane=lane, request=call.request, http=call.http, body=call.event)
+        return self._reception.receive(arrival, target, affinity)
 
     def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
         """Return *call* as an instance of *target* gets it."""
@@ -257,10 +298,19 @@ class Invoker:
             fault=self._interference.function_fault(call.subject) if self._interference.active else "",
         )
 
-    def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
-        """Count a call and log it."""
+    def _note_end(
+        self, request_id: str, label: str, size: Size | None, result: str, started: str, spent_ms: float
+    ) -> None:
+        """Count a call and log it; one that the platform could not run is not metered."""
         self.ended[result, started] = self.ended.get((result, started), 0) + 1
         self._made[label] = self._made.get(label, 0) + 1
+        if result != "refused":
+            spent = self.spent.get((label, size)) or self.spent.setdefault((label, size), [0, 0, 0])
+            billed_ms = ceil(spent_ms)
+            spent[0] += 1
+            spent[1] += billed_ms
+            if started == "provisioned":
+                spent[2] += billed_ms
         _log.info(
             "call %(request)s of function %(function)s %(result)s %(start)s %(ms).1fms",
             {
@@ -287,6 +337,8 @@ def refusal(failure: RuntimeFailure) -> FcError:
             return FcError("CAExited", detail=str(failure).rstrip("."))
         case InstancesExhausted():
             return FcError("ResourceExhausted")
+        case SeatBusy():
+            return FcError("ResourceExhausted", str(failure))
         case ResponseTooLarge():
             return EntityTooLarge(limit=failure.limit_bytes)
         case _:

@@ -96,9 +96,10 @@ class AgentProcess(InstanceProcess):
         """Hand over a call; see `InstanceProcess`."""
         future: Pending = self._loop.create_future()
         if self._lost or self.gone.done():
-            future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal))
+            written = self._last_words()
+            future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal, written=written))
             return future
-        sequence = self._ids.hex(16)
+        sequence = self._ids.secret(8).hex()  # the program must not guess that of another call
         self._pending[sequence] = future
         header: Header = {"do": kind, "seq": sequence, "rid": call.request_id}
         about = call.qualifier, call.retry_count, call.credentials, call.tracing
@@ -228,6 +229,10 @@ class AgentProcess(InstanceProcess):
         else:
             self.kill()
 
+    def _last_words(self) -> str:
+        """Return what the program wrote last, before it could take a call."""
+        return ""
+
     def _finish_when_quiet(self, received: int) -> None:
         if self.channel.received != received:
             self._loop.call_later(_LINGER_S, self._finish_when_quiet, self.channel.received)
@@ -245,7 +250,8 @@ class AgentProcess(InstanceProcess):
         for sequence in list(self._pending):
             if self._marks:
                 unread = sequence not in self._began
-            self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
+            ended = Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal, written=self._last_words())
+            self._resolve(sequence, ended)
         for sequence in list(self._streams):
             self._end_stream(sequence, ConnectionLost("the process has ended"))
         self.listener.ended(self._memory_kb)

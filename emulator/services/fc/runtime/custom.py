@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from http import HTTPStatus
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
@@ -69,6 +70,8 @@ def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, ow
     if call.http is not None:
         path = "/http-invoke"
         fields += call.http.headers if own else ()
+        if call.http.websocket:
+            fields += [("Connection", "Upgrade"), ("Upgrade", "websocket")]
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
     elif method == "POST":
@@ -195,11 +198,13 @@ class CustomProcess(ProgramProcess):
                 timeout_s=_FOREVER_S,
                 headers=request_fields(self._image, kind, call),
                 body=call.event,
+                switching=call.http is not None and call.http.websocket,
             )
             if call.stream and call.http is not None and not _is_short(call.http.method, response):
                 http = HttpAnswer(status=response.status, headers=tuple(response.headers.pairs))
                 answer = self._answer(b"", (self._loop.time() - began) * 1000, http=http)
-                answer = replace(answer, stream=StreamedBody(response))
+                upstream = response if response.status == HTTPStatus.SWITCHING_PROTOCOLS else None
+                answer = replace(answer, stream=StreamedBody(response, upstream))
             else:
                 whole = await response.whole(self._limit)
                 answer = self._read(kind, call, whole, (self._loop.time() - began) * 1000)

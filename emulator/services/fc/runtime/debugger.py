@@ -54,6 +54,7 @@ class Deadline:
         self._at = self._began + timeout_s
         self._left_s = timeout_s
         self.passed = False
+        self._instead: Callable[[], None] | None = None
         self._handle = self._loop.call_at(min(self._began + _WATCH_AFTER_S, self._at), self._watch)
         clock.deadlines.add(self)
         if clock.paused:
@@ -68,6 +69,10 @@ class Deadline:
         self._clock.deadlines.discard(self)
         self._handle.cancel()
         self._unwatch()
+
+    def spare(self, instead: Callable[[], None]) -> None:
+        """Call *instead* when the time is over, and let the process run on."""
+        self._instead = instead
 
     def pause(self, on: bool) -> None:
         """Stop the clock or let it go on; a deadline that has passed stays passed."""
@@ -96,6 +101,9 @@ class Deadline:
 
     def _pass(self) -> None:
         self.passed = True
+        if self._instead is not None:
+            self._instead()
+            return
         self._process.terminate()
         self._handle = self._loop.call_later(self._grace_s, self._process.kill)
 

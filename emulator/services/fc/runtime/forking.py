@@ -7,16 +7,15 @@ instance's ends of a socket pair and of a log pipe, so nothing is shared with th
 import asyncio
 import logging
 import os
-import re
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, executable_for
 from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.mounts import mounts_of
 from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.zygote import Zygote, ZygoteControl, ZygoteLost
@@ -164,47 +163,3 @@ def _send(to: socket.socket, data: bytes) -> bytes:
         return data[to.send(data) :]
     except BlockingIOError:
         return data
-
-
-COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
-"""Folders of the machine that an instance with namespaces does not see."""
-
-
-def mounts_of(instance: Listener, settings: RuntimeSettings, frame: Header) -> Header:
-    """Return the fields of an instance's first *frame* for ``sandbox.mount_folders``.
-
-    What lies in a covered folder and belongs to the function or is named by the emulator is mounted there again.
-    """
-    assert settings.scratch is not None
-    image, scratch = instance.image, str(settings.scratch / instance.instance_id)
-    code = os.path.realpath(image.code_dir)
-    mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
-    if Path(code).is_dir():  # otherwise the agent reports it
-        own = not settings.confined
-        names = _covered_names(str(image.code_dir)) if own else dict.fromkeys((str(image.code_dir), code))
-        mounts += ((code, place, own) for place in ("/code", *names))
-    variables = image.environment.items()
-    texts = [text for pair in frame["environment"].items() if pair not in variables for text in pair]
-    named = [name for text in texts for name in _COVERED_NAME.findall(text)]
-    for name in dict.fromkeys([*map(str, image.layers), *map(_installed_at, frame.get("command", ())), *named]):
-        if not Path(name).is_relative_to(image.code_dir):
-            mounts += ((os.path.realpath(name), place, False) for place in _covered_names(name) if Path(name).exists())
-    hidden = str(settings.scratch)
-    layers = [os.path.realpath(layer) for layer in image.layers]
-    return {"mounts": mounts, "opt": layers, "hidden": "" if _covered_names(hidden) else hidden}
-
-
-_COVERED_NAME = re.compile(rf"(?:(?<=[\"'])(?:{'|'.join(COVERED)})/[^\"']+)|(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
-"""A path in a covered folder, with spaces only between quotation marks."""
-
-
-def _covered_names(name: str) -> list[str]:
-    """Return those of the names of a file, with links and without, that lie below a covered folder."""
-    names = dict.fromkeys((name, os.path.realpath(name)))
-    return [each for each in names if each.startswith(tuple(f"{place}/" for place in COVERED))]
-
-
-def _installed_at(word: str) -> str:
-    """Return the folder a program is installed in, for one in a ``bin``; else the word itself."""
-    folder = Path(word).parent
-    return str(folder.parent) if folder.name == "bin" and folder.is_absolute() else word

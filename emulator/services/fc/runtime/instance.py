@@ -7,7 +7,7 @@ serves a call, and how long it is kept, is the pool's business.
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import replace
@@ -27,7 +27,7 @@ from emulator.services.fc.runtime.model import (
 )
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
-from emulator.services.fc.runtime.streaming import FailedMidway, StreamedBody
+from emulator.services.fc.runtime.streaming import Abandoned, FailedMidway, StreamedBody
 
 OnLog = Callable[[FunctionImage, str, bytes], None]
 
@@ -38,10 +38,19 @@ _MARKERS: Mapping[CallKind, logs.Marker] = {
     "pre_stop": "PreStop",
 }
 _END_S = 2.0
+_LEFT = (Abandoned, asyncio.CancelledError)
+"""What cuts a body short when its reader has gone."""
 
 
 class CallNotRead(Exception):
-    """The instance ended before it saw the call, which can go to another one."""
+    """The instance ended before it saw the call, which can go to another one; the text is what it wrote last."""
+
+
+class Occupant(Protocol):
+    """Somebody who sits in an instance."""
+
+    def leave(self) -> None:
+        """Stand up."""
 
 
 class Outcome(NamedTuple):
@@ -67,8 +76,10 @@ class Instance:
 
     *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has
     disconnected; *banner* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong
-    to the pool. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the port of the debugger in
-    it; ``on_exit`` are called when the process has ended.
+    to the pool, like ``seats``, those of the sessions bound to it, ``closed``, whether it takes nobody else and ends
+    with the last of them and of its calls, ``frozen``, resolved when a preFreeze hook that runs has ended, and
+    ``awaited``, resolved when a call has. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the
+    port of the debugger in it; ``on_exit`` are called when the process has ended.
     """
 
     def __init__(
@@ -89,6 +100,10 @@ class Instance:
         self.started_at = 0
         self.idle_since = 0
         self.calls = 0
+        self.seats: set[Occupant] = set()
+        self.closed = False
+        self.frozen: asyncio.Future[None] | None = None
+        self.awaited: list[asyncio.Future[None]] = []
         self.clock = DeadlineClock()
         self.on_exit: set[Callable[[], None]] = set()
         self.debugger: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -134,6 +149,18 @@ class Instance:
     def outdated(self) -> bool:
         """Whether its process sees another time than one that starts now."""
         return self._process is not None and self._process.outdated
+
+    def empty(self) -> None:
+        """Let every session go: their next calls are bound anew."""
+        for seat in list(self.seats):
+            seat.leave()
+
+    def wake(self) -> None:
+        """Let those go on who wait for a place in it."""
+        awaited, self.awaited = self.awaited, []
+        for each in awaited:
+            if not each.done():
+                each.set_result(None)
 
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
@@ -304,6 +331,8 @@ class Instance:
             raise
         if isinstance(reply, Answer) and reply.stream is not None:
             reply.stream.at_end(partial(self._end_stream, deadline, invocation, log))
+            if self.image.is_shared:
+                deadline.spare(partial(self._cut, reply.stream, request_id))
             return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
         deadline.cancel()
         outcome = self._judge(reply, deadline, timeout_s)
@@ -311,23 +340,28 @@ class Instance:
             log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
 
+    def _cut(self, stream: StreamedBody, request_id: str) -> None:
+        """Close a stream whose time is over, in an instance that others use too."""
+        self._spawn(stream.aclose(), f"time-out of {request_id}")
+
     def _end_stream(
         self, deadline: Deadline, invocation: Invocation, log: logs.CallLog, error: BaseException | None
     ) -> None:
         """Close a call whose answer was passed on as it came; what cut it short ends the instance."""
         deadline.cancel()
         elapsed_ms, request_id = deadline.elapsed_ms(), invocation.request_id
-        if error is None:
-            message = ""
-        elif deadline.passed:
+        if deadline.passed:
             message = logs.timed_out(self.image.timeout_s, self._memory_mb)
+        elif error is None:
+            message = ""
         elif isinstance(error, FailedMidway):
             message = logs.UNHANDLED
         elif isinstance(error, ClientError):
             message = logs.process_exited(elapsed_ms, self._memory_mb)
         else:
             message = logs.canceled(elapsed_ms, self._memory_mb)
-        if message not in {"", logs.UNHANDLED}:
+        left = error is None or isinstance(error, _LEFT)
+        if message not in {"", logs.UNHANDLED} and not (left and self.image.is_shared):
             self._discard()
         log.add_line(logs.end_marker("Invoke", request_id, message))
         log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))
@@ -346,7 +380,7 @@ class Instance:
             if reply.fatal:
                 raise InstanceStartFailed(reply.fatal)
             if reply.unread:
-                raise CallNotRead
+                raise CallNotRead(reply.written)
             message = logs.process_exited(elapsed_ms, self._memory_mb)
         elif reply.over_memory:
             message = logs.process_exited(elapsed_ms, self._memory_mb)
@@ -389,14 +423,14 @@ class Instance:
             self._close_log(self._last)
 
     def _abandon(self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float) -> None:
-        """Close the log of a call whose caller has left, and end the instance unless other calls are in it."""
-        self.retired = True
+        """Close the log of a call whose caller has left, and end the instance unless it is shared."""
+        self.retired = self.retired or not self.image.is_shared
         self._spawn(self._close_abandoned(log, marker, request_id, duration_ms), f"abandoned {request_id}")
 
     async def _close_abandoned(
         self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float
     ) -> None:
-        if self.calls == 0:
+        if self.calls == 0 and self.retired:
             await self.kill()
         log.add_line(logs.end_marker(marker, request_id, logs.canceled(duration_ms, self._memory_mb)))
         log.add(logs.summary(duration_ms, self.image.memory_mb, self._memory_mb))

@@ -7,21 +7,16 @@ is removed by the next one that starts.
 """
 
 import asyncio
-import contextlib
 import errno
 import logging
 import os
-import shutil
-import stat
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
+from emulator.kernel.owned_folders import OwnedFolder, remove, sweep
 from emulator.services.fc.runtime.forking import ZygoteLauncher
 from emulator.services.fc.runtime.instance import Instance
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
@@ -169,21 +164,14 @@ def _family(runtime: str) -> str:
 
 
 _PREFIX = "localyun-instances-" if system.LOCKS else "localyun-unlocked-"
-_LOCK = "lock"
-_NEW_S = 60
-"""A folder this young may not have its lock yet."""
 
 
 class Scratch:
     """The folders of one emulator's instances; ``folder`` holds them."""
 
     def __init__(self) -> None:
-        while True:
-            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-            self._lock = (self.folder / _LOCK).open("wb")
-            if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
-                break
-            self._lock.close()  # another emulator took the folder for left behind before it was locked
+        self._owned = OwnedFolder(_PREFIX)
+        self.folder = self._owned.folder
         self._removals: set[asyncio.Future[None]] = set()
 
     def create(self, instance_id: str) -> None:
@@ -201,21 +189,20 @@ class Scratch:
         except FileNotFoundError:
             return
         except OSError:
-            self._off_loop(_remove, folder)
+            self._off_loop(lambda: remove(folder))
 
     def sweep(self) -> None:
         """Remove, off the loop, what emulators that were killed have left."""
-        self._off_loop(_sweep, self.folder)
+        self._off_loop(lambda: sweep(_PREFIX, self.folder.parent, self.folder))
 
     async def close(self) -> None:
         """Remove all that is left."""
         if self._removals:
             await asyncio.wait(self._removals)
-        await asyncio.to_thread(_remove, self.folder)
-        self._lock.close()
+        await asyncio.to_thread(self._owned.close)
 
-    def _off_loop(self, work: Callable[[Path], None], folder: Path) -> None:
-        removal = asyncio.get_running_loop().run_in_executor(None, work, folder)
+    def _off_loop(self, work: Callable[[], None]) -> None:
+        removal = asyncio.get_running_loop().run_in_executor(None, work)
         self._removals.add(removal)
         removal.add_done_callback(self._removed)
 
@@ -223,37 +210,3 @@ class Scratch:
         self._removals.discard(removal)
         if not removal.cancelled() and (error := removal.exception()) is not None:
             _log.warning("folders of instances are left behind: %s", error)
-
-
-def _sweep(own: Path) -> None:
-    if not system.LOCKS:
-        return  # nothing shows whether a folder's owner lives
-    for folder in own.parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            about = folder.lstat()
-            if folder == own or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
-                continue
-            if (folder / _LOCK).exists():
-                with (folder / _LOCK).open("rb") as lock:
-                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
-                        _remove_left(folder)
-            elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
-                _remove_left(folder)
-
-
-def _remove_left(folder: Path) -> None:
-    _log.info("removing %s, left by an emulator that was killed", folder)
-    _remove(folder)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder with everything in it, also what a function has made unreadable; links are not followed."""
-
-    def open_up(function: Callable[..., Any], path: str, error: object) -> None:
-        with contextlib.suppress(OSError):
-            for place in (Path(path).parent, Path(path)):
-                if not place.is_symlink():
-                    place.chmod(0o700)
-            function(path) if function in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
-
-    shutil.rmtree(folder, onerror=open_up)

@@ -43,6 +43,16 @@ class Container:
     web_server: bool = True
 
 
+class Size(NamedTuple):
+    """What an instance has, as it is metered. ``type`` is the type of instance, or of its GPU."""
+
+    memory_mb: int = 128
+    cpu: float = 0.0
+    disk_mb: int = 512
+    gpu_mb: int = 0
+    type: str = "cpu"
+
+
 @frozen
 class FunctionImage:
     """Everything an instance is built from; calls with equal `key` share instances.
@@ -54,7 +64,9 @@ class FunctionImage:
     ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
     ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
     ``keys_in_calls`` say where the keys of the role are: in variables; in the context or the fields of each request.
-    ``label`` names the function in logs.
+    ``label`` names the function in logs, ``size`` is what its instances are metered by. ``sessions`` is how many
+    sessions an instance may have, 0 for a function whose calls are not bound; with ``exclusive`` an instance is for one
+    session alone, with ``once`` for one call.
     """
 
     key: str
@@ -90,6 +102,15 @@ class FunctionImage:
     keys_in_environment: bool = True
     keys_in_calls: bool = True
     label: str = ""
+    size: Size = Size()
+    sessions: int = 0
+    exclusive: bool = False
+    once: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether an instance goes on for others when one of its callers has left."""
+        return self.sessions > 0 and self.instance_concurrency > 1
 
 
 @frozen
@@ -120,7 +141,7 @@ class HttpCall:
 
     ``path`` is what lies below the trigger's address, decoded, at least ``/``. ``request_uri`` is path and query as
     sent, and begins with ``base_path`` where the trigger's address is a part of it. ``headers`` are in order of
-    arrival, texts with ``surrogateescape``.
+    arrival, texts with ``surrogateescape``. With ``websocket`` it asks for a WebSocket in place of an answer.
     """
 
     method: str
@@ -130,6 +151,7 @@ class HttpCall:
     client_ip: str
     host: str
     headers: tuple[tuple[str, str], ...]
+    websocket: bool = False
 
 
 @frozen
@@ -210,6 +232,7 @@ class RuntimeFailure(Exception):
         |-- InstanceStartFailed   the process of an instance did not come up
         |   `-- PortBusy          another instance holds the port that the program insists on
         |-- InstancesExhausted    as many instances as allowed are busy
+        |-- SeatBusy              the instance of a session can take no further call
         `-- ResponseTooLarge      the function returned more than may be answered
     """
 
@@ -251,6 +274,13 @@ class InstancesExhausted(RuntimeFailure):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         super().__init__(f"all {limit} instances are busy")
+
+
+class SeatBusy(RuntimeFailure):
+    """The instance that a session is bound to can take no further call."""
+
+    def __init__(self, session: str, limit: int) -> None:
+        super().__init__(f"the instance of session '{session}' is busy with {limit} calls, as many as it may have")
 
 
 class ResponseTooLarge(RuntimeFailure):

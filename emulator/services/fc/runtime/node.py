@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.services.fc.runtime.agent import AgentProcess
@@ -184,20 +185,25 @@ class NodeProcess(AgentProcess):
         super().__init__(listener, settings, ids)
         self.greeted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._said = b""
+        self._answered = False
 
     def output(self, data: bytes) -> None:
-        """Take in output; what comes before the hello may say why there is none."""
-        if not self.greeted.done():
+        """Take in output; what comes before the first answer may say why there is none."""
+        if not self._answered:
             self._said = (self._said + data)[-_SHOWN:]
         super().output(data)
 
+    def _last_words(self) -> str:
+        return self._said.decode("utf-8", "replace").strip()
+
     def _finish(self) -> None:
         if not self.greeted.done():
-            reason = self._fatal or self._said.decode("utf-8", "replace").strip()
+            reason = self._fatal or self._last_words()
             self.greeted.set_exception(InstanceStartFailed(f"node ended before it was ready: {reason}".rstrip(": ")))
         super()._finish()
 
     def _on_frame(self, header: Header, payload: bytes) -> None:
+        self._answered = self._answered or "done" in header or "part" in header
         if "hello" in header and not self.greeted.done():
             self.greeted.set_result(None)
         else:
@@ -227,8 +233,8 @@ def node_environment(
 def _with_modules(environment: dict[str, str], modules: list[str], settings: RuntimeSettings) -> dict[str, str]:
     if "NODE_PATH" in environment:
         modules.append(environment["NODE_PATH"])
-    platform = Path.home() / PLATFORM_MODULES
-    if platform.is_dir():
+    home = system.home()
+    if home is not None and (platform := home / PLATFORM_MODULES).is_dir():
         modules.append(str(platform))
     if modules:
         environment["NODE_PATH"] = os.pathsep.join(modules)

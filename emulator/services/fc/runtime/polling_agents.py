@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from emulator.kernel import system
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.model import FunctionImage, RuntimeUnavailable
 
@@ -78,7 +79,8 @@ def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgr
 
 def _interfaces() -> list[str]:
     """Return the newest ``fc-java-core`` that Maven has brought to this machine, for packages that leave it out."""
-    jars = list((Path.home() / ".m2" / "repository" / _INTERFACES).glob("*/*.jar"))
+    home = system.home()
+    jars = list((home / ".m2" / "repository" / _INTERFACES).glob("*/*.jar")) if home is not None else []
     return [str(max(jars, key=_version_of))] if jars else []
 
 

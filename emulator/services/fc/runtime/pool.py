@@ -1,38 +1,39 @@
 """The instances of all functions: which one serves a call, when one is started, kept and ended.
 
 Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. The
-rest is reaped after an idle time. Time spent idle follows the emulator's clock; calls run in real time.
+rest is reaped after an idle time. Time spent idle follows the emulator's clock; calls run in real time. A session has a
+seat in an instance, which is kept as long as somebody sits in it.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from emulator.kernel import system
-from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import CallNotRead, Instance, OnLog
-from emulator.services.fc.runtime.launcher import Launchers
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,
-    InstancesExhausted,
     InstanceStartFailed,
     Invocation,
     InvocationResult,
     PortBusy,
-    RuntimeFailure,
-    RuntimeUnavailable,
     ShellCommand,
+    Size,
 )
-from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
+from emulator.services.fc.runtime.provisions import Provisions
+from emulator.services.fc.runtime.seating import Seat, check_most, place_for
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.starting import Starter
 
 if TYPE_CHECKING:
     from emulator.services.fc.runtime.shell import Shell
@@ -40,17 +41,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _FREEZE_WAIT_S = 0.25
-_REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
-
-
-@frozen
-class _Provision:
-    """How many instances of an image are kept, and with whose keys."""
-
-    image: FunctionImage
-    count: int
-    credentials: Credentials | None
 
 
 @frozen
@@ -70,26 +61,31 @@ class InstancePool:
     any call. It must not block.
     """
 
-    def __init__(self, clock: Clock, ids: Ids, settings: RuntimeSettings, on_log: OnLog) -> None:
+    def __init__(
+        self, clock: Clock, ids: Ids, settings: RuntimeSettings, on_log: OnLog, turns: Turnstile | None = None
+    ) -> None:
         self._clock = clock
+        self._turns = turns or Turnstile()
         self._ids = ids
-        self._settings = settings
         self._on_log = on_log
+        self._idle_ms = settings.idle_s * 1000
         self._instances: dict[str, Instance] = {}
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Future[None]]] = {}
-        self._port_waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._provisions: dict[str, _Provision] = {}
+        self._starter = Starter(
+            clock, ids, settings, self._instances, self._retire, self._log_output, self._on_end, self._spawn
+        )
+        self._provisions = Provisions(
+            self._instances.values, self._start_provisioned, self._retire, self._spawn, self._clock
+        )
         self._reaping = False
 
     async def start(self) -> None:
         """Begin to prepare what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
-        self._launchers = Launchers(self._settings, self._ids)
-        self._settings = self._launchers.settings
         self._timers = LoopTimers(self._clock, loop)
-        self._launchers.warm_up()
+        self._starter.open()
 
     async def close(self) -> None:
         """End all instances; preStop hooks get three seconds."""
@@ -97,25 +93,29 @@ class InstancePool:
         self._timers.close()
         await asyncio.gather(*(instance.stop(limit_s=_STOP_LIMIT_S) for instance in list(self._instances.values())))
         await self._tasks.close()
-        await self._launchers.close()
+        await self._starter.close()
 
-    async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
-        """Run *image*'s handler in a warm instance, or in a new one when none is idle.
+    async def invoke(self, image: FunctionImage, invocation: Invocation, seat: Seat | None = None) -> InvocationResult:
+        """Run *image*'s handler in a warm instance, or in a new one when none is idle; a *seat* stays in its instance.
 
-        Cancelling means that the client gave up: the call is logged so and its instance is ended.
+        Cancelling means that the client gave up: the call is logged so, and its instance is ended unless it is shared.
 
-        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; ResponseTooLarge.
+        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; SeatBusy; ResponseTooLarge.
         """
+        written = ""
         for _ in range(2):
             cold = False
-            instance = self._take(image.key)
+            instance = self._take(image.key) if seat is None else await self._take_seat(image, seat)
             if instance is None:
-                instance, cold = await self._obtain(image, invocation.credentials)
+                instance, cold = await self._obtain(image, invocation.credentials, seat)
+            if image.once:
+                instance.closed = True
             result = None
             try:
                 result = await instance.invoke(invocation, cold=cold)
                 return result
-            except CallNotRead:
+            except CallNotRead as error:
+                written = str(error)
                 instance.retired = True
                 invocation = replace(invocation, repeated=True)
             finally:
@@ -123,7 +123,7 @@ class InstancePool:
                     result.stream.at_end(partial(self._release, instance))
                 else:
                     self._release(instance)
-        raise InstanceStartFailed("the process ended before it was ready")
+        raise _ended_early(written)
 
     async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
         """Run *image*'s handler in an instance for this call alone, with a debugger in it that *session* leads to.
@@ -142,8 +142,8 @@ class InstancePool:
         session.serve(instance.clock, instance.debugger)
         try:
             return await instance.invoke(invocation, cold=True)
-        except CallNotRead:
-            raise InstanceStartFailed("the process ended before it was ready") from None
+        except CallNotRead as error:
+            raise _ended_early(str(error)) from None
         finally:
             instance.retired = True
             self._release(instance)
@@ -162,58 +162,90 @@ class InstancePool:
         instance = self._instances.get(instance_id)
         if instance is None:
             raise InstanceStartFailed("the instance has ended")
-        if instance.image.container is not None:
-            raise RuntimeUnavailable(instance.image.runtime, "use docker exec for a container")
-        if not system.TERMINALS:
-            raise RuntimeUnavailable(instance.image.runtime, "this system has no terminals for it")
-        from emulator.services.fc.runtime.shell import Shell  # rarely needed, and needs them
 
         def ended() -> None:
-            instance.on_exit.discard(shell.end)
             instance.idle_since = self._clock.now()
             self._reap_later(instance.idle_since)
             on_end()
 
-        keys, beside = instance.credentials, instance.namespaces
-        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=beside > 0)
-        shell = Shell(command, instance.image.code_dir, environment, on_output, ended, beside)
-        instance.on_exit.add(shell.end)
-        return shell
+        return self._starter.shell(instance, command, on_output, ended)
 
-    async def _obtain(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Instance, bool]:
+    async def settle(self, image: FunctionImage, seat: Seat, invocation: Invocation) -> None:
+        """Put *seat* into an instance, with the keys and under the id of *invocation*, which initializes a new one.
+
+        Raises: as `invoke`; InstanceStartFailed when the initializer fails.
+        """
+        instance, cold = await self._take_seat(image, seat), False
+        if instance is None:
+            instance, cold = await self._obtain(image, invocation.credentials, seat)
+        try:
+            if cold and not await instance.prepare(invocation.request_id, invocation.credentials):
+                instance.retired = True
+                raise InstanceStartFailed("the function failed to initialize")
+        except CallNotRead as error:
+            instance.retired = True
+            raise _ended_early(str(error)) from None
+        finally:
+            if instance.retired:
+                instance.empty()
+            self._release(instance)
+
+    def vacate(self, seat: Seat, *, now: bool = False) -> None:
+        """Take *seat* out of its instance for good; one that was for sessions alone ends with the last.
+
+        With *now* such an instance ends even though calls run in it: they fail.
+        """
+        seat.given_up = True
+        instance = seat.instance
+        if instance is None:
+            return
+        seat.leave()
+        if not instance.alive or instance.seats:
+            return
+        if not instance.closed:
+            instance.idle_since = max(instance.idle_since, self._clock.now())
+            self._reap_later(instance.idle_since)
+        elif instance.calls and now:
+            self._tasks.spawn(instance.kill(), f"kill {instance.instance_id}")
+        else:
+            self._retire(instance)
+
+    async def _obtain(
+        self, image: FunctionImage, credentials: Credentials | None, seat: Seat | None = None
+    ) -> tuple[Instance, bool]:
         """Return an instance with one call counted in, and whether it was started for that call."""
         while True:
-            instance = await self._take_thawed(image.key) if image.key in self._freezing else self._take(image.key)
+            if seat is not None:
+                instance = await self._take_seat(image, seat)
+            else:
+                instance = await self._take_thawed(image.key) if image.key in self._freezing else self._take(image.key)
             if instance is not None:
                 return instance, False
             try:
-                return await self._start(image, credentials), True
+                return await self._start(image, credentials, seat), True
             except PortBusy as busy:
-                await self._wait_for_port(busy.holder)
+                await self._starter.wait_for_port(busy.holder)
 
-    async def _wait_for_port(self, holder: str) -> None:
-        """Wait until the instance *holder* has a place for a call, or is gone; an idle one is ended."""
-        instance = self._instances.get(holder)
+    async def _take_seat(self, image: FunctionImage, seat: Seat) -> Instance | None:
+        """Return where *seat* is, or an instance that takes it, with a call counted in; None when another is needed.
+
+        Raises: SeatBusy.
+        """
+        while seat.instance is not None and (frozen := seat.instance.frozen) is not None:
+            await asyncio.wait([frozen])
+        instance = place_for(seat, image, reversed(self._ready.get(image.key, ())))
         if instance is None:
-            return
-        if instance.calls == 0:
-            self._retire(instance)
-            await instance.stop()
-            return
-        changed = asyncio.get_running_loop().create_future()
-        self._port_waiters.setdefault(holder, []).append(changed)
-        await changed
-
-    def _wake_port_waiters(self, instance: Instance) -> None:
-        for changed in self._port_waiters.pop(instance.instance_id, ()):
-            if not changed.done():
-                changed.set_result(None)
+            return None
+        if instance is not seat.instance:
+            seat.take(instance)
+        instance.calls += 1
+        if instance.calls >= instance.image.instance_concurrency or instance.closed:
+            self._forget_ready(instance)
+        return instance
 
     def retire_family(self, family: str) -> None:
         """End the instances of *family* now, busy ones after the call they are in; provisioned ones too."""
-        for key, provision in list(self._provisions.items()):
-            if provision.image.family == family:
-                del self._provisions[key]
+        self._provisions.drop(family)
         for instance in list(self._instances.values()):
             if instance.image.family == family:
                 self._retire(instance)
@@ -222,6 +254,7 @@ class InstancePool:
         """End every instance now: those that work are killed, their calls fail."""
         self._provisions.clear()
         for instance in list(self._instances.values()):
+            instance.empty()
             if instance.calls == 0:
                 self._retire(instance)
             else:
@@ -235,22 +268,15 @@ class InstancePool:
 
         Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted.
         """
-        if count <= 0:
-            self._provisions.pop(image.key, None)
-        else:
-            self._provisions[image.key] = _Provision(image=image, count=count, credentials=credentials)
-        kept = self._provisioned(image.key)
-        for instance in kept[count:]:
-            instance.provisioned = False
-            if instance.calls == 0:
-                self._retire(instance)
-        missing = range(count - len(kept))
-        await asyncio.gather(*(self._start_provisioned(image, credentials) for _ in missing))
-        return len(self._provisioned(image.key))
+        return await self._provisions.keep(image, count, credentials)
 
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of *family*, oldest first."""
         return [instance.info for instance in self._instances.values() if instance.image.family == family]
+
+    def kept_ms(self) -> dict[tuple[str, Size], int]:
+        """Return how long instances were kept ready since the start, by function and what they have."""
+        return self._provisions.kept_ms(self._clock.now())
 
     def numbers(self) -> PoolNumbers:
         """Return how many instances live and what they do."""
@@ -261,6 +287,9 @@ class InstancePool:
             provisioned=sum(instance.provisioned for instance in living),
             calls=sum(instance.calls for instance in living),
         )
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.spawn(work, name)
 
     def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
         """Hand log to its listener, whose failure must not become the function's."""
@@ -277,43 +306,36 @@ class InstancePool:
                 self._retire(passed_over)
         if not ready:
             return None
-        instance = ready[-1]
+        instance = ready[-1] if not self._turns.active else self._chosen(ready)
         instance.calls += 1
         if instance.calls >= instance.image.instance_concurrency:
             ready.pop()
         return instance
+
+    def _chosen(self, ready: list[Instance]) -> Instance:
+        """Return the instance that is taken, which comes last of *ready*; the latest used, if that is not chosen."""
+        latest_first = ready[::-1]
+        chosen = self._turns.arranged("instance", latest_first, lambda each: each.instance_id, 1)[0]
+        ready.remove(chosen)
+        ready.append(chosen)
+        return chosen
 
     async def _take_thawed(self, key: str) -> Instance | None:
         """Wait a moment for an instance whose preFreeze hook runs: it is usually quicker than starting another."""
         await asyncio.wait(self._freezing[key], timeout=_FREEZE_WAIT_S, return_when=asyncio.FIRST_COMPLETED)
         return self._take(key)
 
-    async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Instance:
+    async def _start(self, image: FunctionImage, credentials: Credentials | None, seat: Seat | None = None) -> Instance:
         """Start an instance with one call counted in."""
-        launcher = self._launchers.of(image.runtime)
-        self._make_room()
-        instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
-        banner = self._launchers.banner(image.runtime)
-        instance = Instance(
-            image, instance_id, self._settings, self._log_output, self._on_end, self._tasks.spawn, banner
-        )
-        instance.calls = 1
-        instance.started_at = self._clock.now()
-        self._instances[instance_id] = instance
-        if image.instance_concurrency > 1:
+        if seat is not None:
+            check_most(seat, image, self._instances.values())
+        instance = self._starter.new(image)
+        if seat is not None:
+            seat.take(instance)
+        if image.instance_concurrency > 1 and not instance.closed:
             self._ready.setdefault(image.key, []).append(instance)  # calls that come meanwhile share it
-        await self._launchers.launch(launcher, instance, credentials)
+        await self._starter.launch(instance, credentials)
         return instance
-
-    def _make_room(self) -> None:
-        """End the instance that has been idle for longest when there are as many as allowed."""
-        staying = [instance for instance in self._instances.values() if not instance.retired or instance.calls > 0]
-        if len(staying) < self._settings.max_instances:
-            return
-        idle = [instance for instance in staying if instance.calls == 0 and not instance.provisioned]
-        if not idle:
-            raise InstancesExhausted(self._settings.max_instances)
-        self._retire(min(idle, key=lambda instance: instance.idle_since))
 
     async def _start_provisioned(self, image: FunctionImage, credentials: Credentials | None) -> None:
         instance = await self._start(image, credentials)
@@ -330,10 +352,11 @@ class InstancePool:
         """Take a call out of the account and decide what becomes of the instance, however the call has ended."""
         was_full = instance.calls >= instance.image.instance_concurrency
         instance.calls -= 1
-        self._wake_port_waiters(instance)
+        if instance.awaited:
+            instance.wake()
         if not instance.alive:
             return
-        if instance.retired:
+        if instance.retired or (instance.closed and not instance.seats):
             self._retire(instance)
             return
         if instance.calls == 0:
@@ -342,11 +365,11 @@ class InstancePool:
             if instance.image.pre_freeze is not None:
                 self._forget_ready(instance)
                 instance.calls = 1
-                frozen = asyncio.get_running_loop().create_future()
+                frozen = instance.frozen = asyncio.get_running_loop().create_future()
                 self._freezing.setdefault(instance.image.key, []).append(frozen)
                 self._tasks.spawn(self._freeze(instance, frozen), f"freeze {instance.instance_id}")
                 return
-        if was_full:
+        if was_full and not instance.closed:
             self._ready.setdefault(instance.image.key, []).append(instance)
 
     async def _freeze(self, instance: Instance, frozen: asyncio.Future[None]) -> None:
@@ -355,19 +378,23 @@ class InstancePool:
             await instance.freeze()
         finally:
             instance.calls = 0
-            self._wake_port_waiters(instance)
+            instance.wake()
             waiting.remove(frozen)
             if not waiting:
                 self._freezing.pop(instance.image.key, None)
-            if instance.retired:
+            instance.frozen = None
+            if instance.retired or (instance.closed and not instance.seats):
                 self._retire(instance)
-            elif instance.alive:
+            elif instance.alive and not instance.closed:
                 self._ready.setdefault(instance.image.key, []).append(instance)
             frozen.set_result(None)
 
     def _retire(self, instance: Instance) -> None:
-        instance.retired = True
         self._forget_ready(instance)
+        if instance.seats and instance.alive and not instance.retired:
+            instance.closed = True  # its sessions keep it
+            return
+        instance.retired = True
         if instance.calls == 0 and instance.alive:
             self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
 
@@ -380,43 +407,26 @@ class InstancePool:
 
     def _on_end(self, instance: Instance) -> None:
         self._instances.pop(instance.instance_id, None)
-        self._launchers.forget(instance.instance_id)
-        self._wake_port_waiters(instance)
+        instance.empty()
+        self._starter.forget(instance)
+        instance.wake()
         self._forget_ready(instance)
-        provision = self._provisions.get(instance.image.key)
-        if instance.provisioned and provision is not None:
-            self._tasks.spawn(self._replace(provision), f"replace {instance.instance_id}")
-
-    async def _replace(self, provision: _Provision) -> None:
-        """Bring the number of provisioned instances back, after a pause in case they end at once again."""
-        await asyncio.sleep(_REPLACE_AFTER_S)
-        if self._provisions.get(provision.image.key) is provision:
-            try:
-                await self.provision(provision.image, provision.count, provision.credentials)
-            except RuntimeFailure:
-                _log.exception("a provisioned instance of %s is not replaced", provision.image.family)
-
-    def _provisioned(self, key: str) -> list[Instance]:
-        return [
-            instance
-            for instance in self._instances.values()
-            if instance.provisioned and not instance.retired and instance.image.key == key
-        ]
+        if instance.provisioned:
+            self._provisions.lost(instance)
 
     def _reap_later(self, idle_since: int) -> None:
         if not self._reaping:
             self._reaping = True
-            self._timers.call_at(Millis(idle_since + self._settings.idle_s * 1000), "reap", self._reap)
+            self._timers.call_at(Millis(idle_since + self._idle_ms), "reap", self._reap)
 
     def _reap(self) -> None:
         """End what has been idle for long enough, and come back when the next one will have been."""
         self._reaping = False
-        now = self._clock.now()
-        idle_ms = self._settings.idle_s * 1000
+        now, idle_ms = self._clock.now(), self._idle_ms
         idle = [
             instance
             for instance in self._instances.values()
-            if instance.calls == 0 and not instance.provisioned and not instance.on_exit
+            if instance.calls == 0 and not (instance.provisioned or instance.on_exit or instance.seats)
         ]
         for instance in idle:
             if now - instance.idle_since >= idle_ms:
@@ -424,3 +434,7 @@ class InstancePool:
         waiting = [instance.idle_since for instance in idle if now - instance.idle_since < idle_ms]
         if waiting:
             self._reap_later(min(waiting))
+
+
+def _ended_early(written: str) -> InstanceStartFailed:
+    return InstanceStartFailed(f"the process ended before it was ready: {written}".rstrip(": "))

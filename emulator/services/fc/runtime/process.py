@@ -42,11 +42,16 @@ class Answer:
 
 @frozen
 class Exit:
-    """The process ended instead. ``unread`` means that it never saw the call; ``fatal`` is why it could not start."""
+    """The process ended instead.
+
+    ``unread`` means that it never saw the call, and ``written`` is what it wrote last, if that is known; ``fatal`` is
+    why it could not start.
+    """
 
     memory_kb: int
     unread: bool = False
     fatal: str = ""
+    written: str = ""
 
 
 Pending = asyncio.Future[Answer | Exit]

@@ -6,6 +6,7 @@ Source: Function Compute, health checks of custom runtimes and containers.
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import socket
 from abc import abstractmethod
@@ -51,13 +52,16 @@ def program_of(
 ) -> Program:
     """Return the program of an instance: the command line *words*, with *variables* of its family.
 
-    ``/code`` in the command is the folder of the code, wherever that is.
+    ``/code`` in the command is the folder of the code, wherever that is. An instance with namespaces finds it there as
+    well, which is what a shell is told when the folder's own name would need quotation marks.
 
     Raises: ProgramMissing.
     """
     image = instance.image
     folder = image.code_dir
-    command = [_CODE.sub(lambda _: str(folder), word) for word in words]
+    command = list(words)
+    for place in range(1 if isolated and shlex.quote(str(folder)) != str(folder) else len(words)):
+        command[place] = _CODE.sub(lambda _: str(folder), words[place])
     environment = shell_environment(image, instance.instance_id, settings, credentials, isolated=isolated)
     environment |= variables
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)

@@ -74,7 +74,9 @@ class RuntimeSettings:
     ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
     runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
     kernel has them for this user; ``scratch`` is the folder below which each instance has its own. ``confined``, when
-    it is not empty, is the home folder, which instances with namespaces cannot change, and files that they see empty.
+    it is not empty, is the home folder (which need not be there), which instances with namespaces cannot change, and
+    files that they see empty; nor can they change ``packages``, the folder of uploaded code.
+    ``project`` is the folder whose functions run in place and may share files in it.
     A zygote that leaves a command without effect for ``zygote_silence_s`` is replaced. ``time`` is what functions see
     of the clock.
     """
@@ -95,6 +97,8 @@ class RuntimeSettings:
     isolation: Literal["auto", "none"] = "auto"
     scratch: Path | None = None
     confined: tuple[Path, ...] = ()
+    packages: Path | None = None
+    project: Path | None = None
     zygote_silence_s: float = 3.0
     time: FunctionTime = field(default_factory=FunctionTime)
 

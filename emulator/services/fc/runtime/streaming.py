@@ -1,9 +1,14 @@
-"""An answer that a function still writes: a body read in pieces, and how its writer is held back."""
+"""An answer that a function still writes: a body read in pieces, and how its writer is held back.
+
+After a change of the protocol (WebSocket) it is one direction of a conversation, of which the other is its `Upstream`.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, Self
+
+from emulator.http.switching import Upstream
 
 _HELD = 1024 * 1024
 """Bytes of a body that wait for its reader before the agent is held back."""
@@ -32,16 +37,25 @@ class Pieces(Protocol):
 
 
 class StreamedBody:
-    """The pieces of a body. Only when it has been read to its end, or closed, the call is over."""
+    """The pieces of a body. Only when it has been read to its end, or closed, the call is over.
 
-    def __init__(self, pieces: Pieces) -> None:
+    ``upstream`` takes what the client sends when the protocol has changed. Either side may end that.
+    """
+
+    def __init__(self, pieces: Pieces, upstream: Upstream | None = None) -> None:
+        self.upstream = upstream
         self._pieces = pieces
         self._on_end: list[OnEnd] | None = []
+        self._look: Callable[[bytes], None] | None = None
 
     def at_end(self, action: OnEnd) -> None:
         """Have *action* called at the end, with what cut the body short or None; the first one registered is first."""
         assert self._on_end is not None
         self._on_end.append(action)
+
+    def tap(self, look: Callable[[bytes], None]) -> None:
+        """Have *look* called with each piece that passes."""
+        self._look = look
 
     def __aiter__(self) -> Self:
         return self
@@ -52,18 +66,21 @@ class StreamedBody:
         Raises: ClientError, FailedMidway when the function has not written it to its end.
         """
         try:
-            return await anext(self._pieces)
+            piece = await anext(self._pieces)
         except StopAsyncIteration:
             self._end(None)
             raise
         except BaseException as error:
-            self._end(error)
+            self._end(None if self.upstream is not None and isinstance(error, asyncio.CancelledError) else error)
             raise
+        if self._look is not None:
+            self._look(piece)
+        return piece
 
     async def aclose(self) -> None:
         """Read no further."""
         await self._pieces.aclose()
-        self._end(Abandoned())
+        self._end(Abandoned() if self.upstream is None else None)
 
     def _end(self, error: BaseException | None) -> None:
         actions, self._on_end = self._on_end or (), None

@@ -268,7 +268,8 @@ class Zygote:
             if not self.isolated and self._root:
                 _log.warning("instances share /tmp and see all processes of this machine: %s", why_shared(self._root))
             if self._confined and self.isolated:
-                _log.info("isolate: instances can change nothing in %s", self._confined[0])
+                home = self._confined[0]
+                _log.info("isolate: instances can change nothing in %s", home if home.is_dir() else "their code")
             elif self._confined:
                 _log.warning("isolate: no effect here, instances can change what you can")
             if not self.ready.done():

@@ -14,11 +14,13 @@ from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
+from emulator.services.fc.codec import BODY
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.invoke.http_access import read_rules
+from emulator.services.fc.kinds import METHOD
 from emulator.services.fc.model import LATEST, Resource, Struct
+from emulator.services.fc.triggers.http_access import read_rules
 from emulator.wire.dates import iso_seconds
+from emulator.wire.schema.kinds import ANYTHING, FLAG, TEXT, Items, Kind, OneOf, Ruled, Text, record
 
 TriggerKind = Literal[
     "http", "timer", "oss", "mns_topic", "log", "tablestore", "cdn_events", "eventbridge", "rds"
@@ -115,6 +117,7 @@ def trigger_path(trigger: Trigger) -> str:
 
 
 KINDS = frozenset(get_args(TriggerKind))
+_KIND = OneOf(KINDS)
 
 PASSED_ON = frozenset({"log", "tablestore", "cdn_events", "eventbridge", "rds"})
 """Kinds whose configuration is for another service, and is kept as it comes."""
@@ -134,7 +137,7 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
     Raises: InvalidArgument.
     """
     config = _opened(value)
-    known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
+    known: dict[str, Any] = BODY.reader(TRIGGER_CONFIGS[kind])(config, "triggerConfig")
     match kind:
         case "http":
             return _http(known)
@@ -155,7 +158,7 @@ def kind_of(value: object) -> TriggerKind:
 
     Raises: InvalidArgument.
     """
-    return cast(TriggerKind, OneOf(KINDS)(value, "triggerType"))
+    return cast(TriggerKind, BODY.reader(_KIND)(value, "triggerType"))
 
 
 def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: bool = True) -> None:
@@ -252,22 +255,22 @@ def _timer(known: dict[str, Any]) -> Struct:
     return _completed(known, {"payload": "", "enable": True})
 
 
-TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
-    "http": Shape(
+TRIGGER_CONFIGS: Mapping[TriggerKind, Kind] = {
+    "http": record(
         authType=OneOf(frozenset({"anonymous", "function", "jwt"}), fold=str.lower),
         methods=Items(METHOD),
         disableURLInternet=FLAG,
         authConfig=ANYTHING,
         corsConfig=ANYTHING,
     ),
-    "timer": Shape(
+    "timer": record(
         cronExpression=Ruled(Text(limits.CRON_LENGTH, 1), _schedule), enable=FLAG, payload=Ruled(TEXT, _payload)
     ),
-    "oss": Shape(
-        events=Items(_object_event),
-        filter=Shape(key=Shape(prefix=TEXT, suffix=TEXT)),
+    "oss": record(
+        events=Items(Ruled(TEXT, _object_event, alone=True)),
+        filter=record(key=record(prefix=TEXT, suffix=TEXT)),
     ),
-    "mns_topic": Shape(
+    "mns_topic": record(
         filterTag=Text(limits.FILTER_TAG_LENGTH),
         notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
         notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Principal, Tenant
+from emulator.kernel.identity import FUNCTION_SUFFIX, Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.http_invoke import HttpInvoker
-from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function, FunctionName
 from emulator.services.fc.ports import Platform
+from emulator.services.fc.triggers.http_invoke import HttpInvoker
+from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -63,6 +63,7 @@ class EventSources:
         self._clock = clock
         self._ids = ids
         self._endpoint = endpoint
+        self._turns = turns = platform.timers.turns
         self._enqueue = enqueue
         self._guard = ports.guard
         self._host_names = ports.host_names
@@ -72,14 +73,14 @@ class EventSources:
         self.http_routing = HttpRouting(store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
         self.firing = Firing(invoker, self.http_invoker, clock, ids)
-        self.timer_triggers = TimerTriggers(store, clock, platform.timers, self._fire)
+        self.timer_triggers = TimerTriggers(store, clock, platform.timers, self._fire, database.watchers)
         self.triggers.watchers.append(self.timer_triggers)
         if ports.host_names is not None:
             self.triggers.watchers.append(TriggerNames(store, ports.host_names))
         self._topic_triggers = TopicTriggers(store, ports.topics) if ports.topics is not None else None
         if self._topic_triggers is not None:
             self.triggers.watchers.append(self._topic_triggers)
-        self.queue_triggers = QueueTriggers(store, database, ports.queues, self._fire) if ports.queues else None
+        self.queue_triggers = QueueTriggers(store, database, ports.queues, self._fire, turns) if ports.queues else None
         if self.queue_triggers is not None:
             self.triggers.watchers.append(self.queue_triggers)
 
@@ -135,12 +136,12 @@ class EventSources:
         return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
 
     def urls(self, tenant: Tenant, trigger: Trigger) -> list[str]:
-        """Return the addresses of an HTTP trigger: by path, and by its own host name; none for other kinds."""
+        """Return the addresses of an HTTP trigger: by path, and by a host name of its own; none for other kinds."""
         if not trigger.label:
             return []
         port = self._endpoint().rpartition(":")[2].strip("/")
-        own = [name for name in names_of(tenant, trigger) if name.endswith(".localhost")]
-        return [self.url(trigger), *(f"http://{name}:{port}" for name in own)]
+        own = next(iter(function_names(trigger)), trigger.label)
+        return [self.url(trigger), f"http://{own}{FUNCTION_SUFFIX}:{port}"]
 
     def host(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
@@ -192,6 +193,9 @@ class EventSources:
 
     def _fire(self, tenant: Tenant, trigger: Trigger, event: bytes, key: str) -> str:
         """Queue a call of a trigger's function; see `Fire`."""
+        name = "/".join(part for part in (trigger.service, trigger.function, trigger.name) if part)
+        if self._turns.active and self._turns.befalls("trigger", name) == "duplicate":
+            self._enqueue(tenant, call_of(trigger, event, self._ids.uuid(), self._clock.now()), f"{key}#once more")
         return self._enqueue(tenant, call_of(trigger, event, self._ids.uuid(), self._clock.now()), key)
 
 

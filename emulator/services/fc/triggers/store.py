@@ -4,18 +4,22 @@ Few functions have more than a handful of triggers, so everything but one probe 
 """
 
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.kinds import TENANT
 from emulator.services.fc.model import EVERY, SLICED, Slice
 from emulator.services.fc.ports import HostNames
-from emulator.services.fc.tables import JSON, TENANT, CountingStore, Rows
 from emulator.services.fc.triggers.model import Domain, Trigger, TriggerKind
 from emulator.storage.database import CommitFailed, Database
+from emulator.storage.rows import CountingStore, Rows
+from emulator.wire.schema.kinds import ANYTHING
 
-_TRIGGERS = Rows(Trigger, "fc_triggers", ("account", "region"), config=JSON)
+_TRIGGERS = Rows(Trigger, "fc_triggers", ("account", "region"), config=ANYTHING)
 _OWN = "account = ? AND region = ? AND service = ? AND function = ?"
 
 
 class TriggerStore(CountingStore):
     """Everything triggers keep over a restart."""
+
+    TABLES = (_TRIGGERS,)
 
     def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger | None:
         """Return a trigger."""
@@ -47,15 +51,17 @@ class TriggerStore(CountingStore):
         self._write("DELETE FROM fc_triggers")
 
     def _owned(self, rest: str, values: tuple[str, ...] = ()) -> list[tuple[Tenant, Trigger]]:
-        rows = self._database.read(f"SELECT account, region, {_TRIGGERS.columns} FROM fc_triggers {rest}", values)  # noqa: S608 - constants
+        rows = self._database.read(f"SELECT account, region, {_TRIGGERS.text} FROM fc_triggers {rest}", values)  # noqa: S608 - constants
         return [(Tenant(*row[:2]), _TRIGGERS.item(row[2:])) for row in rows]
 
 
-_DOMAINS = Rows(Domain, "fc_domains", tenant=TENANT, config=JSON)
+_DOMAINS = Rows(Domain, "fc_domains", tenant=TENANT, config=ANYTHING)
 
 
 class Domains(CountingStore):
     """The custom domains of every account. *names* learns, after the commit, which host names lead to functions."""
+
+    TABLES = (_DOMAINS,)
 
     def __init__(self, database: Database, names: HostNames | None) -> None:
         super().__init__(database)

@@ -15,8 +15,8 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import TEXT, Field, Shape, Text, check_name, read, unknown_names
 from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.codec import BODY, check_name
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
@@ -33,6 +33,8 @@ from emulator.services.fc.triggers.model import (
 )
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
+from emulator.wire.schema.json_bodies import unknown_names
+from emulator.wire.schema.kinds import Field, Shape, Text
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +136,7 @@ class Triggers:
         if "triggerconfig" in values:
             kept = old.config if old.kind in PASSED_ON else {}
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
-        changes |= read(_CHANGEABLE, body)
+        changes |= BODY.read(_CHANGEABLE, body)
         changes["qualifier"] = changes.get("qualifier") or old.qualifier
         trigger = old.updated(now, **changes)
         self._check_place(tenant, trigger)
@@ -213,7 +215,6 @@ class Triggers:
             return described
         new = replace(
             described,
-            id=old.id,
             label=old.label if described.label else "",
             created_at=old.created_at,
             modified_at=old.modified_at,
@@ -237,8 +238,9 @@ class Triggers:
         kind = kind_of(values.get("triggertype"))
         name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
         config = config_of(kind, values.get("triggerconfig"))
-        trigger_id = self._ids.uuid()
-        texts = {attribute: text for attribute, text in read((_SOURCE, *_CHANGEABLE), body).items() if text}
+        known = self._store.get(tenant, service, function, name)
+        trigger_id = known.id if known is not None else self._ids.uuid()  # edits of a folder draw no new ones
+        texts = {attribute: text for attribute, text in BODY.read(_NEW, body).items() if text}
         if kind == "eventbridge":
             texts["source_arn"] = rule_arn(tenant, service, function, name, config)
         return Trigger(
@@ -299,12 +301,12 @@ def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 
-_SOURCE = Field("sourceArn", "source_arn", TEXT)
-_CHANGEABLE = (
+_CHANGEABLE = Shape("Trigger", (
     Field("invocationRole", "role", Text(limits.ROLE_LENGTH)),
     Field("qualifier", "qualifier", Text(limits.ALIAS_NAME_LENGTH)),
     Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
-)
+))  # fmt: skip
+_NEW = _CHANGEABLE.extended(Field("sourceArn", "source_arn"))
 
 
 def _check_own(trigger: Trigger) -> None:
@@ -356,7 +358,7 @@ def _mistakes(described: Struct) -> list[str]:
     found = unknown_names(map(str, described), known)
     shape = next((each for known_kind, each in TRIGGER_CONFIGS.items() if known_kind == kind), None)
     if isinstance(shape, Shape) and isinstance(config, dict):
-        found += unknown_names(map(str, config), shape.fields)
+        found += unknown_names(map(str, config), [each.name for each in shape])
     return [problem for problem, _ in found]
 
 

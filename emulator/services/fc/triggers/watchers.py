@@ -18,12 +18,15 @@ from typing import Any
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.cron import LENIENT, Cron, Schedule, parse_schedule
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.frozen import frozen
+from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
+from emulator.kernel.tracing import because, begin, message_key
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import function_arn
+from emulator.services.fc.model import display_name, function_arn
 from emulator.services.fc.ports import (
     HostNames,
     QueuedMessage,
@@ -48,14 +51,19 @@ def _key(tenant: Tenant, trigger: Trigger) -> _Key:
 
 
 class TimerTriggers(TriggerWatcher):
-    """Keeps timers in step with the timer triggers and fires them."""
+    """Keeps timers in step with the timer triggers and fires them.
 
-    def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, fire: Fire) -> None:
+    *watchers* hear when a trigger is armed whose time was counted beside the loop.
+    """
+
+    def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, fire: Fire, watchers: Watchers) -> None:
         self._store = store
         self._clock = clock
         self._timers = timers
         self._fire = fire
+        self._watchers = watchers
         self._tasks = TaskGroup("fc-timers")
+        self._counted: dict[_Key, Trigger] = {}
         self._armed: dict[_Key, Trigger] = {}
         timers.on_step_back(self._clock_set_back)
 
@@ -93,6 +101,10 @@ class TimerTriggers(TriggerWatcher):
             if due is not None:
                 yield trigger, due
 
+    def counted(self) -> Iterator[Trigger]:
+        """Yield the triggers whose first time is being counted beside the loop: the clock must not pass it."""
+        yield from self._counted.values()
+
     def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""
         for key, trigger in list(self._armed.items()):
@@ -102,14 +114,21 @@ class TimerTriggers(TriggerWatcher):
         schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)
         if isinstance(schedule, Cron) and "apscheduler.triggers.cron" not in sys.modules:
             # the first cron expression loads the library for it, which takes too long for the loop
+            self._counted[_key(tenant, trigger)] = trigger
             self._tasks.spawn(self._arm_later(tenant, trigger, schedule, after), "first schedule")
         else:
             self._set(tenant, trigger, schedule.next_after(after, min(trigger.modified_at, after)))
 
     async def _arm_later(self, tenant: Tenant, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
-        when = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
-        if self._armed.get(_key(tenant, trigger)) is trigger:
-            self._set(tenant, trigger, when)
+        key = _key(tenant, trigger)
+        try:
+            when = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
+            if self._armed.get(key) is trigger:
+                self._set(tenant, trigger, when)
+        finally:
+            if self._counted.get(key) is trigger:
+                del self._counted[key]
+            self._watchers.notify()
 
     def _set(self, tenant: Tenant, trigger: Trigger, when: Millis | None) -> None:
         if when is not None:
@@ -259,11 +278,16 @@ def queue_source(trigger: Trigger) -> QueueSource | None:
 class QueueTriggers(TriggerWatcher):
     """Keeps one reader for each such trigger that is switched on."""
 
-    def __init__(self, store: TriggerStore, database: Database, queues: SourceQueues, fire: Fire) -> None:
+    def __init__(
+        self, store: TriggerStore, database: Database, queues: SourceQueues, fire: Fire, turns: Turnstile
+    ) -> None:
         self._store = store
         self._database = database
         self._queues = queues
         self._fire = fire
+        self._turns = turns
+        self._passing: set[_Key] = set()
+        """Triggers that have messages, and wait for their turn to pass them on."""
         self._tasks = TaskGroup("fc-queue-triggers")
         self._readers: dict[_Key, tuple[asyncio.Task[None], str]] = {}
 
@@ -299,7 +323,7 @@ class QueueTriggers(TriggerWatcher):
     def behind(self) -> Iterator[tuple[_Key, str]]:
         """Yield the triggers with messages to take in their queues, by key and queue: they are about to be read."""
         for key, (reader, queue) in self._readers.items():
-            if not reader.done() and self._queues.has_messages(key[1], queue):
+            if not reader.done() and key not in self._passing and self._queues.has_messages(key[1], queue):
                 yield key, queue
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
@@ -320,11 +344,23 @@ class QueueTriggers(TriggerWatcher):
             try:
                 messages = await self._queues.receive(tenant, source.queue, source.count, _WAIT_S)
                 if messages:
+                    if self._turns.active:
+                        await self._in_turn(tenant, trigger)
+                    await self._database.writable()
                     self._pass_on(tenant, trigger, source, messages)
             except QueueMissing:
                 return  # `queue_made` begins anew
             except ServiceError as error:  # the messages are seen again when their visibility timeout is over
                 _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
+
+    async def _in_turn(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Wait for the turn of what is passed on."""
+        key = _key(tenant, trigger)
+        self._passing.add(key)
+        try:
+            await self._turns.turn("trigger", "/".join(part for part in key[2:] if part))
+        finally:
+            self._passing.discard(key)
 
     def _pass_on(
         self, tenant: Tenant, trigger: Trigger, source: QueueSource, messages: Sequence[QueuedMessage]
@@ -333,12 +369,20 @@ class QueueTriggers(TriggerWatcher):
         bus = f"MNS-{trigger.function}-{trigger.name}"
         events = [message_event(tenant, bus, source.queue, _decoded(message, source)) for message in messages]
         wanted = [event for event in events if event_matches(source.pattern, event)]
+        begin(messages[0].trace)
+        because(message_key(messages[0].message_id))
+        for message, event in zip(messages, events, strict=True):
+            fields = {
+                "message_id": message.message_id, "queue": source.queue, "trigger": trigger.name,
+                "function": display_name(trigger.service, trigger.function), "wanted": event in wanted,
+            }  # fmt: skip
+            _log.info("message %(message_id)s of queue %(queue)s is taken by trigger %(trigger)s", fields)
         with self._database.unit():
             for message in messages:
                 self._queues.delete(tenant, source.queue, message)
             if wanted:
-                event = message_events(wanted, streaming=source.streaming)
-                self._fire(tenant, trigger, event, f"queue/{trigger.id}/{wanted[0]['id']}")
+                content = message_events(wanted, streaming=source.streaming)
+                self._fire(tenant, trigger, content, f"queue/{trigger.id}/{wanted[0]['id']}")
 
 
 def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:
@@ -348,7 +392,7 @@ def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:
         body = base64.b64decode(message.body, validate=True).decode("utf-8")
     except (binascii.Error, ValueError):  # it was not sent in base64
         return message
-    return QueuedMessage(message_id=message.message_id, body=body, sent_at=message.sent_at, token=message.token)
+    return replace(message, body=body)
 
 
 def _members(value: object) -> Mapping[str, Any]:

@@ -11,10 +11,11 @@ from typing import Any
 
 from emulator.kernel.paging import Range
 from emulator.services.mns.codec import unknown_word
-from emulator.services.mns.queues.model import QUEUE, TYPES, QueueView
+from emulator.services.mns.queues.model import QUEUE, RATE_LIMIT, TYPES, QueueView
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, TopicView
-from emulator.wire.attributes import Notation
 from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
+from emulator.wire.schema.kinds import Shape
+from emulator.wire.schema.texts import Texts, show
 
 Parameters = Mapping[str, str]
 Object = dict[str, Any]
@@ -140,7 +141,7 @@ def _number(value: object, name: str) -> int:
     return int(text)
 
 
-PARAMETERS = Notation("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)
+PARAMETERS = Texts("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)
 
 
 def success(data: Any = None) -> Reply:
@@ -170,24 +171,35 @@ def page(items: Sequence[Object], number: int, size: int) -> Object:
 
 
 def queue_object(view: QueueView, *, listed: bool = False) -> Object:
-    """Return a queue; one in a list has no rate limit."""
+    """Return a queue; one in a list has addresses and no rate limit."""
     first = dict.fromkeys(("QueueName", "QueueType", "CreateTime", "LastModifyTime"))
-    return _object(first | dict(QUEUE.show("reply", view.queue.settings, view)), listed=listed)
+    return _object(first | _members(QUEUE, view.queue.settings, view, listed=listed))
 
 
 def topic_object(view: TopicView) -> Object:
     """Return a topic, with the addresses it would have in the cloud."""
-    return _object(dict(TOPIC.show("reply", view.topic.settings, view)))
+    return _object(dict(show(TOPIC, "reply", view.topic.settings, view)))
 
 
 def subscription_object(subscription: Subscription, *, listed: bool = False) -> Object:
-    """Return a subscription; one in a list has no rate limit."""
-    return _object(dict(SUBSCRIPTION.show("reply", subscription.settings, subscription)), listed=listed)
+    """Return a subscription; one in a list has an address and no rate limit."""
+    return _object(_members(SUBSCRIPTION, subscription.settings, subscription, listed=listed))
 
 
-def _object(members: Object, *, listed: bool = False) -> Object:
+def _members(resource: Shape, settings: Any, view: Any, *, listed: bool) -> Object:
+    """Return the members of an answer.
+
+    Source: ListQueue and ListSubscriptionByTopic; terraform-provider-alicloud, its data sources of queues and
+    subscriptions read the addresses.
+    """
+    members = dict(show(resource, "reply", settings, view))
     if listed:
-        del members["TenantRateLimitPolicy"]
+        del members[RATE_LIMIT.name]
+        members |= show(resource, "listed", settings, view)
+    return members
+
+
+def _object(members: Object) -> Object:
     if "Tags" in members:
         members["Tags"] = [{"TagKey": key, "TagValue": value} for key, value in members["Tags"]]
     return members

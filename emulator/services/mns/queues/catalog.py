@@ -1,13 +1,13 @@
 """Queues: created, changed, looked at, listed, deleted."""
 
-from collections.abc import Callable
-
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist
+from emulator.services.mns.ports import ResourceWatcher
+from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import (
     QUEUE,
@@ -16,11 +16,11 @@ from emulator.services.mns.queues.model import (
     QueueSettings,
     QueueView,
     check_queue_name,
-    check_settings,
     page_size,
     same_settings,
+    settled,
 )
-from emulator.services.mns.queues.ready_index import DeadLetters, Retention
+from emulator.services.mns.queues.retention import Retention
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import expiry_bound
 from emulator.services.mns.queues.waiters import LongPolls
@@ -38,7 +38,6 @@ class Queues:
         waiters: LongPolls,
         clock: Clock,
         profile: limits.Profile,
-        made: Callable[[Tenant, str], None],
     ) -> None:
         self._registry = registry
         self._store = store
@@ -47,7 +46,8 @@ class Queues:
         self._waiters = waiters
         self._clock = clock
         self._profile = profile
-        self._made = made
+        self.watcher: ResourceWatcher | None = None
+        """Who is told of new ones."""
 
     def view(self, tenant: Tenant, name: str) -> QueueView:
         """Return a queue and its counters.
@@ -80,12 +80,13 @@ class Queues:
         Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist.
         """
         check_queue_name(name, self._profile)
-        check_settings(change, name)
+        change = settled(change, name)
         existing = self._store.queue(tenant, name)
         if existing is None:
             settings = replace(QueueSettings(), **change)
             self._registry.keep(self._store.add_queue(tenant, name, settings, self._clock.now()))
-            self._made(tenant, name)
+            if self.watcher is not None:
+                self.watcher.queue_made(tenant, name)
             return True
         if not same_settings(QUEUE, existing.settings, change):
             raise MnsError("QueueAlreadyExist")
@@ -99,7 +100,7 @@ class Queues:
         Raises: QueueNotExist, InvalidArgument.
         """
         live = self._registry.find(tenant, name)
-        check_settings(change, name)
+        change = settled(change, name)
         before = live.queue.settings
         changed = replace(live.queue, settings=replace(before, **change), modified_at=self._clock.now())
         self._store.put_queue(changed)

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from emulator.kernel.frozen import replace
 from emulator.services.mns.codec import document, leaf, read_bool, read_document, read_int
 from emulator.services.mns.errors import MnsError, SchemaViolation
-from emulator.services.mns.queues.messages import ChangedVisibility
-from emulator.services.mns.queues.model import (
-    AccountAttributes,
+from emulator.services.mns.queues.message import (
     BatchEntry,
     Draft,
     Message,
@@ -17,6 +15,8 @@ from emulator.services.mns.queues.model import (
     Refused,
     restored,
 )
+from emulator.services.mns.queues.messages import ChangedVisibility
+from emulator.services.mns.queues.model import AccountAttributes
 from emulator.services.mns.queues.visibility import handle_of
 from emulator.wire.xml import Element, escape
 

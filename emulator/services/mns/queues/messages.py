@@ -10,26 +10,27 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
-from emulator.kernel.tracing import trace
+from emulator.kernel.tracing import current_trace
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.mns import limits
 from emulator.services.mns.errors import ERRORS, MessageNotExist, ReceiptHandleError
+from emulator.services.mns.queues.contents import Contents
+from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
-from emulator.services.mns.queues.model import (
+from emulator.services.mns.queues.message import (
     BatchEntry,
     Draft,
     Message,
     MessageReceipt,
-    QueueId,
     Refused,
     check_batch,
     check_draft,
-    check_range,
     known_system_properties,
     restored,
     stored,
 )
-from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
-from emulator.services.mns.queues.store import NotStored, QueueStore, Trace, trace_of
+from emulator.services.mns.queues.model import QueueId, check_range
+from emulator.services.mns.queues.store import Envelope, NotStored, QueueStore, envelope_of
 from emulator.services.mns.queues.visibility import (
     HELD,
     due_at,
@@ -41,6 +42,10 @@ from emulator.services.mns.queues.visibility import (
     write_handle,
 )
 from emulator.services.mns.queues.waiters import LongPolls, Shape, T
+
+_NEVER = Millis(0)
+_CHOSEN_FROM = 16
+"""Visible messages among which it is chosen which a receive takes."""
 
 
 class ChangedVisibility(NamedTuple):
@@ -57,16 +62,18 @@ class Messages:
         self,
         registry: QueueRegistry,
         store: QueueStore,
-        ready: ReadyIndex,
+        contents: Contents,
         dead_letters: DeadLetters,
         waiters: LongPolls,
         clock: Clock,
         ids: Ids,
         profile: limits.Profile,
+        turns: Turnstile,
     ) -> None:
+        self._turns = turns
         self._registry = registry
         self._store = store
-        self._ready = ready
+        self._contents = contents
         self._dead_letters = dead_letters
         self._waiters = waiters
         self._clock = clock
@@ -99,15 +106,18 @@ class Messages:
     def _store_draft(self, live: LiveQueue, draft: Draft, now: Millis) -> MessageReceipt:
         queue = live.queue
         due = due_at(queue.settings, draft.delay_s, now)
+        if self._turns.active:
+            self._turns.touch(f"queue {queue.queue_id}")
         message_id = self._ids.hex(32).upper()
         body_md5 = md5(draft.body.encode(), usedforsecurity=False).hexdigest().upper()
         user, system = draft.user_properties, draft.system_properties
+        priority = draft.priority or limits.PRIORITY.default
         message = Message(
-            self._ready.next_seq(), queue.queue_id, draft.priority or limits.PRIORITY.default, due, 0, 0, now, 0,
-            message_id, body_md5, draft.group_id or None, stored(user) if user else None,
-            stored(known_system_properties(system)) if system else None, draft.body, trace(),
+            self._contents.next_seq(), queue.queue_id, priority, due, 0, 0, now, _NEVER, message_id,
+            body_md5, draft.group_id or None, stored(user) if user else None,
+            stored(known_system_properties(system)) if system else None, draft.body, current_trace(),
         )  # fmt: skip
-        self._ready.add(live, message, now)
+        self._contents.add(live, message, now)
         handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None
         return MessageReceipt(message_id, body_md5, handle, message.group_id)
 
@@ -139,6 +149,8 @@ class Messages:
         """
         check_range("numOfMessages", count, limits.BATCH)
         now = self._clock.now()
+        if self._turns.active:
+            self._turns.touch(f"queue {live.queue.queue_id}")
         messages: list[Message] = []
         for priority in live.tally.priorities():
             if len(messages) < count:
@@ -176,16 +188,37 @@ class Messages:
     def _claim(self, live: LiveQueue, count: int, now: Millis) -> list[Message]:
         settings = live.queue.settings
         if settings.fifo:
-            self._ready.retention.sweep(live, now)  # an expired message holds no other back
+            self._contents.retention.sweep(live, now)  # an expired message holds no other back
         claimed: list[Message] = []
         for priority in live.tally.priorities():
-            candidates = self._visible(live, priority, count - len(claimed), now)
+            candidates = self._first(live, priority, count - len(claimed), now)
             if settings.dead_letter is not None:
                 candidates = self._without_dead(live, candidates, now)
             claimed += [self._hand_out(live, message, now) for message in candidates]
+            if self._turns.active:
+                self._repeat(live, candidates, now)
             if len(claimed) == count:
                 break
         return claimed
+
+    def _first(self, live: LiveQueue, priority: int, count: int, now: Millis) -> list[Message]:
+        """Return the messages of a priority that come first, or those that are chosen to."""
+        turns = self._turns
+        if not turns.active:
+            return self._visible(live, priority, count, now)
+        turns.touch(f"queue {live.queue.queue_id}")
+        if not turns.varies("message"):
+            return self._visible(live, priority, count, now)
+        name = live.queue.name
+        visible = self._visible(live, priority, _CHOSEN_FROM, now)
+        return list(turns.arranged("message", visible, lambda each: f"{name} {each.body[:60]!r}", count))
+
+    def _repeat(self, live: LiveQueue, messages: list[Message], now: Millis) -> None:
+        """Let messages that are received for the first time come once more, if that befalls them."""
+        for message in messages:
+            name = f"{live.queue.name} {message.body[:60]!r}"
+            if message.dequeue_count == 0 and self._turns.befalls("message", name) == "duplicate":
+                self._contents.add(live, message._replace(seq=self._contents.next_seq()), now)
 
     def _without_dead(self, live: LiveQueue, candidates: list[Message], now: Millis) -> list[Message]:
         """Move dead letters away that the timer has not moved yet; others of the queue take their places.
@@ -229,7 +262,7 @@ class Messages:
             user_properties=restored(message.user_properties),
         )
         receipt = self.send(target, draft)
-        self._ready.remove(live, trace_of(message), self._clock.now())
+        self._contents.remove(live, envelope_of(message), self._clock.now())
         return receipt
 
     def delete(self, live: LiveQueue, handle: str) -> None:
@@ -239,7 +272,7 @@ class Messages:
         superseded or used. Source: FAQ on deleting; for superseded and used ones assumed.
         """
         now = self._clock.now()
-        self._ready.remove(live, self._find(live, handle, now), now)
+        self._contents.remove(live, self._find(live, handle, now), now)
 
     def delete_batch(self, live: LiveQueue, handles: Sequence[str]) -> list[Refused]:
         """Delete up to 16 messages and return what failed; the others are deleted.
@@ -252,7 +285,7 @@ class Messages:
         failed = []
         for handle in handles:
             try:
-                self._ready.remove(live, self._find(live, handle, now), now)
+                self._contents.remove(live, self._find(live, handle, now), now)
             except (ReceiptHandleError, MessageNotExist):
                 failed.append(Refused("ReceiptHandleError", ERRORS["ReceiptHandleError"].text, handle))
         return failed
@@ -264,29 +297,31 @@ class Messages:
         """
         check_range("VisibilityTimeout", timeout_s, limits.VISIBILITY_TIMEOUT_S, " seconds")
         now = self._clock.now()
-        trace = self._find(live, handle, now)
+        found = self._find(live, handle, now)
         queue_id = live.queue.queue_id
         until = hidden_until(timeout_s, now)
-        visible_from = HELD + until if is_held(trace.visible_from) else until
-        self._store.reschedule(trace.seq, visible_from, trace.revision + 1)
-        received = trace.dequeue_count > 0
-        live.tally.unhidden(trace.visible_from, received=received)
+        visible_from = HELD + until if is_held(found.visible_from) else until
+        self._store.reschedule(found.seq, visible_from, found.revision + 1)
+        received = found.dequeue_count > 0
+        live.tally.unhidden(found.visible_from, received=received)
         live.tally.hidden(visible_from, now, received=received)
         self._waiters.visible_at(queue_id, visible_from, now)
-        if is_last_receive(live.queue.settings.dead_letter, trace.dequeue_count):
+        if is_last_receive(live.queue.settings.dead_letter, found.dequeue_count):
             self._dead_letters.expect(queue_id, until)
         message_id = read_handle(handle).message_id
-        return ChangedVisibility(write_handle(message_id, queue_id, trace.seq, trace.revision + 1, until), until)
+        return ChangedVisibility(write_handle(message_id, queue_id, found.seq, found.revision + 1, until), until)
 
-    def _find(self, live: LiveQueue, handle: str, now: Millis) -> Trace:
+    def _find(self, live: LiveQueue, handle: str, now: Millis) -> Envelope:
         parsed = read_handle(handle)
         queue = live.queue
+        if self._turns.active:
+            self._turns.touch(f"queue {queue.queue_id}")
         if parsed.queue_id != queue.queue_id:
             raise ReceiptHandleError
         if parsed.until <= now:
             raise MessageNotExist
         sent_after = expiry_bound(queue.settings, now)
-        trace = self._store.find(queue.queue_id, parsed.seq, parsed.message_id, parsed.revision, sent_after)
-        if trace is None:
+        found = self._store.find(queue.queue_id, parsed.seq, parsed.message_id, parsed.revision, sent_after)
+        if found is None:
             raise MessageNotExist
-        return trace
+        return found

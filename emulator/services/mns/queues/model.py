@@ -1,18 +1,17 @@
-"""Queues, their attributes, messages and properties: values, and which values a queue and a message may have. Pure."""
+"""Queues and their attributes: values, and which values a queue may have. Pure."""
 
-import json
 import re
-from collections.abc import Sequence
-from enum import Enum
-from typing import Any, Literal, NamedTuple, NewType
+from collections.abc import Callable
+from typing import Any, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Range
 from emulator.services.mns import limits
-from emulator.services.mns.errors import MnsError, SchemaViolation
-from emulator.wire.attributes import Attribute, Resource
+from emulator.services.mns.errors import MnsError
+from emulator.wire.schema.kinds import FLAG, TEXTS, TIME, WHOLE, Field, Flag, Items, Shape, duration, whole
+from emulator.wire.schema.texts import out_of_range
 
 QueueId = NewType("QueueId", int)
 """Number of a queue in the state file; never used again after the queue is deleted."""
@@ -28,9 +27,17 @@ class DeadLetters:
 
 @frozen
 class DeadLetterPolicy(DeadLetters):
-    """Where a message goes when it has been received *max_receives* times and would be received once more."""
+    """Where a message goes when it has been received *max_receives* times and would be received once more.
 
-    max_receives: int = limits.MAX_RECEIVES.default
+    A policy that is not enabled may have no number: answers show none that nobody has set.
+    """
+
+    max_receives: int | None = None
+
+    @property
+    def limit(self) -> int:
+        """How often a message is received where the policy is enabled."""
+        return self.max_receives or limits.MAX_RECEIVES.default
 
 
 @frozen
@@ -109,180 +116,121 @@ class AccountAttributes:
     trace_enabled: bool = False
 
 
-ENABLED = Attribute("Enabled", "enabled", bool)
-DEAD_LETTER_TARGET = Attribute("DeadLetterTargetQueue", "target")
+ENABLED = Field("Enabled", "enabled", FLAG)
+DEAD_LETTER_TARGET = Field("DeadLetterTargetQueue", "target")
 
-RATE_LIMIT = Attribute(
-    "TenantRateLimitPolicy", "rate_limit", RateLimit, only=("rpc", "reply"), absent={"Enabled": False},
-    members=(ENABLED, Attribute("MaxReceivesPerSecond", "max_receives_per_second", int)),
+RATE_LIMIT = Field(
+    "TenantRateLimitPolicy", "rate_limit", only=("rpc", "reply"), unset={"Enabled": False},
+    kind=Shape("", (ENABLED, Field("MaxReceivesPerSecond", "max_receives_per_second", WHOLE)), RateLimit),
     source="SetQueueAttributes and Subscribe (2022-01-19)",
 )  # fmt: skip
-ENCRYPTION = Attribute(
-    "Encryption", "encryption", Encryption, flat=True, only=("rpc", "reply"),
-    members=(
-        Attribute("EnableSSE", "enabled", bool),
-        Attribute("SseType", "kind"),
-        Attribute("SseAlgorithm", "algorithm"),
-        Attribute("KmsKeyId", "key_id"),
+ENCRYPTION = Field(
+    "Encryption", "encryption", flat=True, only=("rpc", "reply"),
+    kind=Shape(
+        "",
+        (
+            Field("EnableSSE", "enabled", FLAG),
+            Field("SseType", "kind"),
+            Field("SseAlgorithm", "algorithm"),
+            Field("KmsKeyId", "key_id"),
+        ),
+        Encryption,
     ),
     source="CreateQueue and CreateTopic (2022-01-19)",
 )  # fmt: skip
-TAGS = Attribute("Tags", "tags", tuple, only=("reply",), source="CreateQueue and CreateTopic (2022-01-19)")
-LOGGING = Attribute(
-    "LoggingEnabled", "logging_enabled", bool, names={"rpc": "EnableLogging"}, source="CreateQueue, CreateTopic"
-)
+TAGS = Field("Tags", "tags", Items(TEXTS), only=("reply",), source="CreateQueue and CreateTopic (2022-01-19)")
+LOGGING = Field(
+    "LoggingEnabled", "logging_enabled", FLAG, names={"rpc": ("EnableLogging",)}, source="CreateQueue, CreateTopic",
+    help=("kept, without effect", "只保存，不起作用"),
+)  # fmt: skip
 TYPES = {"normal": False, "fifo": True}
+SHOWN = ("xml", "reply")
+"""The forms of fields that answers show and no request sets."""
 
-QUEUE = Resource(
+
+def created_and_modified(of: Callable[[Any], Any]) -> tuple[Field, Field]:
+    """Return the fields with the times of a resource, which *of* finds in the view of it."""
+    return (
+        Field("CreateTime", kind=TIME, only=SHOWN, shown=lambda view: of(view).created_at),
+        Field("LastModifyTime", kind=TIME, only=SHOWN, shown=lambda view: of(view).modified_at),
+    )
+
+
+_CREATED, _MODIFIED = created_and_modified(lambda view: view.queue)
+
+QUEUE = Shape(
     "Queue",
-    QueueSettings,
     (
-        Attribute("QueueName", only=("xml", "reply"), shown=lambda view: view.queue.name),
-        Attribute(
-            "QueueType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+        Field("QueueName", only=SHOWN, shown=lambda view: view.queue.name),
+        Field(
+            "QueueType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
+            help=("normal, or fifo: in the order in which they were sent", "normal，或 fifo：按发送的顺序"),
             source="CreateQueue (2022-01-19)",
         ),
-        Attribute("DelaySeconds", "delay_s", int, limits.DELAY_S, " seconds", source="CreateQueue"),
-        Attribute(
-            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", source="CreateQueue"
+        Field(
+            "DelaySeconds", "delay_s", duration(limits.DELAY_S), source="CreateQueue",
+            help=("messages become visible N seconds after sent", "消息发送 N 秒后可见"),
         ),
-        Attribute("MessageRetentionPeriod", "retention_s", int, limits.RETENTION_S, " seconds", source="CreateQueue"),
-        Attribute(
-            "VisibilityTimeout", "visibility_timeout_s", int, limits.VISIBILITY_TIMEOUT_S, " seconds",
-            source="CreateQueue",
+        Field(
+            "MaximumMessageSize", "maximum_message_size", whole(limits.MESSAGE_SIZE, "bytes"), source="CreateQueue",
+            help=("largest body, in bytes", "消息体的最大字节数"),
         ),
-        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.created_at // 1000),
-        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.modified_at // 1000),
-        Attribute("PollingWaitSeconds", "polling_wait_s", int, limits.POLLING_WAIT_S, " seconds", source="CreateQueue"),
-        Attribute("ActiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.active),
-        Attribute("InactiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.inactive),
-        Attribute("DelayMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.delayed),
+        Field(
+            "MessageRetentionPeriod", "retention_s", duration(limits.RETENTION_S), source="CreateQueue",
+            help=("messages live N seconds", "消息保留 N 秒"),
+        ),
+        Field(
+            "VisibilityTimeout", "visibility_timeout_s", duration(limits.VISIBILITY_TIMEOUT_S), source="CreateQueue",
+            help=("a receive hides for N seconds", "接收后 N 秒内不可见"),
+        ),
+        _CREATED,
+        _MODIFIED,
+        Field(
+            "PollingWaitSeconds", "polling_wait_s", duration(limits.POLLING_WAIT_S), source="CreateQueue",
+            help=("a receive waits N seconds by itself", "接收默认等待 N 秒"),
+        ),
+        Field("ActiveMessages", kind=WHOLE, only=SHOWN, shown=lambda view: view.counters.active),
+        Field("InactiveMessages", kind=WHOLE, only=SHOWN, shown=lambda view: view.counters.inactive),
+        Field("DelayMessages", kind=WHOLE, only=SHOWN, shown=lambda view: view.counters.delayed),
         LOGGING,
-        Attribute("MessageType", kind=int, only=("xml",), shown=lambda view: 0, source="GetQueueAttributes, observed"),
-        Attribute("EnableSSE", kind=bool, only=("xml",), shown=lambda view: view.queue.settings.encryption.enabled),
-        Attribute(
-            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.queue.settings.encryption.enabled
+        Field("MessageType", kind=WHOLE, only=("xml",), shown=lambda view: 0, source="GetQueueAttributes, observed"),
+        Field("EnableSSE", kind=FLAG, only=("xml",), shown=lambda view: view.queue.settings.encryption.enabled),
+        Field(
+            "EncryptionEnabled", kind=FLAG, only=("reply",), shown=lambda view: view.queue.settings.encryption.enabled
         ),
         ENCRYPTION,
-        Attribute(
-            "DlqPolicy", "dead_letter", DeadLetterPolicy, only=("rpc", "reply", "file"), absent={"Enabled": False},
-            members=(
-                ENABLED,
-                DEAD_LETTER_TARGET,
-                # a text in answers, unlike any other number
-                Attribute("MaxReceiveCount", "max_receives", int, limits.MAX_RECEIVES, shown=str),
+        Field(
+            "DlqPolicy", "dead_letter", only=("rpc", "reply", "file"), unset={"Enabled": False},
+            kind=Shape(
+                "",
+                (
+                    ENABLED,
+                    DEAD_LETTER_TARGET,
+                    # a text in answers, unlike any other number
+                    Field("MaxReceiveCount", "max_receives", whole(limits.MAX_RECEIVES), shown=str),
+                ),
+                DeadLetterPolicy,
             ),
+            help=("where messages go that are received too often", "被接收次数过多的消息去往何处"),
             source="CreateQueue (2022-01-19)",
         ),
         TAGS,
         RATE_LIMIT,
+        Field("QueueUrl", only=("listed",), shown=lambda view: _url(view.queue, "")),
+        Field("QueueInternalUrl", only=("listed",), shown=lambda view: _url(view.queue, "-internal")),
     ),
+    QueueSettings,
 )  # fmt: skip
 """A new attribute is a row here, a field of `QueueSettings` and a column in ``schema/``."""
 
 
-class PropertyType(Enum):
-    """Types of a message property; the value is text in each of them."""
-
-    STRING = "STRING"
-    NUMBER = "NUMBER"
-    BOOLEAN = "BOOLEAN"
-    BINARY = "BINARY"
+def cloud_url(tenant: Tenant, path: str, network: str = "") -> str:
+    """Return the address that what is at *path* would have in the cloud, on the public or another network."""
+    return f"http://{tenant.account}.mns.{tenant.region}{network}.aliyuncs.com/{path}"
 
 
-class Property(NamedTuple):
-    """A user or system property as it was sent; a BINARY value stays Base64 text."""
-
-    name: str
-    value: str
-    type: str
-
-
-Properties = tuple[Property, ...]
-
-SYSTEM_PROPERTY_NAMES = frozenset(
-    {"traceparent", "tracestate", "baggage", "DLQMessageType", "DLQSourceArn", "DLQOriginMessageId"}
-)
-
-
-@frozen
-class Draft:
-    """A message to be sent; None means the queue's or the service's default."""
-
-    body: str
-    delay_s: int | None = None
-    priority: int | None = None
-    group_id: str | None = None
-    user_properties: Properties = ()
-    system_properties: Properties = ()
-
-
-class Message(NamedTuple):
-    """A stored message, fields named as the table's columns.
-
-    A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Timestamps are
-    milliseconds; ``visible_from`` is explained in `visibility`. ``first_dequeued_at`` is 0 before the first receive.
-    ``revision`` grows with every change and makes earlier receipt handles stale. ``trace`` is the request it comes
-    from.
-    """
-
-    seq: int
-    queue_id: int
-    priority: int
-    visible_from: int
-    dequeue_count: int
-    revision: int
-    enqueued_at: int
-    first_dequeued_at: int
-    message_id: str
-    body_md5: str
-    group_id: str | None
-    user_properties: str | None
-    system_properties: str | None
-    body: str
-    trace: str = ""
-
-
-class MessageReceipt(NamedTuple):
-    """What the sender learns. ``handle`` is there only while the message is delayed."""
-
-    message_id: str
-    body_md5: str
-    handle: str | None = None
-    group_id: str | None = None
-
-
-class Refused(NamedTuple):
-    """An entry of a batch that failed; ``handle`` is the one it was about, "" for a send."""
-
-    code: str
-    message: str
-    handle: str = ""
-
-
-BatchEntry = MessageReceipt | Refused
-MessageState = Literal["active", "inactive", "delayed"]
-
-
-def known_system_properties(properties: Properties) -> Properties:
-    """Return the properties that the service knows: the Java client fails on a message that carries any other."""
-    return tuple(item for item in properties if item.name in SYSTEM_PROPERTY_NAMES)
-
-
-def stored(properties: Properties) -> str | None:
-    """Return the form for the tables."""
-    return json.dumps(properties, ensure_ascii=False, separators=(",", ":")) if properties else None
-
-
-def restored(text: str | None) -> Properties:
-    """Read the form of the tables."""
-    return tuple(Property._make(item) for item in json.loads(text)) if text else ()
-
-
-def appended(text: str | None, more: Properties) -> str | None:
-    """Return stored system properties with *more*, which replace those of the same names."""
-    names = {item.name for item in more}
-    return stored(tuple(item for item in restored(text) if item.name not in names) + more)
+def _url(queue: Queue, network: str) -> str:
+    return cloud_url(queue.tenant, f"queues/{queue.name}", network)
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
@@ -316,13 +264,21 @@ def check_queue_name(name: str, profile: limits.Profile) -> None:
     check_name(name, profile.queue_name_length, "QueueNameLengthError", "InvalidQueueName")
 
 
-def check_settings(change: Change, queue_name: str) -> None:
-    """Check the attributes a request names.
+def settled(change: Change, queue_name: str) -> Change:
+    """Return the attributes a request names as they are kept: checked, and an enabled dead-letter policy with a number.
+
+    A number of 0 in a policy that is not enabled is none: terraform-provider-alicloud sends it where the file has none.
 
     Raises: InvalidArgument.
     """
+    policy = change.get("dead_letter")
+    if policy is not None and policy.enabled and policy.max_receives is None:
+        change = change | {"dead_letter": replace(policy, max_receives=policy.limit)}
+    elif policy is not None and not policy.enabled and policy.max_receives == 0:
+        change = change | {"dead_letter": replace(policy, max_receives=None)}
     check_ranges(QUEUE, change)
     check_dead_letter_target(change.get("dead_letter"), queue_name)
+    return change
 
 
 def check_dead_letter_target(policy: DeadLetters | None, own: str) -> None:
@@ -344,97 +300,23 @@ def page_size(limit: int | None) -> int:
     return wanted
 
 
-def check_ranges(resource: Resource[Any], change: Change) -> None:
+def check_ranges(resource: Shape, change: Change) -> None:
     """Check the numbers a request names against the table of the resource.
 
     Raises: InvalidArgument.
     """
-    for name, allowed, unit in resource.out_of_range(change):
+    for name, allowed in out_of_range(resource.stored, change):
+        unit = f" {allowed.unit}" if allowed.unit else ""
         raise MnsError("InvalidArgument", name=name, low=allowed.low, high=allowed.high, unit=unit)
 
 
-def same_settings(resource: Resource[Any], existing: Any, change: Change) -> bool:
+def same_settings(resource: Shape, existing: Any, change: Change) -> bool:
     """Whether creating a resource again with *change* names what exists.
 
     The attributes of the XML API count with their defaults filled in; the others count when they are named, so that
     either API can create again what the other has made. Source: assumed; one observed exchange fits.
     """
-    wanted = replace(resource.settings(), **change)
-    compared = {each.field for each in resource.of_form("xml")} | change.keys()
+    assert resource.record is not None
+    wanted = resource.record(**change)
+    compared = {each.attribute for each in resource.of_form("xml")} | change.keys()
     return all(getattr(existing, field) == getattr(wanted, field) for field in compared)
-
-
-def check_draft(draft: Draft, settings: QueueSettings, profile: limits.Profile) -> int:
-    """Check one message against its queue; return the size of its body in bytes.
-
-    Raises: InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
-    Source: SendMessage page; that the size is that of the body's UTF-8 bytes is assumed.
-    """
-    if not draft.body:
-        raise SchemaViolation(name="MessageBody")
-    size = len(draft.body) if draft.body.isascii() else len(draft.body.encode())
-    if size > settings.maximum_message_size:
-        raise MnsError("InvalidArgument", name="MessageBody", low=1, high=settings.maximum_message_size, unit=" bytes")
-    if draft.delay_s is not None:
-        check_range("DelaySeconds", draft.delay_s, limits.DELAY_S, " seconds")
-    if draft.priority is not None and not (draft.priority == 0 and profile.zero_priority_is_default):
-        check_range("Priority", draft.priority, limits.PRIORITY)
-    if draft.group_id is not None and len(draft.group_id) > limits.GROUP_ID_LENGTH:
-        raise MnsError("InvalidArgument", name="MessageGroupId", low=1, high=limits.GROUP_ID_LENGTH, unit=" characters")
-    if settings.fifo and not draft.group_id:
-        raise MnsError("FifoMissingMessageGroupId")
-    if draft.user_properties:
-        check_user_properties(draft.user_properties)
-    if draft.system_properties:
-        check_system_properties(draft.system_properties)
-    return size
-
-
-def check_batch(drafts: Sequence[Draft], settings: QueueSettings, profile: limits.Profile) -> None:
-    """Check a batch: one bad message refuses them all before any is stored.
-
-    Raises: as `check_draft`; InvalidArgument for too many messages or bytes. Source: limits page, the code is assumed.
-    """
-    check_range("Messages", len(drafts), limits.BATCH)
-    if sum(check_draft(draft, settings, profile) for draft in drafts) > limits.BATCH_BYTES:
-        raise MnsError("InvalidArgument", name="Messages", low=1, high=limits.BATCH_BYTES, unit=" bytes")
-
-
-_TYPES = frozenset(kind.value for kind in PropertyType)
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-
-
-def check_user_properties(properties: Properties) -> None:
-    """Check the properties a sender chose.
-
-    Raises: InvalidArgument. Source: numbers from a client citing the limits page; the code is assumed.
-    """
-    if len(properties) > limits.USER_PROPERTIES:
-        raise MnsError("InvalidArgument", name="UserProperties", low=0, high=limits.USER_PROPERTIES, unit="")
-    for name, value, kind in properties:
-        if not 1 <= len(name) <= limits.PROPERTY_NAME_LENGTH:
-            raise MnsError("InvalidArgument", name="Name", low=1, high=limits.PROPERTY_NAME_LENGTH, unit=" characters")
-        if len(value) > limits.PROPERTY_VALUE_LENGTH:
-            raise MnsError(
-                "InvalidArgument", name="Value", low=0, high=limits.PROPERTY_VALUE_LENGTH, unit=" characters"
-            )
-        if kind not in _TYPES:
-            raise SchemaViolation(name="Type")
-        wrong_number = kind == PropertyType.NUMBER.value and re.fullmatch(_NUMBER, value.strip()) is None
-        wrong_boolean = kind == PropertyType.BOOLEAN.value and value.strip().lower() not in {"true", "false"}
-        if wrong_number or wrong_boolean:
-            raise SchemaViolation(name="Value")
-
-
-def check_system_properties(properties: Properties) -> None:
-    """Check system properties.
-
-    Raises: SchemaViolation for one that is no text; InvalidArgument for a value that is too long.
-    """
-    for _, value, kind in properties:
-        if kind != PropertyType.STRING.value:
-            raise SchemaViolation(name="Type")
-        if len(value) > limits.PROPERTY_VALUE_LENGTH:
-            raise MnsError(
-                "InvalidArgument", name="Value", low=0, high=limits.PROPERTY_VALUE_LENGTH, unit=" characters"
-            )

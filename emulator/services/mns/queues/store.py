@@ -6,22 +6,16 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.queues.model import (
-    QUEUE,
-    AccountAttributes,
-    Counters,
-    Message,
-    Queue,
-    QueueId,
-    QueueSettings,
-)
+from emulator.services.mns.queues.message import Message, restored
+from emulator.services.mns.queues.model import QUEUE, AccountAttributes, Counters, Queue, QueueId, QueueSettings
 from emulator.services.mns.queues.visibility import HELD, hidden_key
 from emulator.storage.database import Database
-from emulator.wire.attributes import Resource
+from emulator.storage.rows import Row, row_of
+from emulator.storage.write_lock import StateLocked
 
 
-class Trace(NamedTuple):
-    """What the counters need to know of a message that changes or goes, without its body."""
+class Envelope(NamedTuple):
+    """What counters and rules need to know of a stored message, without its content."""
 
     seq: int
     priority: int
@@ -31,29 +25,30 @@ class Trace(NamedTuple):
     group_id: str | None
 
 
-def trace_of(message: Message) -> Trace:
-    """Return what the counters need to know of *message*."""
-    return Trace._make(getattr(message, name) for name in Trace._fields)
+def envelope_of(message: Message) -> Envelope:
+    """Return the envelope of *message*."""
+    return Envelope._make(getattr(message, name) for name in Envelope._fields)
 
 
 class NotStored(Exception):
     """A message could not be written (disk full, ...); nothing of it was."""
 
 
-_QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {QUEUE.columns} FROM mns_queues"  # noqa: S608 - constants
+_SETTINGS = row_of(QUEUE)
+_QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {_SETTINGS.text} FROM mns_queues"  # noqa: S608 - constants
 ABOVE_ALL_NAMES = "\U0010ffff"
 
 
-def insertion(table: str, resource: Resource[Any], *columns: str) -> str:
-    """Return the SQL that adds a row: *columns*, then the settings of *resource*."""
-    places = ", ".join("?" * (len(columns) + len(resource.stored)))
-    return f"INSERT INTO {table} ({', '.join(columns)}, {resource.columns}) VALUES ({places})"  # noqa: S608 - names of tables
+def insertion(table: str, settings: Row[Any], *columns: str) -> str:
+    """Return the SQL that adds a row: *columns*, then the *settings* of a resource."""
+    places = ", ".join("?" * (len(columns) + len(settings.names)))
+    return f"INSERT INTO {table} ({', '.join(columns)}, {settings.text}) VALUES ({places})"  # noqa: S608 - names of tables
 
 
-def change(table: str, resource: Resource[Any]) -> str:
-    """Return the SQL that stores a time of change and the settings of *resource* in the row of an id."""
-    places = ", ".join("?" * (1 + len(resource.stored)))
-    return f"UPDATE {table} SET (modified_at, {resource.columns}) = ({places}) WHERE id = ?"  # noqa: S608 - as above
+def change(table: str, settings: Row[Any]) -> str:
+    """Return the SQL that stores a time of change and the *settings* of a resource in the row of an id."""
+    places = ", ".join("?" * (1 + len(settings.names)))
+    return f"UPDATE {table} SET (modified_at, {settings.text}) = ({places}) WHERE id = ?"  # noqa: S608 - as above
 
 
 def inserted(database: Database, sql: str, values: Sequence[Any]) -> int:
@@ -81,8 +76,8 @@ def all_named(database: Database, select: str, tenant: Tenant, prefix: str, star
     )
 
 
-_ADD_QUEUE = insertion("mns_queues", QUEUE, "account", "region", "name", "created_at", "modified_at")
-_PUT_QUEUE = change("mns_queues", QUEUE)
+_ADD_QUEUE = insertion("mns_queues", _SETTINGS, "account", "region", "name", "created_at", "modified_at")
+_PUT_QUEUE = change("mns_queues", _SETTINGS)
 
 _COLUMNS = ", ".join(Message._fields).replace("queue_id", "queue")
 _MESSAGE = f"SELECT {_COLUMNS} FROM mns_messages"  # noqa: S608 - constants
@@ -91,9 +86,9 @@ _FIRST_VISIBLE = (
     f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? AND visible_from <= ? AND enqueued_at > ? "
     "ORDER BY visible_from, seq LIMIT ?"
 )
-_TRACE = f"SELECT {', '.join(Trace._fields)} FROM mns_messages"  # noqa: S608 - constants
-_FIND = f"{_TRACE} WHERE seq = ? AND queue = ? AND message_id = ? AND revision = ? AND enqueued_at > ?"
-_EXPIRED = f"{_TRACE} WHERE queue = ? AND enqueued_at <= ? ORDER BY enqueued_at LIMIT ?"
+_ENVELOPE = f"SELECT {', '.join(Envelope._fields)} FROM mns_messages"  # noqa: S608 - constants
+_FIND = f"{_ENVELOPE} WHERE seq = ? AND queue = ? AND message_id = ? AND revision = ? AND enqueued_at > ?"
+_EXPIRED = f"{_ENVELOPE} WHERE queue = ? AND enqueued_at <= ? ORDER BY enqueued_at LIMIT ?"
 _NEXT_VISIBLE = (
     "SELECT visible_from FROM mns_messages WHERE queue = ? AND priority = ? AND visible_from > ? "
     "ORDER BY visible_from LIMIT 1"
@@ -116,10 +111,10 @@ class QueueStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has queues."""
-        rows = self._database.read("SELECT DISTINCT region FROM mns_queues WHERE account = ?", (account,))
-        return {Region(row[0]) for row in rows}
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many queues each account has in each region where it has some."""
+        rows = self._database.read("SELECT account, region, count(*) FROM mns_queues GROUP BY account, region")
+        return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
@@ -154,14 +149,24 @@ class QueueStore:
         """Return every queue of every tenant."""
         return [_queue(row) for row in self._database.read(f"{_QUEUE} ORDER BY id")]
 
+    def read_through(self) -> None:
+        """Read every row as what it stands for: a state of unknown origin may hold anything.
+
+        Raises: whatever a row leads to that stands for none.
+        """
+        self.all_queues()
+        for columns in self._database.read("SELECT user_properties, system_properties FROM mns_messages"):
+            for column in columns:
+                restored(column)
+
     def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
         """Store a new queue."""
-        values = (tenant.account, tenant.region, name, now, now, *QUEUE.to_row(settings))
+        values = (tenant.account, tenant.region, name, now, now, *_SETTINGS.values(settings))
         return Queue(QueueId(inserted(self._database, _ADD_QUEUE, values)), tenant, name, settings, now, now)
 
     def put_queue(self, queue: Queue) -> None:
         """Store a queue's changed settings and time of change."""
-        self._database.write(_PUT_QUEUE, (queue.modified_at, *QUEUE.to_row(queue.settings), queue.queue_id))
+        self._database.write(_PUT_QUEUE, (queue.modified_at, *_SETTINGS.values(queue.settings), queue.queue_id))
 
     def remove_queue(self, queue_id: QueueId) -> None:
         """Forget a queue; its messages are left to `purge`."""
@@ -199,17 +204,19 @@ class QueueStore:
     def add(self, message: Message) -> None:
         """Store a new message.
 
-        Raises: NotStored.
+        Raises: NotStored, StateLocked.
         """
         try:
             self._database.write(_ADD_MESSAGE, message)
+        except StateLocked:
+            raise  # the whole operation is made again
         except sqlite3.Error as error:
             raise NotStored(str(error)) from error
 
-    def find(self, queue_id: QueueId, seq: int, message_id: str, revision: int, sent_after: Millis) -> Trace | None:
+    def find(self, queue_id: QueueId, seq: int, message_id: str, revision: int, sent_after: Millis) -> Envelope | None:
         """Return the message a receipt handle is about, if it still is in that revision and not expired."""
         row = self._database.read(_FIND, (seq, queue_id, message_id, revision, sent_after)).fetchone()
-        return Trace._make(row) if row else None
+        return Envelope._make(row) if row else None
 
     def first_visible(
         self, queue_id: QueueId, priority: int, *, now: Millis, sent_after: Millis, limit: int
@@ -256,10 +263,10 @@ class QueueStore:
         """Remove messages."""
         self._database.write_many("DELETE FROM mns_messages WHERE seq = ?", [(seq,) for seq in seqs])
 
-    def expired(self, queue_id: QueueId, bound: Millis, limit: int) -> list[Trace]:
+    def expired(self, queue_id: QueueId, bound: Millis, limit: int) -> list[Envelope]:
         """Return the oldest messages, sent at *bound* or before."""
         rows = self._database.read(_EXPIRED, (queue_id, bound, limit))
-        return [Trace._make(row) for row in rows]
+        return [Envelope._make(row) for row in rows]
 
     def oldest(self, queue_id: QueueId) -> Millis | None:
         """Return the time the queue's oldest message was sent."""
@@ -345,4 +352,4 @@ class QueueStore:
 
 def _queue(row: tuple[Any, ...]) -> Queue:
     number, account, region, name, created_at, modified_at, *chosen = row
-    return Queue(number, Tenant(account, region), name, QUEUE.from_row(chosen), created_at, modified_at)
+    return Queue(number, Tenant(account, region), name, _SETTINGS.item(chosen), created_at, modified_at)

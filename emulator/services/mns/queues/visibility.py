@@ -19,15 +19,8 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.mns.errors import ReceiptHandleError
-from emulator.services.mns.queues.model import (
-    DeadLetterPolicy,
-    Message,
-    MessageState,
-    Property,
-    Queue,
-    QueueSettings,
-    restored,
-)
+from emulator.services.mns.queues.message import Message, MessageState, Property, restored
+from emulator.services.mns.queues.model import DeadLetterPolicy, Queue, QueueSettings
 
 HELD = 1 << 60
 """Added to the due time of a message that waits behind another one of its group."""
@@ -78,7 +71,7 @@ def is_last_receive(policy: DeadLetterPolicy | None, dequeue_count: int) -> bool
 
     Source: documented as "exceeds"; that the move happens at that time, not at the next receive, is assumed.
     """
-    return policy is not None and policy.enabled and dequeue_count >= policy.max_receives
+    return policy is not None and policy.enabled and dequeue_count >= policy.limit
 
 
 _SOURCE_ARN = "DLQSourceArn"

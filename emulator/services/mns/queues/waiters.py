@@ -16,7 +16,8 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist
 from emulator.services.mns.limits import PARKED_POLLS
-from emulator.services.mns.queues.model import Message, QueueId
+from emulator.services.mns.queues.message import Message
+from emulator.services.mns.queues.model import QueueId
 from emulator.storage.database import CommitFailed, Database
 
 T = TypeVar("T")
@@ -129,6 +130,8 @@ class LongPolls:
     def _committed(self, queue_id: QueueId, failure: CommitFailed | None) -> None:
         room = self._rooms.get(queue_id)
         if room is not None:
+            if failure is None and not self._database.is_writable(partial(self._committed, queue_id, None)):
+                return  # another program has taken the lock, and a receiver would fail
             room.waking = False
             if failure is None:
                 self._serve(queue_id, room, self._clock.now())

@@ -14,8 +14,8 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import OUTBOX
 from emulator.services.mns.ports import DIALECT, FunctionInvoker, FunctionRefused, push, subject
 from emulator.services.mns.queues.live_queues import LiveQueue
+from emulator.services.mns.queues.message import Draft, Properties, Property, appended, restored, stored
 from emulator.services.mns.queues.messages import Messages
-from emulator.services.mns.queues.model import Draft, Properties, Property, appended, restored, stored
 from emulator.services.mns.queues.store import NotStored
 from emulator.services.mns.topics.model import (
     Attributes,
@@ -29,7 +29,8 @@ from emulator.services.mns.topics.model import (
     Subscription,
     read_endpoint,
 )
-from emulator.services.mns.topics.push import Pusher, function_event, notification
+from emulator.services.mns.topics.notification import function_event, notification
+from emulator.services.mns.topics.push import Pusher
 from emulator.services.mns.topics.store import TopicStore
 
 _log = logging.getLogger(__name__)
@@ -77,8 +78,7 @@ class Carrier:
         find_queue: Callable[[Tenant, str], LiveQueue],
         messages: Messages,
         store: TopicStore,
-        pusher: Pusher,
-        functions: FunctionInvoker | None,
+        pusher: Pusher | None,
         clock: Clock,
         interference: Interference,
     ) -> None:
@@ -87,7 +87,8 @@ class Carrier:
         self._messages = messages
         self._store = store
         self._pusher = pusher
-        self._functions = functions
+        self.functions: FunctionInvoker | None = None
+        """What subscriptions of triggers call."""
         self._clock = clock
 
     def carry_now(self, subscription: Subscription, publication: Publication) -> Outcome | None:
@@ -119,6 +120,8 @@ class Carrier:
         try:
             async with self._interference.around(meant, DIALECT):
                 if isinstance(endpoint, HttpEndpoint):
+                    if self._pusher is None:
+                        return Outcome(delivered=False, detail="nothing signs pushes here")
                     return await self._pusher.push(endpoint.url, subscription, publication)
                 return self._send(subscription, publication, endpoint.queue, publication.system_properties)
         except MnsError as error:
@@ -126,7 +129,7 @@ class Carrier:
 
     def get_ready_for(self, subscription: Subscription) -> None:
         """Prepare for a subscriber's first message."""
-        if isinstance(read_endpoint(subscription.settings.endpoint), HttpEndpoint):
+        if self._pusher is not None and isinstance(read_endpoint(subscription.settings.endpoint), HttpEndpoint):
             self._pusher.warm()
 
     def send_dead_letter(self, subscription: Subscription, publication: Publication) -> Outcome | None:
@@ -168,12 +171,12 @@ class Carrier:
         return Outcome(delivered=True, detail=f"queue {queue}, message {receipt.message_id}")
 
     async def _invoke(self, arn: str, subscription: Subscription, publication: Publication) -> Outcome:
-        if self._functions is None:
+        if self.functions is None:
             return Outcome(delivered=False, detail="Function Compute is not available here")
         event = function_event(subscription, publication)
         key = f"{publication.message_id}/{subscription.subscription_id}"
         try:
-            await self._functions.invoke_async(subscription.tenant, arn, event, key)
+            await self.functions.invoke_async(subscription.tenant, arn, event, key)
         except FunctionRefused as error:
             return Outcome(delivered=False, detail=str(error))
         return Outcome(delivered=True, detail="accepted by the function")

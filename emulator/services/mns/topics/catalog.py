@@ -15,6 +15,7 @@ from emulator.kernel.timers import Timers
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import PURGE_PAUSE_MS, PURGE_ROWS, SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
+from emulator.services.mns.ports import ResourceWatcher
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.model import (
     Change,
@@ -123,11 +124,7 @@ class TopicRegistry:
 
 
 class Topics:
-    """The topics of every tenant.
-
-    *made* is called for a new topic, in the transaction that makes it, *unsubscribed* for each subscription that goes
-    with its topic.
-    """
+    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
 
     def __init__(
         self,
@@ -135,14 +132,14 @@ class Topics:
         store: TopicStore,
         clock: Clock,
         profile: limits.Profile,
-        made: Callable[[Tenant, str], None],
         unsubscribed: Callable[[SubscriptionId], None],
     ) -> None:
         self._registry = registry
         self._store = store
         self._clock = clock
         self._profile = profile
-        self._made = made
+        self.watcher: ResourceWatcher | None = None
+        """Who is told of new ones."""
         self._unsubscribed = unsubscribed
 
     def view(self, tenant: Tenant, name: str) -> TopicView:
@@ -175,7 +172,8 @@ class Topics:
         existing = self._store.topic(tenant, name)
         if existing is None:
             self._registry.keep(self._store.add_topic(tenant, name, TopicSettings(**change), self._clock.now()))
-            self._made(tenant, name)
+            if self.watcher is not None:
+                self.watcher.topic_made(tenant, name)
             return True
         if not same_settings(TOPIC, existing.settings, change):
             raise MnsError("TopicAlreadyExist")
@@ -257,10 +255,13 @@ class Subscriptions:
         rows = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
         return cut(rows[: wanted + 1], wanted, lambda item: item.name)
 
-    def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
+    def create(
+        self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings, *, any_size: bool = False
+    ) -> bool:
         """Subscribe; return whether the subscription is new (False: it existed with the same attributes).
 
-        A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed.
+        A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed. With
+        *any_size* a queue may take less than the topic's largest messages.
 
         Raises: TopicNotExist, SubscriptionNameInvalid, SubscriptionNameLengthError, InvalidArgument, EndpointInvalid,
         SubscriptionAlreadyExist, SubscriptionNumExceededLimit.
@@ -268,7 +269,9 @@ class Subscriptions:
         live = self._registry.find(tenant, topic)
         check_name(name, SUBSCRIPTION_NAME_LENGTH, "SubscriptionNameLengthError", "SubscriptionNameInvalid")
         _check_tag(settings.filter_tag)
-        self._check_endpoint(live.topic, settings)
+        _check_dead_letters(settings)
+        if not any_size:
+            self._check_queue(live.topic, settings)
         existing = live.subscriptions.get(name)
         if existing is not None:
             if not _same(existing.settings, settings):
@@ -310,13 +313,12 @@ class Subscriptions:
             self._store.remove_subscription(gone.subscription_id)
             self._unsubscribed(gone.subscription_id)
 
-    def _check_endpoint(self, topic: Topic, settings: SubscriptionSettings) -> None:
-        """Check the form of an endpoint, and that its queue, when there is one, takes the topic's largest messages.
+    def _check_queue(self, topic: Topic, settings: SubscriptionSettings) -> None:
+        """Check that the queue of an endpoint, when there is one, takes the topic's largest messages.
 
-        Source: the limits page demands the latter; the code is assumed.
+        Source: the limits page demands it; the code is assumed.
         """
         endpoint = read_endpoint(settings.endpoint)
-        _check_dead_letters(settings)
         if not isinstance(endpoint, QueueEndpoint):
             return
         try:
@@ -339,11 +341,11 @@ def _check_dead_letters(settings: SubscriptionSettings) -> None:
 
 def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:
     """Compare what the XML API knows, and the rest where the request names it, so that either API can repeat a call."""
-    always = {each.field for each in SUBSCRIPTION.of_form("xml")}
+    always = {each.attribute for each in SUBSCRIPTION.of_form("xml")}
     return all(
-        getattr(existing, each.field) == getattr(wanted, each.field)
+        getattr(existing, each.attribute) == getattr(wanted, each.attribute)
         for each in SUBSCRIPTION.stored
-        if each.field in always or getattr(wanted, each.field)
+        if each.attribute in always or getattr(wanted, each.attribute)
     )
 
 

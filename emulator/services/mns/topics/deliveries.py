@@ -16,6 +16,7 @@ from functools import partial
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
+from emulator.kernel.metering import Tally
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
@@ -88,6 +89,7 @@ class Courier:
         self._registry = registry
         self._carrier = carrier
         self._timers = timers
+        self._turns = timers.turns
         self._clock = clock
         self._ids = ids
         self._scale = scale
@@ -134,7 +136,8 @@ class Courier:
         """Hand a message to *subscriptions*: to queues now, to the others once it is committed."""
         rows: list[tuple[SubscriptionId, int, Millis, str]] = []
         for subscription in subscriptions:
-            outcome = self._carrier.carry_now(subscription, publication)
+            # one whose order is chosen is on its way like any other
+            outcome = None if self._turns.varies("push") else self._carrier.carry_now(subscription, publication)
             if outcome is None:
                 rows.append((subscription.subscription_id, 0, now, ""))
                 continue
@@ -252,11 +255,32 @@ class Courier:
             if subscription is not None and delivery is not None:
                 begin(delivery.publication.trace)
                 because(push_key(delivery.publication.message_id, subscription.name, delivery.attempts + 1))
-                outcome = await self._carrier.carry(subscription, delivery.publication)
+                if self._turns.active:
+                    outcome = await self._in_turn(subscription, delivery)
+                else:
+                    outcome = await self._carrier.carry(subscription, delivery.publication)
+                await self._database.writable()  # or the attempt would be made again
                 self._conclude(subscription, delivery, outcome)
         except Exception:
             _log.exception("delivery %d of subscription %d failed inside", delivery_id, subscription_id)
             self._rest(subscription_id, Millis(self._clock.now() + _REST_MS))
+
+    async def _in_turn(self, subscription: Subscription, delivery: Delivery) -> Outcome:
+        """Make an attempt in its turn."""
+        publication = delivery.publication
+        name = f"{subscription.topic_name}/{subscription.name}#{delivery.attempts + 1}"
+        verdict = await self._turns.turn("push", name, publication.body)
+        self._turns.touch(subscription.settings.endpoint)
+        if verdict == "lost-before":
+            return Outcome(delivered=False, detail="the connection was lost before the message was sent")
+        outcome = await self._carrier.carry(subscription, publication)
+        if verdict == "duplicate":
+            outcome = await self._carrier.carry(subscription, publication)
+        if verdict == "restart":
+            await self._turns.restarted()
+        if verdict == "lost-after":
+            return Outcome(delivered=False, detail="the connection was lost, and no answer has come")
+        return outcome
 
     def _ended(
         self, subscription_id: SubscriptionId, lane: _Lane, delivery_id: DeliveryId, task: "asyncio.Task[None]"
@@ -317,6 +341,8 @@ class History:
     def __init__(self) -> None:
         self.attempts: dict[tuple[str, str], int] = {}
         """Attempts since the start by kind of endpoint and result."""
+        self.pushes = Tally()
+        """Attempts since the start by topic and kind of endpoint."""
         self.ended: dict[str, int] = {}
         """Deliveries that have ended since the start, by how."""
         self._reports: dict[SubscriptionId, deque[DeliveryReport]] = {}
@@ -339,6 +365,7 @@ class History:
         """Count an attempt and log it."""
         key = kind_of(subscription.settings.endpoint), "delivered" if outcome.delivered else "failed"
         self.attempts[key] = self.attempts.get(key, 0) + 1
+        self.pushes.add("mns.pushes", f"topics/{subscription.topic_name}", key[0])
         _log.info(
             _ATTEMPT_LINE,
             {

@@ -13,20 +13,23 @@ from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import ENDPOINT_LENGTH
+from emulator.services.mns.queues.message import Properties
 from emulator.services.mns.queues.model import (
     DEAD_LETTER_TARGET,
     ENABLED,
     ENCRYPTION,
     LOGGING,
     RATE_LIMIT,
+    SHOWN,
     TAGS,
     TYPES,
     DeadLetters,
     Encryption,
-    Properties,
     RateLimit,
+    cloud_url,
+    created_and_modified,
 )
-from emulator.wire.attributes import Attribute, Resource
+from emulator.wire.schema.kinds import FLAG, OBJECT, WHOLE, Field, Flag, Shape, member_of, whole
 
 TopicId = NewType("TopicId", int)
 SubscriptionId = NewType("SubscriptionId", int)
@@ -117,75 +120,96 @@ class Subscription:
     modified_at: Millis
 
 
-_SIZE = {"rpc": "MaxMessageSize", "reply": "MaxMessageSize"}
+_SIZE = {"rpc": ("MaxMessageSize",), "reply": ("MaxMessageSize",)}
+_CREATED, _MODIFIED = created_and_modified(lambda view: view.topic)
 
-TOPIC = Resource(
+TOPIC = Shape(
     "Topic",
-    TopicSettings,
     (
-        Attribute("TopicName", only=("xml", "reply"), shown=lambda view: view.topic.name),
-        Attribute(
-            "TopicType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+        Field("TopicName", only=SHOWN, shown=lambda view: view.topic.name),
+        Field(
+            "TopicType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
+            help=("normal, or fifo: in the order in which they were published", "normal，或 fifo：按发布的顺序"),
             source="CreateTopic (2022-01-19)",
         ),
-        Attribute("TopicUrl", only=("reply",), shown=lambda view: _url(view.topic, "")),
-        Attribute("TopicInnerUrl", only=("reply",), shown=lambda view: _url(view.topic, "-internal")),
-        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.created_at // 1000),
-        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.modified_at // 1000),
-        Attribute(
-            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", names=_SIZE,
-            source="CreateTopic",
+        Field("TopicUrl", only=("reply",), shown=lambda view: _url(view.topic, "")),
+        Field("TopicInnerUrl", only=("reply",), shown=lambda view: _url(view.topic, "-internal")),
+        _CREATED,
+        _MODIFIED,
+        Field(
+            "MaximumMessageSize", "maximum_message_size", whole(limits.MESSAGE_SIZE, "bytes"), names=_SIZE,
+            help=("largest body, in bytes", "消息体的最大字节数"), source="CreateTopic",
         ),
-        Attribute(
-            "MessageRetentionPeriod", kind=int, only=("xml", "reply"), shown=lambda view: limits.TOPIC_RETENTION_S
-        ),
-        Attribute("MessageCount", kind=int, only=("xml", "reply"), shown=lambda view: view.message_count),
+        Field("MessageRetentionPeriod", kind=WHOLE, only=SHOWN, shown=lambda view: limits.TOPIC_RETENTION_S),
+        Field("MessageCount", kind=WHOLE, only=SHOWN, shown=lambda view: view.message_count),
         LOGGING,
-        Attribute(
-            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.topic.settings.encryption.enabled
+        Field(
+            "EncryptionEnabled", kind=FLAG, only=("reply",), shown=lambda view: view.topic.settings.encryption.enabled
         ),
         ENCRYPTION,
         TAGS,
     ),
+    TopicSettings,
 )  # fmt: skip
 
-_SHOWN = ("xml", "reply")
+_SUBSCRIBED, _CHANGED = created_and_modified(lambda view: view)
 
-SUBSCRIPTION = Resource(
+SUBSCRIPTION = Shape(
     "Subscription",
-    SubscriptionSettings,
     (
-        Attribute("TopicOwner", only=_SHOWN, shown=lambda view: view.tenant.account),
-        Attribute("TopicName", only=_SHOWN, shown=lambda view: view.topic_name),
-        Attribute("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
-        Attribute("SubscriptionName", only=_SHOWN, shown=lambda view: view.name),
-        Attribute("Endpoint", "endpoint", fixed=True, source="Subscribe"),
-        Attribute(
-            "FilterTag", "filter_tag", names={"rpc": "MessageTag", "option": "Tag"}, absent="", source="Subscribe"
+        Field("TopicOwner", only=SHOWN, shown=lambda view: view.tenant.account),
+        Field("TopicName", only=SHOWN, shown=lambda view: view.topic_name),
+        Field("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
+        Field("SubscriptionName", only=SHOWN, shown=lambda view: view.name),
+        Field(
+            "Endpoint", "endpoint", fixed=True, required=True, source="Subscribe",
+            help=(
+                "where messages are pushed to; queue:NAME is a queue of here",
+                "消息推送的目标；queue:NAME 是本地的队列",
+            ),
         ),
-        Attribute(
-            "NotifyStrategy", "strategy", NotifyStrategy, names={"option": "Strategy"},
+        Field(
+            "FilterTag", "filter_tag", names={"rpc": ("MessageTag",), "option": ("Tag",)}, unset="",
+            help=("only messages with this tag", "只接收带此标签的消息"), source="Subscribe",
+        ),
+        Field(
+            "NotifyStrategy", "strategy", member_of(NotifyStrategy), names={"option": ("Strategy",)},
+            help=(
+                "when a failed push is tried again (default: BACKOFF_RETRY)",
+                "推送失败后的重试策略（默认 BACKOFF_RETRY）",
+            ),
             source="Subscribe, NotifyStrategy",
         ),
-        Attribute(
-            "NotifyContentFormat", "content_format", ContentFormat, names={"option": "Format"}, fixed=True,
+        Field(
+            "NotifyContentFormat", "content_format", member_of(ContentFormat),
+            names={"option": ("ContentFormat", "Format")}, fixed=True,
+            help=(
+                "what is pushed (default: XML); SIMPLIFIED is the body",
+                "推送格式（默认 XML）；SIMPLIFIED 只有消息体",
+            ),
             source="Subscribe",
         ),
-        Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
-        Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
-        Attribute(
-            "DlqPolicy", "dead_letters", DeadLetters, only=("rpc", "reply", "file"),
-            absent={"Enabled": False}, members=(ENABLED, DEAD_LETTER_TARGET), source="Subscribe (2022-01-19)",
+        _SUBSCRIBED,
+        _CHANGED,
+        Field(
+            "DlqPolicy", "dead_letters", Shape("", (ENABLED, DEAD_LETTER_TARGET), DeadLetters),
+            only=("rpc", "reply", "file"), unset={"Enabled": False},
+            help=("where messages go that cannot be pushed", "无法推送的消息去往何处"),
+            source="Subscribe (2022-01-19)",
         ),
         RATE_LIMIT,
-        Attribute("Extras", "extras", dict, only=("column",)),
+        Field("Extras", "extras", OBJECT, only=("column",)),
+        Field(
+            "SubscriptionURL", only=("listed",),
+            shown=lambda view: cloud_url(view.tenant, f"topics/{view.topic_name}/subscriptions/{view.name}"),
+        ),
     ),
+    SubscriptionSettings,
 )  # fmt: skip
 
 
 def _url(topic: Topic, network: str) -> str:
-    """Return the address a topic would have in the cloud."""
-    return f"http://{topic.tenant.account}.mns.{topic.tenant.region}{network}.aliyuncs.com/topics/{topic.name}"
+    return cloud_url(topic.tenant, f"topics/{topic.name}", network)
 
 
 @frozen

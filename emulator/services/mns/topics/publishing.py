@@ -9,7 +9,7 @@ from hashlib import md5
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.tracing import trace
+from emulator.kernel.tracing import current_trace
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import (
@@ -20,7 +20,8 @@ from emulator.services.mns.limits import (
     TAG_LENGTH,
     TOPIC_RETENTION_S,
 )
-from emulator.services.mns.queues.model import Draft, MessageReceipt, QueueSettings, check_draft
+from emulator.services.mns.queues.message import Draft, MessageReceipt, check_draft
+from emulator.services.mns.queues.model import QueueSettings
 from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.model import (
     NotifyStrategy,
@@ -101,7 +102,7 @@ class Publishing:
             user_properties=draft.user_properties,
             system_properties=draft.system_properties,
             published_at=now,
-            trace=trace(),
+            trace=current_trace(),
         )
         wanted = [each for each in live.subscriptions.values() if wants(each.settings.filter_tag, tag)]
         if wanted:

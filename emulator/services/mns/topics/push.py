@@ -1,150 +1,23 @@
-"""What a subscriber gets: bodies byte for byte and the headers of a push; the push itself and what its answer means.
+"""Pushes to web addresses: where one may go, the push itself and what its answer means.
 
-Source: HttpEndpoint page; JSON bodies and SIMPLIFIED headers as observed; function events from the Function Compute
-page on event formats; FAQ on push time-outs for which answers count. That redirects are not followed is assumed, and
-what else is marked so.
+Source: HttpEndpoint page; FAQ on push time-outs for which answers count. That redirects are not followed is assumed.
 """
 
 import asyncio
 import ipaddress
-import json
 import ssl
-from base64 import b64encode
 from collections.abc import Callable, Iterable
-from hashlib import md5
 from pathlib import Path
-from typing import Any, assert_never
 
 from emulator.auth.push import PushSigner, SigningFailed, string_to_sign
 from emulator.http.client import HttpClient
 from emulator.http.client_connection import ClientError
 from emulator.http.message import Origin, Unsendable, split_url
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
-from emulator.services.mns.codec import VERSION
 from emulator.services.mns.limits import BODY_SHOWN, PUSH_TIMEOUT_S
-from emulator.services.mns.topics.model import ContentFormat, Outcome, Publication, Push, Subscription
-from emulator.wire.dates import http_date
-from emulator.wire.xml import Element, render
-
-PUSH_NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
-USER_AGENT = "Aliyun Notification Service Agent"
-
-_CONTENT_TYPES = {
-    ContentFormat.XML: "text/xml;charset=utf-8",
-    ContentFormat.JSON: "application/json;charset=utf-8",  # assumed
-    ContentFormat.SIMPLIFIED: "text/plain;charset=utf-8",
-    ContentFormat.STREAM: "text/plain;charset=utf-8",  # assumed: only functions use it
-}
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-Pairs = list[tuple[str, str]]
-
-
-def notification(subscription: Subscription, publication: Publication) -> str:
-    """Return the text a queue or web address gets.
-
-    The tag is left out when there is none. Everything in the JSON form is a string, the time too.
-    """
-    match subscription.settings.content_format:
-        case ContentFormat.XML:
-            return _xml(subscription, publication)
-        case ContentFormat.JSON:
-            return _encode(_members(subscription, publication, _IN_JSON))
-        case ContentFormat.SIMPLIFIED | ContentFormat.STREAM:
-            return publication.body
-        case never:
-            assert_never(never)
-
-
-def function_event(subscription: Subscription, publication: Publication) -> bytes:
-    """Return the event a function gets.
-
-    STREAM is the bare body, or body and attributes together when there are any; in JSON the attributes are further
-    keys and the time is a number. The other two forms are those of a push.
-    """
-    attributes = publication.attributes
-    if subscription.settings.content_format is ContentFormat.JSON:
-        members = _members(subscription, publication, _IN_EVENT) | {"PublishTime": publication.published_at}
-        return _encode(members | {name: text for name, text in attributes.items() if name not in members}).encode()
-    if subscription.settings.content_format is ContentFormat.STREAM and attributes:
-        return _encode({"body": publication.body, "attrs": attributes}).encode()
-    return notification(subscription, publication).encode()
-
-
-_IN_XML = (
-    "TopicOwner", "TopicName", "Subscriber", "SubscriptionName", "MessageId", "Message", "MessageMD5", "MessageTag",
-    "PublishTime",
-)  # fmt: skip
-_IN_JSON = (
-    "TopicOwner", "Message", "Subscriber", "PublishTime", "SubscriptionName", "MessageMD5", "TopicName", "MessageId",
-    "MessageTag",
-)  # fmt: skip
-_IN_EVENT = (
-    "TopicOwner", "TopicName", "Subscriber", "SubscriptionName", "MessageId", "MessageMD5", "Message", "PublishTime",
-    "MessageTag",
-)  # fmt: skip
-
-
-def _members(subscription: Subscription, publication: Publication, order: Iterable[str]) -> dict[str, Any]:
-    """Return what an envelope has, in its *order*; a message without a tag has no such member."""
-    members = {
-        "TopicOwner": subscription.tenant.account,
-        "TopicName": subscription.topic_name,
-        "Subscriber": subscription.tenant.account,
-        "SubscriptionName": subscription.name,
-        "MessageId": publication.message_id,
-        "Message": publication.body,
-        "MessageMD5": publication.body_md5,
-        "PublishTime": str(publication.published_at),
-    }
-    if publication.tag:
-        members["MessageTag"] = publication.tag
-    return {name: members[name] for name in order if name in members}
-
-
-def _xml(subscription: Subscription, publication: Publication) -> str:
-    members = _members(subscription, publication, _IN_XML)
-    root = Element("Notification", children=[Element(name, text) for name, text in members.items()])
-    return render(root, PUSH_NAMESPACE, declaration='<?xml version="1.0" encoding="utf-8"?>').decode()
-
-
-def push_headers(
-    subscription: Subscription, publication: Publication, body: bytes, *, now: Millis, request_id: str, cert_url: str
-) -> Pairs:
-    """Return the headers of a push but ``Authorization``; receivers look them up in exactly these letters.
-
-    The envelopes name topic and subscription themselves; the bare body has them in its headers. Their digests differ:
-    Base64 of the hexadecimal digest, and its upper-case letters as they are.
-    """
-    content_format = subscription.settings.content_format
-    bare = content_format in {ContentFormat.SIMPLIFIED, ContentFormat.STREAM}
-    digest = md5(body, usedforsecurity=False).hexdigest()
-    headers = [
-        ("Date", http_date(now)),
-        ("Content-Type", _CONTENT_TYPES[content_format]),
-        ("Content-md5", digest.upper() if bare else b64encode(digest.encode()).decode()),
-        ("User-Agent", USER_AGENT),
-        ("Accept", "*/*"),
-        ("Connection", "keep-alive"),
-        ("x-mns-request-id", request_id),
-        ("x-mns-version", VERSION),
-        ("x-mns-signing-cert-url", b64encode(cert_url.encode()).decode()),
-    ]
-    if bare:
-        headers += [
-            ("x-mns-message-id", publication.message_id),
-            ("x-mns-topic-owner", subscription.tenant.account),
-            ("x-mns-topic-name", subscription.topic_name),
-            ("x-mns-subscriber", subscription.tenant.account),
-            ("x-mns-subscription-name", subscription.name),
-            ("x-mns-publish-time", str(publication.published_at)),
-        ]
-        if publication.tag:
-            headers.append(("x-mns-message-tag", publication.tag))
-    return headers
-
+from emulator.services.mns.topics.model import Outcome, Publication, Push, Subscription
+from emulator.services.mns.topics.notification import notification, push_headers
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -249,14 +122,14 @@ class Pusher:
 
     def __init__(
         self,
-        signer: PushSigner | None,
+        signer: PushSigner,
         clock: Clock,
         ids: Ids,
         policy: PushPolicy,
         *,
         certificate_url: Callable[[], str],
-        home: Home,
-        trusted: Path | None,
+        home: Home = lambda host: None,
+        trusted: Path | None = None,
     ) -> None:
         self._signer = signer
         self._clock = clock
@@ -303,8 +176,14 @@ class Pusher:
 
     def warm(self) -> None:
         """Get ready for the first push."""
-        if self._signer is not None:
-            self._signer.warm()
+        self._signer.warm()
+
+    async def certificate(self) -> bytes:
+        """Return the certificate that receivers verify pushes with, as PEM.
+
+        Raises: SigningFailed.
+        """
+        return await self._signer.certificate()
 
     async def close(self) -> None:
         """Close the connections that are kept."""
@@ -313,8 +192,6 @@ class Pusher:
     async def _signed(
         self, subscription: Subscription, publication: Publication, body: bytes, target: str
     ) -> list[tuple[str, str]]:
-        if self._signer is None:
-            raise SigningFailed("nothing signs pushes here")
         now = self._clock.now()
         headers = push_headers(
             subscription,

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.queues.model import restored, stored
+from emulator.services.mns.queues.message import restored, stored
 from emulator.services.mns.queues.store import ABOVE_ALL_NAMES, all_named, change, inserted, insertion, one_named
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
@@ -25,11 +25,14 @@ from emulator.services.mns.topics.model import (
     TopicSettings,
 )
 from emulator.storage.database import Database
+from emulator.storage.rows import row_of
 
-_TOPIC = f"SELECT id, account, region, name, created_at, modified_at, {TOPIC.columns} FROM mns_topics"  # noqa: S608 - constants
+_TOPIC_SETTINGS, _SUBSCRIPTION_SETTINGS = row_of(TOPIC), row_of(SUBSCRIPTION)
+_TOPIC = f"SELECT id, account, region, name, created_at, modified_at, {_TOPIC_SETTINGS.text} FROM mns_topics"  # noqa: S608 - constants
 _SUBSCRIPTION = (
     "SELECT s.id, s.topic, t.account, t.region, t.name, s.name, s.created_at, s.modified_at, "  # noqa: S608 - constants
-    f"s.{SUBSCRIPTION.columns.replace(', ', ', s.')} FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
+    f"s.{_SUBSCRIPTION_SETTINGS.text.replace(', ', ', s.')} "
+    "FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
 )
 _PUBLICATION = (
     "message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace"
@@ -47,10 +50,10 @@ _PENDING = (
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
-_ADD_TOPIC = insertion("mns_topics", TOPIC, "account", "region", "name", "created_at", "modified_at")
-_PUT_TOPIC = change("mns_topics", TOPIC)
-_ADD_SUBSCRIPTION = insertion("mns_subscriptions", SUBSCRIPTION, "topic", "name", "created_at", "modified_at")
-_PUT_SUBSCRIPTION = change("mns_subscriptions", SUBSCRIPTION)
+_ADD_TOPIC = insertion("mns_topics", _TOPIC_SETTINGS, "account", "region", "name", "created_at", "modified_at")
+_PUT_TOPIC = change("mns_topics", _TOPIC_SETTINGS)
+_ADD_SUBSCRIPTION = insertion("mns_subscriptions", _SUBSCRIPTION_SETTINGS, "topic", "name", "created_at", "modified_at")
+_PUT_SUBSCRIPTION = change("mns_subscriptions", _SUBSCRIPTION_SETTINGS)
 
 _ADD_PUBLICATION = f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
 
@@ -66,10 +69,10 @@ class TopicStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has topics."""
-        rows = self._database.read("SELECT DISTINCT region FROM mns_topics WHERE account = ?", (account,))
-        return {Region(row[0]) for row in rows}
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many topics each account has in each region where it has some."""
+        rows = self._database.read("SELECT account, region, count(*) FROM mns_topics GROUP BY account, region")
+        return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 
     def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""
@@ -82,16 +85,30 @@ class TopicStore:
 
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
-        values = (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings))
+        values = (tenant.account, tenant.region, name, now, now, *_TOPIC_SETTINGS.values(settings))
         return Topic(TopicId(inserted(self._database, _ADD_TOPIC, values)), tenant, name, settings, now, now)
 
     def put_topic(self, topic: Topic) -> None:
         """Store a topic's changed settings and time of change."""
-        self._database.write(_PUT_TOPIC, (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id))
+        self._database.write(_PUT_TOPIC, (topic.modified_at, *_TOPIC_SETTINGS.values(topic.settings), topic.topic_id))
 
     def remove_topic(self, topic_id: TopicId) -> None:
         """Forget a topic that has no subscriptions left."""
         self._database.write("DELETE FROM mns_topics WHERE id = ?", (topic_id,))
+
+    def read_through(self) -> None:
+        """Read every row as what it stands for: a state of unknown origin may hold anything.
+
+        Raises: whatever a row leads to that stands for none.
+        """
+        for row in self._database.read(_TOPIC):
+            _topic(row)
+        for row in self._database.read(_SUBSCRIPTION):
+            _subscription(row)
+        for row in self._database.read(f"SELECT {_PUBLICATION} FROM mns_publications"):  # noqa: S608 - constants
+            _publication(row)
+        for (text,) in self._database.read("SELECT content FROM mns_open_settings"):
+            json.loads(text)
 
     def subscriptions(self, topic: Topic) -> list[Subscription]:
         """Return the subscriptions of a topic, ordered by name."""
@@ -105,7 +122,7 @@ class TopicStore:
 
     def add_subscription(self, topic: Topic, name: str, settings: SubscriptionSettings, now: Millis) -> Subscription:
         """Store a new subscription."""
-        values = (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings))
+        values = (topic.topic_id, name, now, now, *_SUBSCRIPTION_SETTINGS.values(settings))
         number = SubscriptionId(inserted(self._database, _ADD_SUBSCRIPTION, values))
         return Subscription(number, topic.topic_id, topic.tenant, topic.name, name, settings, now, now)
 
@@ -113,7 +130,11 @@ class TopicStore:
         """Store a subscription's changed settings and time of change."""
         self._database.write(
             _PUT_SUBSCRIPTION,
-            (subscription.modified_at, *SUBSCRIPTION.to_row(subscription.settings), subscription.subscription_id),
+            (
+                subscription.modified_at,
+                *_SUBSCRIPTION_SETTINGS.values(subscription.settings),
+                subscription.subscription_id,
+            ),
         )
 
     def remove_subscription(self, subscription_id: SubscriptionId) -> None:
@@ -297,16 +318,16 @@ class TopicStore:
 
 def _topic(row: tuple[Any, ...]) -> Topic:
     number, account, region, name, created_at, modified_at, *chosen = row
-    return Topic(number, Tenant(account, region), name, TOPIC.from_row(chosen), created_at, modified_at)
+    return Topic(number, Tenant(account, region), name, _TOPIC_SETTINGS.item(chosen), created_at, modified_at)
 
 
 def _subscription(row: tuple[Any, ...]) -> Subscription:
     number, topic, account, region, topic_name, name, created_at, modified_at, *chosen = row
-    settings = SUBSCRIPTION.from_row(chosen)
+    settings = _SUBSCRIPTION_SETTINGS.item(chosen)
     return Subscription(number, topic, Tenant(account, region), topic_name, name, settings, created_at, modified_at)
 
 
-def _publication(content: list[Any]) -> Publication:
+def _publication(content: Sequence[Any]) -> Publication:
     message_id, body, body_md5, tag, attributes, group_id, user, system, published_at, trace = content
     known = json.loads(attributes)
     return Publication(

@@ -12,10 +12,17 @@ stays the whole truth.
 import json
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from emulator.services.workflow.engine import events
-from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.events import (
+    Event,
+    FinalEvent,
+    StepEntered,
+    StepExited,
+    StepFailed,
+    TaskScheduled,
+)
+from emulator.services.workflow.engine.json_text import canonical, with_text
 from emulator.services.workflow.engine.language import Events
-from emulator.services.workflow.engine.model import Definition, Phase, Strand
+from emulator.services.workflow.engine.model import Phase, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 
 Moment = Literal["before", "after", "failure"]
@@ -67,20 +74,20 @@ class Watch:
         self.changes: dict[int, Any] = {}
         self.is_changed = True
 
-    def admitted(self, program: Definition, state: ExecutionState, decided: Events) -> Events:
+    def admitted(self, state: ExecutionState, decided: Events) -> Events:
         """Return how many of the *decided* events of one strand may be recorded now; none when the strand stops.
 
         All of them have to be applied before the next are decided.
         """
         for index, event in enumerate(decided):
             strand = state.strands.get(event.strand)
-            if strand is None or event.type in events.FINAL:  # the end of an execution is not held up
+            if strand is None or isinstance(event, FinalEvent):  # the end of an execution is not held up
                 return decided
             if strand.id in self.stops:
                 return decided[:index]
             at = decided[index - 1].id if index else strand.last
             if self.passed.get(strand.id) == at:
-                return self._let_go(program, event, strand) if index == 0 else decided[:index]
+                return self._let_go(event, strand) if index == 0 else decided[:index]
             stop = self._stop(state, strand, event, at)
             if stop is not None:
                 if index == 0:
@@ -101,22 +108,23 @@ class Watch:
         self.stops[stop.strand] = stop._replace(data=data)
         self.is_changed = True
 
-    def _let_go(self, program: Definition, event: Event, strand: Strand) -> Events:
+    def _let_go(self, event: Event, strand: Strand) -> Events:
         del self.passed[strand.id]
         self.is_changed = True
         if strand.id not in self.changes:
             return (event,)
-        return (with_data(program, event, self.changes.pop(strand.id)),)
+        return (with_data(event, self.changes.pop(strand.id)),)
 
     def _stop(self, state: ExecutionState, strand: Strand, event: Event, at: int) -> Stop | None:
         when = _moment(strand, event)
         if when is None or not self._wants(when, event.step):
             return None
-        members = json.loads(event.detail)
-        if when == "failure":
-            error, cause = members.get("error", ""), members.get("cause", "")
-            return Stop(strand.id, at, when, event.step, error=error, cause=cause)
-        return Stop(strand.id, at, when, event.step, members[_data_member(event.type, members)])
+        if isinstance(event, StepEntered):
+            return Stop(strand.id, at, when, event.step, event.input.value)
+        if isinstance(event, StepExited) and when == "after":
+            return Stop(strand.id, at, when, event.step, event.left.value)
+        assert isinstance(event, StepExited | StepFailed)
+        return Stop(strand.id, at, when, event.step, error=event.error, cause=event.cause)
 
     def _wants(self, when: Moment, step: str) -> bool:
         if self.stepping and when != "after":
@@ -153,27 +161,28 @@ class Watch:
 
 def _moment(strand: Strand, event: Event) -> Moment | None:
     """Return what kind of place the history is at when *event* comes next."""
-    if event.type == events.STEP_ENTERED:
-        return "before"
     entry = strand.scopes[-1].entry
-    if event.type == events.STEP_FAILED:
-        # a step that is taken along by a failure inside is not where it happened
-        return None if entry is not None and entry.phase is Phase.FAILING else "failure"
-    if event.type != events.STEP_EXITED or (entry is not None and entry.phase is Phase.FAILED):
-        return None
-    return "failure" if "error" in json.loads(event.detail) else "after"
+    match event:
+        case StepEntered():
+            return "before"
+        case StepFailed():
+            # a step that is taken along by a failure inside is not where it happened
+            return None if entry is not None and entry.phase is Phase.FAILING else "failure"
+        case StepExited():
+            if entry is not None and entry.phase is Phase.FAILED:
+                return None
+            return "failure" if event.error else "after"
+        case _:
+            return None
 
 
-def _data_member(kind: str, members: dict[str, Any]) -> str:
-    """Return the member of an event's detail that the strand goes on with."""
-    if kind != events.STEP_EXITED:
-        return "input"
-    return "local" if "local" in members else "output"
-
-
-def with_data(program: Definition, event: Event, data: Any) -> Event:
-    """Return *event* with other data: the input of a step or an attempt, or what a step hands on."""
-    members = json.loads(event.detail)
-    members[_data_member(event.type, members)] = data
-    detail = "{" + ",".join(f"{events.quote(name)}:{canonical(value)}" for name, value in members.items()) + "}"
-    return event._replace(detail=detail, value=program.decode(event.type, detail))
+def with_data(event: Event, data: Any) -> Event:
+    """Give *event* other data: the input of a step or an attempt, or what a step hands on."""
+    match event:
+        case StepEntered() | TaskScheduled():
+            event.input = with_text(data)
+        case StepExited():
+            event.left = with_text(data)
+        case _:
+            raise TypeError(f"{event.type} has no data")
+    return event

@@ -14,11 +14,12 @@ Source: error handling, Serverless Workflow guide and best practices, for retry 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.workflow.engine import events
-from emulator.services.workflow.engine.events import FINAL, Event, NotAnObject, canonical, parse_object
+from emulator.services.workflow.engine.events import Event, ExecutionFailed, Failure, FinalEvent, StepFailed, UnhappyEnd
+from emulator.services.workflow.engine.json_text import Json, NotAnObject, canonical, parse_object, quote, with_text
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -36,7 +37,7 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Step, Strand, Task
+from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 
@@ -59,7 +60,7 @@ FAULTS: Final = (EvaluationError, ValueError, RecursionError)
 
 
 class TooMuchData(Exception):
-    """A step holds more than its limit; ends the execution, caught or not."""
+    """A step, or a variable as its text says, holds more than its limit; ends the execution, caught or not."""
 
 
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
@@ -69,16 +70,15 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     """
     if state.outcome is not None:
         return None
+    if facts.halted and state.last:
+        return (final_event(state, events.ExecutionStopped, "", "The flow has been deleted."),)
     strand = state.next_ready()
     if strand is None:
         return _without_strand(facts, state)
-    scope = strand.scopes[-1]
-    if facts.halted and scope.entry is None and not scope.is_over():
-        return bounded(facts, state, (final_event(state, events.EXECUTION_STOPPED, "", "The flow has been deleted."),))
     try:
         decided = facts.program.decide(facts, state, strand)
-    except TooMuchData:
-        decided = (data_limit_exceeded(facts, state),)
+    except TooMuchData as excess:
+        decided = (data_limit_exceeded(facts, state, excess),)
     if isinstance(decided, Park) or decided[-1].id < facts.bounds.events:
         return decided
     return bounded(facts, state, decided)
@@ -86,11 +86,9 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
 
 def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
     if state.last == 0:
-        text = canonical(facts.input)
-        detail = f'{{"input":{text}}}'
-        return (Event(1, events.EXECUTION_STARTED, ROOT, 0, "", detail, None, (facts.input, text)),)
+        return (events.ExecutionStarted(with_text(facts.input)),)
     if not state.strands:
-        return bounded(facts, state, (final_event(state, events.EXECUTION_FAILED, state.error, state.cause),))
+        return bounded(facts, state, (final_event(state, ExecutionFailed, state.error, state.cause),))
     return None
 
 
@@ -99,17 +97,17 @@ def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
     if state.outcome is not None:
         return ()
     if isinstance(arrival, StopAsked):
-        return (final_event(state, events.EXECUTION_STOPPED, arrival.error, arrival.cause),)
+        return (final_event(state, events.ExecutionStopped, arrival.error, arrival.cause),)
     if isinstance(arrival, DeadlinePassed):
-        return (final_event(state, events.EXECUTION_TIMED_OUT, TIMEOUT, arrival.cause),)
+        return (final_event(state, events.ExecutionTimedOut, TIMEOUT, arrival.cause),)
     live = state.find(arrival.entry)
     if live is None:
         return ()
     strand, entry = live
     try:
         reaction = _at_step(facts, state, strand, entry, arrival)
-    except TooMuchData:
-        reaction = (data_limit_exceeded(facts, state),)
+    except TooMuchData as excess:
+        reaction = (data_limit_exceeded(facts, state, excess),)
     return bounded(facts, state, reaction)
 
 
@@ -135,7 +133,7 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
     if timeout_s is None or time_out_at(timeout_s, entry) > fired.now:
         return ()  # the timer of an earlier attempt
     cause = f"The task has not ended within {timeout_s} seconds."
-    return (failed(state, strand, entry, TASK_TIMEOUT, cause, events.TASK_TIMED_OUT),)
+    return (failed(state, strand, entry, TASK_TIMEOUT, cause, events.TaskTimedOut),)
 
 
 def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
@@ -149,7 +147,7 @@ def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, 
         submitted = _submitted(facts, state, strand, entry, Result())
         return (submitted, _result(facts, state, strand, entry, result, submitted))
     if result.error is not None:
-        return (failed(state, strand, entry, result.error, result.cause, events.TASK_SUBMIT_FAILED),)
+        return (failed(state, strand, entry, result.error, result.cause, events.TaskSubmitFailed),)
     return (_submitted(facts, state, strand, entry, result),)
 
 
@@ -160,7 +158,7 @@ def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry,
         return (_result(facts, state, strand, entry, result),)
     if entry.phase is Phase.CALLING:
         # a fast worker reports before the submission's own reply is in: that reply is no longer waited for
-        submitted = Event(state.last + 1, step.submitted_event, strand.id, strand.last, step.name, "{}", None, None)
+        submitted = _submission(state, strand, step, None)
         return (submitted, _result(facts, state, strand, entry, result, submitted))
     return ()
 
@@ -170,12 +168,16 @@ def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     try:
         text = canonical(parse_object(result.output or "{}"))
     except NotAnObject:
-        text = events.quote(result.output)
+        text = quote(result.output)
     check_size(facts, text)
-    detail = f'{{"output":{text}}}'
     step = entry.step
     assert isinstance(step, Task)
-    return Event(state.last + 1, step.submitted_event, strand.id, strand.last, step.name, detail, None, None)
+    return _submission(state, strand, step, text)
+
+
+def _submission(state: ExecutionState, strand: Strand, step: Task, text: str | None) -> Event:
+    kind = events.MapRunStarted if step.begins_map_run else events.TaskSubmitted
+    return kind(state.last + 1, strand.id, strand.last, step.name, text)
 
 
 def _result(
@@ -187,15 +189,12 @@ def _result(
     error, cause = result.error, result.cause
     if error is None:
         try:
-            value = parse_object(result.output or "{}")
-            text = canonical(value)
-            check_size(facts, text)
-            detail = f'{{"output":{text}}}'
-            return Event(last + 1, events.TASK_SUCCEEDED, strand.id, trigger, name, detail, None, (value, text))
+            output = with_text(parse_object(result.output or "{}"))
+            check_size(facts, output.text)
+            return events.TaskSucceeded(last + 1, strand.id, trigger, name, output)
         except NotAnObject as problem:
             error, cause = INVALID_LOCAL, f"The result of the task is not a JSON object: {problem}"
-    detail = events.failure(error, cause)
-    return Event(last + 1, events.TASK_FAILED, strand.id, trigger, name, detail, None, (error, cause))
+    return events.TaskFailed(last + 1, strand.id, trigger, name, error, cause)
 
 
 def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
@@ -203,26 +202,24 @@ def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
     limit = facts.bounds.events
     if decided and decided[-1].id >= limit:
         for index, event in enumerate(decided):
-            if event.id >= limit and event.type not in FINAL:
+            if event.id >= limit and not isinstance(event, FinalEvent):
                 cause = f"The execution has more than {limit} events."
                 last = decided[index - 1].id if index else state.last
-                detail = events.failure(EVENTS_LIMIT, cause)
-                value = (EVENTS_LIMIT, cause)
-                return (*decided[:index], Event(event.id, events.EXECUTION_FAILED, ROOT, last, "", detail, None, value))
+                return (*decided[:index], ExecutionFailed(event.id, last, EVENTS_LIMIT, cause))
     return decided
 
 
-def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Event:
+def final_event(state: ExecutionState, kind: type[UnhappyEnd], error: str, cause: str) -> UnhappyEnd:
     """Make the event that ends an execution other than well; its cause is the flow's own latest event."""
     root = state.strands.get(ROOT)
     last = root.last if root is not None else state.last
-    return Event(state.last + 1, kind, ROOT, last, "", events.failure(error, cause), None, (error, cause))
+    return kind(state.last + 1, last, error, cause)
 
 
-def data_limit_exceeded(facts: Facts, state: ExecutionState) -> Event:
+def data_limit_exceeded(facts: Facts, state: ExecutionState, excess: TooMuchData) -> Event:
     """Make the event for data over the limit."""
-    cause = f"The data of a step holds more than {facts.step_data_bytes} bytes."
-    return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
+    cause = str(excess) or f"The data of a step holds more than {facts.step_data_bytes} bytes."
+    return final_event(state, ExecutionFailed, DATA_LIMIT, cause)
 
 
 def check_size(facts: Facts, *texts: str) -> None:
@@ -242,18 +239,20 @@ def check_bytes(facts: Facts, count: int) -> None:
         raise TooMuchData
 
 
-def attempt(state: ExecutionState, strand: Strand, step: Step, detail: str, value: Any, mark: int | None) -> Events:
-    """Return the two events that open an attempt of a task; *value* is (input, text)."""
+def attempt(
+    state: ExecutionState, strand: Strand, task: Task, sent: Json, *, target: str, timeout_s: int | None, retries: int
+) -> Events:
+    """Return the two events that open an attempt of a task, which sends *sent*; *target* is shown."""
     first = state.last + 1
     return (
-        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, mark, value),
-        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
+        events.TaskScheduled(first, strand.id, strand.last, task.name, sent, target, task.pattern, timeout_s, retries),
+        events.TaskStarted(first + 1, strand.id, first, task.name),
     )
 
 
 def after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     """Return TaskStarted, where a history ends after TaskScheduled."""
-    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
+    return (events.TaskStarted(state.last + 1, strand.id, strand.last, entry.step.name),)
 
 
 def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
@@ -261,17 +260,16 @@ def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Ent
     task = entry.step
     assert isinstance(task, Task)
     if entry.phase is Phase.SUBMITTED and not task.reply_is_result:
-        return Park(_time_out(task, entry))
+        return Park(strand.id, _time_out(task, entry))
     # after a submission: still being made; or made again after a restart, under the same key, which finds what runs
-    return Park((call_of(entry, task), *_time_out(task, entry)))
+    return Park(strand.id, (call_of(entry, task), *_time_out(task, entry)))
 
 
 def failed(
-    state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str, kind: str = events.STEP_FAILED
-) -> Event:
+    state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str, kind: type[Failure] = StepFailed
+) -> Failure:
     """Return the event of a step that has failed for good, or of another *kind* of failure."""
-    detail = events.failure(error, cause)
-    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+    return kind(state.last + 1, strand.id, strand.last, entry.step.name, error, cause)
 
 
 def time_out_at(timeout_s: int, entry: Entry) -> Millis:
@@ -280,40 +278,37 @@ def time_out_at(timeout_s: int, entry: Entry) -> Millis:
 
 
 def open_strands(
-    state: ExecutionState, strand: Strand, entry: Entry, at_once: int, inside: Callable[[int], str], mark: int | None
+    state: ExecutionState, strand: Strand, entry: Entry, at_once: int, opened: Callable[[int, int, int], Event]
 ) -> Events | Park:
     """Return the events that open the next branches or iterations of *entry*, so that at most *at_once* run.
 
-    *inside* gives the members of the detail of the one of an index, beside the index.
+    *opened* makes the event: of a number, triggered by which event, for the strand of which index.
     """
     fork = entry.fork
     assert fork is not None
-    kind = events.BRANCH_ENTERED if fork.items is None else events.ITERATION_ENTERED
     room = min(fork.total - fork.opened, at_once - fork.running)
-    opened = tuple(
-        Event(number, kind, strand.id, fork.freed, entry.step.name, f'{{"index":{index},{inside(index)}}}', mark, None)
-        for number, index in enumerate(range(fork.opened, fork.opened + room), state.last + 1)
+    indexes = range(fork.opened, fork.opened + room)
+    return tuple(opened(number, fork.freed, index) for number, index in enumerate(indexes, state.last + 1)) or Park(
+        strand.id
     )
-    return opened or Park()
 
 
-def strand_exited(state: ExecutionState, strand: Strand, value: Any, text: str, member: str) -> Event:
-    """Return the event that ends a branch or iteration with *value*, shown as *member*.
+def strand_exited(state: ExecutionState, strand: Strand, left: Json, name: str | None = None) -> Event:
+    """Return the event that ends a branch or iteration with *left*; *name* is its own, when it has one.
 
     Raises: LookupError when no step waits for it.
     """
-    owner = state.strands[strand.parent].scopes[-1].entry
-    if owner is None or owner.fork is None:
+    owner = state.strands[strand.parent].entry
+    if owner.fork is None:
         raise LookupError("a branch of a step that has none")
-    kind = events.BRANCH_EXITED if owner.fork.items is None else events.ITERATION_EXITED
-    detail = f'{{"index":{strand.index},"{member}":{text}}}'
-    return Event(state.last + 1, kind, strand.id, strand.last, owner.step.name, detail, None, (value, text))
+    kind = events.BranchExited if owner.fork.items is None else events.IterationExited
+    return kind(state.last + 1, strand.id, strand.last, name or owner.step.name, strand.index, left)
 
 
 def call_of(entry: Entry, task: Task) -> CallService:
     """Return the call of the attempt that *entry* is in."""
-    value, text = entry.request or (entry.input, entry.input_text)
-    return CallService(entry.id, entry.retries, task, value, text)
+    sent = entry.request or entry.given
+    return CallService(entry.id, entry.retries, task, sent.value, sent.text)
 
 
 def _time_out(task: Task, entry: Entry) -> tuple[Command, ...]:
@@ -380,7 +375,7 @@ def after_trouble(
         handled = caught(facts, state, strand, entry, entry.error, entry.cause)
         return (handled or failed(state, strand, entry, entry.error, entry.cause),)
     if due > entry.at:
-        return Park((WakeAt(entry.id, "retry", due),))
+        return Park(strand.id, (WakeAt(entry.id, "retry", due),))
     return again(facts, state, strand, entry)
 
 

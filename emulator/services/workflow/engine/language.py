@@ -3,8 +3,8 @@
 A language is a package of `languages` that offers ``read(text) -> Program``. It provides:
 
 - *Reading.* The text is parsed and checked as a whole; the first thing that would keep the flow from running as written
-  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `wire.yaml`
-  and `languages.fields` (YAML and JSON with positions, typed fields) are shared by all languages.
+  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `wire.yaml`,
+  `languages.document` (YAML and JSON with positions) and `languages.notation` (rows of fields) are shared by all.
 - *Steps.* Classes derived from `model.Step`, with `model.Task` for those that call services, in `model.StepList`s. They
   answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
   is the engine's alone, so every language has the same kinds of event with the same meaning.
@@ -24,14 +24,15 @@ being called, changes nothing.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.engine.events import Event, StepExited
 from emulator.services.workflow.engine.model import Definition, Entry, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
+from emulator.services.workflow.model import DefinitionId
 
 Events = tuple[Event, ...]
 
@@ -60,8 +61,9 @@ Command = WakeAt | CallService
 
 
 class Park(NamedTuple):
-    """The strand has nothing to do until something arrives; the commands see to it that it will."""
+    """The strand of that id has nothing to do until something arrives; the commands see to it that it will."""
 
+    strand: int
     commands: tuple[Command, ...] = ()
 
 
@@ -193,7 +195,7 @@ class Program(Definition):
         """
 
     @abstractmethod
-    def skipped(self, facts: "Facts", strand: Strand, step: Step, number: int, data: Any) -> Event:
+    def skipped(self, facts: "Facts", strand: Strand, step: Step, number: int, data: Any) -> StepExited:
         """Return StepExited, as event *number*, of a step that is not run; *data* is its output, None for nothing.
 
         The strand's latest event has been recorded: StepEntered, or one of a failed attempt.
@@ -231,3 +233,25 @@ class Facts:
     def step_data_bytes(self) -> int:
         """How many bytes the data of a step may hold."""
         return max(self.bounds.step_data_bytes, self.program.step_data_bytes)
+
+
+class Programs(Protocol):
+    """The programs that the driver runs, by the ids of their definitions. What reads one raises `DefinitionError`."""
+
+    def known(self, definition: DefinitionId) -> Program | None:
+        """Return a program that is kept."""
+
+    def find(self, definition: DefinitionId) -> Program | None:
+        """Return a program; None when its text is long and `load` has to come first."""
+
+    def find_now(self, definition: DefinitionId) -> Program:
+        """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
+
+    async def load(self, definition: DefinitionId) -> Program:
+        """Read a definition in a thread and keep it."""
+
+    def clear(self) -> None:
+        """Forget all programs."""
+
+    def close(self) -> None:
+        """End the thread, if there is one."""

@@ -15,16 +15,15 @@ it for every event would cost more than all other work on a step. Only `engine.s
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine import events
+from emulator.services.workflow.engine.json_text import NOTHING, Json, with_text
+from emulator.services.workflow.engine.notation import Notation, Pattern
+from emulator.services.workflow.engine.outline import StepKind, Way
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 from emulator.services.workflow.ports import FunctionResource, Resource
-
-Pattern = Literal["requestResponse", "sync", "waitForCallback"]
-"""What a task waits for: the reply of its call, the end of what it has started, or a report with its token."""
 
 
 @frozen
@@ -61,13 +60,40 @@ class CatchPolicy:
 
 
 @frozen
-class Step:
-    """A step of a definition, and what folding a history needs to know of it."""
+class Step(ABC):
+    """A step of a definition: what folding a history needs to know of it, and what it tells of itself.
+
+    A class of its own for each kind. What is abstract here every kind answers; a type checker names those that do not.
+    """
 
     can_be_skipped: ClassVar[bool] = True
     """Whether it is clear where its list goes on when the step is not run."""
 
     name: str
+
+    @property
+    @abstractmethod
+    def kind(self) -> StepKind:
+        """What kind of step it is, in the words that all languages share."""
+
+    @abstractmethod
+    def about(self) -> str:
+        """Return what it calls, waits for, iterates over or fails with; empty for nothing."""
+
+    @abstractmethod
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the ways on, for the step at *position* of *steps*."""
+
+    @abstractmethod
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return the lists of steps that stand inside the step, with their labels.
+
+        Of a choice that has any: one for each outcome, also an empty one.
+        """
+
+    def policies(self) -> tuple[tuple[RetryPolicy, ...], tuple[CatchPolicy, ...]]:
+        """Return by what rules its errors are retried and caught."""
+        return (), ()
 
     def derived_input(self, scope: "Scope") -> Any:
         """Return the step's input if it follows from the *scope* it is entered in; snapshots then leave it out.
@@ -75,6 +101,10 @@ class Step:
         None when it has to be kept.
         """
         return None
+
+    def missing(self, scope: "Scope") -> list[str]:
+        """Return what the step asks for, as the definition words it, and the *scope* does not have."""
+        return []
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return where its list goes on after the step at *position* has ended well without a jump."""
@@ -99,8 +129,8 @@ class Step:
         raise LookupError(f"the step {self.name} opens no branches")
 
     def inner_lists(self) -> list[StepList]:
-        """Return the lists of steps that stand inside the step."""
-        return []
+        """Return the lists of steps that stand inside the step, without empty ones."""
+        return [steps for _, steps in self.parts() if steps.steps]
 
 
 class Task(ABC):
@@ -115,8 +145,8 @@ class Task(ABC):
 
     __slots__ = ()
 
-    submitted_event: ClassVar[str] = events.TASK_SUBMITTED
-    """What is recorded when the service has taken an attempt whose end is waited for."""
+    begins_map_run: ClassVar[bool] = False
+    """Whether what the service has taken, when the end of an attempt is waited for, is the run of a map."""
 
     sends_parameters: ClassVar[bool] = False
     answers_in_full: ClassVar[bool] = False
@@ -141,6 +171,10 @@ class Task(ABC):
 
         Raises: ParameterError.
         """
+        return self.resource
+
+    def written_target(self) -> Resource:
+        """Return what is called, as far as the definition says it."""
         return self.resource
 
     def event(self, value: Any, text: str) -> bytes:
@@ -179,9 +213,9 @@ class Branching:
         """Return a branch; its input is the step's."""
         return self.branches[index], entry.input
 
-    def inner_lists(self) -> list[StepList]:
+    def parts(self) -> list[tuple[str, StepList]]:
         """Return the branches."""
-        return list(self.branches)
+        return [(f"branch {index}", branch) for index, branch in enumerate(self.branches)]
 
 
 class ParameterError(Exception):
@@ -204,12 +238,14 @@ class Definition(ABC):
     """A definition that has been read, as far as folding a history needs it.
 
     ``timeout_s`` are the seconds an execution may take, None for the service's limit; ``warnings`` are for the log.
-    ``name`` is that of the flow when the definition must have it, ``step_data_bytes`` how much the data of a step may
+    ``notation`` is how its language writes events,
+    ``name`` that of the flow when the definition must have it, ``step_data_bytes`` how much the data of a step may
     hold at least, ``needs_description`` whether flows of this language need a description.
     """
 
     __slots__ = ()
 
+    notation: ClassVar[Notation]
     name: str | None = None
     step_data_bytes: ClassVar[int] = STEP_DATA_BYTES
     needs_description: ClassVar[bool] = True
@@ -221,10 +257,6 @@ class Definition(ABC):
     @abstractmethod
     def begin(self, value: Any) -> Any:
         """Return the input of the steps for the execution's input *value*."""
-
-    def decode(self, kind: str, detail: str) -> Any:
-        """Return the ``value`` of an event of type *kind* whose detail is *detail*; see `events.decode`."""
-        return events.decode(kind, detail)
 
     def unfit_for_express(self) -> str | None:
         """Return what keeps the flow from being express, such as a task that waits for a report; None for nothing.
@@ -282,8 +314,8 @@ class Fork:
 
     ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
     next strand: the StepStarted, later the end of an earlier strand. ``sizes`` are the members of a foreach's input in
-    bytes (`events.member_bytes`): every iteration's input has them all. ``own_items``: the elements do not follow from
-    the step's input.
+    bytes (`json_text.member_bytes`): every iteration's input has them all. ``own_items``: the elements do not follow
+    from the step's input.
     """
 
     __slots__ = ("freed", "items", "opened", "own_items", "results", "running", "sizes", "total")
@@ -304,45 +336,55 @@ class Fork:
 class Entry:
     """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event.
 
-    ``request`` is what a task sends, with its text, when that is not its input.
+    ``given`` is its input, ``request`` what a task sends when that is not its input.
     """
 
     __slots__ = (
-        "at", "cause", "error", "fork", "id", "input", "input_text", "local", "mark", "output", "output_text",
-        "phase", "request", "retries", "scheduled_at", "step",
+        "at", "cause", "error", "fork", "given", "id", "local", "mark", "output", "phase", "request", "retries",
+        "scheduled_at", "step",
     )  # fmt: skip
 
-    def __init__(self, step: Step, entry_id: int, at: Millis, value: Any, text: str) -> None:
+    def __init__(self, step: Step, entry_id: int, at: Millis, given: Json) -> None:
         self.step = step
         self.id = entry_id
         self.phase = Phase.ENTERED
         self.at = at
-        self.input = value
-        self.input_text = text
+        self.given = given
         self.local: Any = None
-        self.output: Any = None
-        self.output_text = "{}"
+        self.output: Json | None = None
         self.error = ""
         self.cause = ""
         self.mark: int | None = None
         self.retries = 0
         self.scheduled_at = at
-        self.request: tuple[Any, str] | None = None
+        self.request: Json | None = None
         self.fork: Fork | None = None
+
+    @property
+    def input(self) -> Any:
+        """The value of the step's input."""
+        return self.given.value
 
 
 class Scope:
-    """A list of serial steps being run. ``position`` is the step to enter next; past the end, the scope is over."""
+    """A list of serial steps being run. ``position`` is the step to enter next; past the end, the scope is over.
 
-    __slots__ = ("entry", "input", "local", "local_text", "position", "steps")
+    ``left`` is its local: what it hands on as far as it has come.
+    """
+
+    __slots__ = ("entry", "input", "left", "position", "steps")
 
     def __init__(self, steps: StepList, value: Any) -> None:
         self.steps = steps
         self.input = value
-        self.local: dict[str, Any] = value if steps.hands_on else {}
-        self.local_text = events.canonical(value) if steps.hands_on else "{}"
+        self.left = with_text(value) if steps.hands_on else NOTHING
         self.position = steps.start
         self.entry: Entry | None = None
+
+    @property
+    def local(self) -> Any:
+        """The value of the local."""
+        return self.left.value
 
     def is_over(self) -> bool:
         """Whether no step of the list will be entered any more."""
@@ -361,3 +403,14 @@ class Strand:
         self.last = strand_id
         self.scopes = [scope]
         self.parked = False
+
+    @property
+    def entry(self) -> Entry:
+        """The step that has been entered and not exited.
+
+        Raises: LookupError when there is none.
+        """
+        entry = self.scopes[-1].entry
+        if entry is None:
+            raise LookupError("the history has an event of a step before its StepEntered")
+        return entry

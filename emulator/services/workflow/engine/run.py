@@ -6,15 +6,18 @@ changes is collected in a `Slice`; nothing is written or done here.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR, call_of, decide, final_event, react
-from emulator.services.workflow.engine.events import parse_object
+from emulator.services.workflow.engine.history import line_of
+from emulator.services.workflow.engine.json_text import parse_object
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -31,10 +34,12 @@ from emulator.services.workflow.engine.language import (
     Submitted,
     TimerFired,
 )
-from emulator.services.workflow.engine.model import Strand, Task
+from emulator.services.workflow.engine.model import Step, Task
+from emulator.services.workflow.engine.notation import DOCUMENTED
 from emulator.services.workflow.engine.snapshot import dump, load
-from emulator.services.workflow.engine.state import ExecutionState, apply
-from emulator.services.workflow.engine.store import Changes, Ending, EngineStore, Progress
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.engine.store import Changes, Ending, EngineStore, Progress, Wakeup, orphaned
+from emulator.services.workflow.engine.tasks import befallen_result
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
 from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Status, TenantId
@@ -93,7 +98,12 @@ class Run:
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
-        return f"{self.tenant.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
+        return key_of(self.tenant, self.id, self.started_at, entry, attempt)
+
+
+def key_of(tenant: Tenant, execution: ExecutionId, started_at: Millis, entry: int, attempt: int) -> str:
+    """Return the idempotency key of an attempt's effect."""
+    return f"{tenant.account}-{execution}-{started_at}-{entry}-{attempt}"
 
 
 def _watch(text: str) -> "Watch | None":
@@ -128,9 +138,8 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
-            event = row.event(program.decode)
-            apply(program, state, event, row.at)
-            run.chars_since += len(event.detail)
+            events.read(row, program.notation).apply(program, state, row.at)
+            run.chars_since += len(row.detail)
     return run
 
 
@@ -149,11 +158,13 @@ class Ended(NamedTuple):
 class Slice(Changes):
     """What a slice has changed, and the effects that follow its commit.
 
-    ``ended`` are the executions of ``endings``; ``orphans`` are abandoned sync tasks, whose child executions and queued
-    calls stop with them.
+    ``ended`` are the executions of ``endings``, ``over`` their numbers: the store still has them as open, and another
+    of their wake-ups may be due in the same slice. ``orphans`` are abandoned sync tasks, whose child executions and
+    queued calls stop with them. ``entered`` are the steps that were entered, ``express`` the ends of express executions
+    with how long each took in milliseconds; both are metered.
     """
 
-    __slots__ = ("cancelled", "dispatches", "ended", "orphans")
+    __slots__ = ("cancelled", "dispatches", "ended", "entered", "express", "orphans", "over")
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,6 +172,9 @@ class Slice(Changes):
         self.cancelled: list[tuple[ExecutionId, int]] = []
         self.orphans: list[tuple[Run, CallService]] = []
         self.ended: list[Ended] = []
+        self.over: set[ExecutionId] = set()
+        self.entered: list[tuple[Facts, Step]] = []
+        self.express: list[tuple[str, int]] = []
 
     def earliest(self) -> Millis | None:
         """Return the earliest time for which a wake-up was set."""
@@ -181,7 +195,9 @@ class Calls:
         self,
         perform: Callable[[Run, CallService], Awaitable[Result]],
         post: Callable[[ExecutionId, Arrival], None],
+        turns: Turnstile,
     ) -> None:
+        self._turns = turns
         self.tasks = TaskGroup("workflow")
         self._perform = perform
         self._post = post
@@ -219,14 +235,34 @@ class Calls:
         await self.tasks.close()
 
     async def _make(self, run: Run, call: CallService) -> None:
+        turns = self._turns
         try:
-            result = await self._perform(run, call)
+            result = await self._perform(run, call) if not turns.active else await self._in_turn(run, call)
         except Exception:
             _log.exception("the call of step %r, execution %s, failed inside", call.step.name, run.facts.execution_name)
             result = Result(error="FnF.RuntimeError", cause="The call could not be made.", refused=True)
         finally:
             self._done(run.id, call)
         self._post(run.id, Replied(call.entry, call.attempt, result))
+
+    async def _in_turn(self, run: Run, call: CallService) -> Result:
+        """Make a call in its turn, and take its reply in another one."""
+        turns = self._turns
+        name = f"{run.facts.flow_name}/{run.facts.execution_name}/{call.step.name}#{call.attempt + 1}"
+        verdict = await turns.turn("call", name)
+        result = Result()
+        if verdict not in {"lost-before", "throttle"}:
+            try:
+                result = await self._perform(run, call)
+            except BaseException:
+                turns.over(name)
+                raise
+        if verdict == "restart":
+            await turns.restarted()
+        if verdict in {"lost-before", "lost-after", "throttle"}:
+            result = befallen_result(call, verdict)
+        await turns.turn("reply", name)
+        return result
 
     def _done(self, execution: ExecutionId, call: CallService) -> None:
         making = self._making.get(execution)
@@ -244,17 +280,8 @@ EVENTS_PER_SNAPSHOT = 8
 enough for wide forks and long ones, whose results it holds, often enough that little is read again when the execution
 wakes."""
 
-_ENDS_CALL = frozenset(
-    {
-        events.TASK_SUBMITTED,
-        events.MAP_RUN_STARTED,
-        events.TASK_SUCCEEDED,
-        events.TASK_FAILED,
-        events.TASK_SUBMIT_FAILED,
-        events.TASK_TIMED_OUT,
-    }
-)
-_ENDS_ATTEMPT = _ENDS_CALL - {events.TASK_SUBMITTED, events.MAP_RUN_STARTED}
+_ENDS_ATTEMPT = (events.TaskSucceeded, events.AttemptFailure)
+_ENDS_CALL = (*_ENDS_ATTEMPT, events.Submission)
 
 
 class Turns:
@@ -294,11 +321,11 @@ class Turns:
     def _note_results(self, run: Run, arrival: TimerFired | Replied | Reported, recorded: Events, part: Slice) -> None:
         entry = arrival.entry
         for event in recorded:
-            if event.type in _ENDS_CALL:
+            if isinstance(event, _ENDS_CALL):
                 part.calls[run.id, entry] = None
-            if event.type in _ENDS_ATTEMPT and not isinstance(arrival, TimerFired):
+            if isinstance(event, _ENDS_ATTEMPT) and not isinstance(arrival, TimerFired):
                 part.wakeups[run.id, entry, "timeout"] = None
-            if event.type == events.TASK_TIMED_OUT:
+            if isinstance(event, events.TaskTimedOut):
                 part.cancelled.append((run.id, entry))
 
     def _advance(self, run: Run, now: Millis, part: Slice) -> bool:
@@ -310,7 +337,7 @@ class Turns:
             if decided is None:
                 return True
             if isinstance(decided, Park):
-                self._park(run, state.next_ready(), decided, part)
+                self._park(run, decided, part)
             else:
                 decided = self._admitted(run, decided)
                 self.record(run, decided, now, part)
@@ -321,7 +348,7 @@ class Turns:
         """Return the events that breakpoints let through; a strand that they stop is parked."""
         if run.watch is None or not decided:
             return decided
-        admitted = run.watch.admitted(run.facts.program, run.state, decided)
+        admitted = run.watch.admitted(run.state, decided)
         strand = run.state.strands.get(decided[0].strand)
         if not admitted and strand is not None:
             run.state.park(strand)
@@ -331,16 +358,21 @@ class Turns:
         """Record events, which the state moves on by."""
         program, state = run.facts.program, run.state
         if recorded:
-            part.events.setdefault((run.id, run.tenant_id, now), []).extend(recorded)
-        for event in recorded:
-            run.chars_since += len(event.detail)
-            apply(program, state, event, now)
+            turn = part.turn(run.id, run.tenant_id, now, recorded[0].id)
+            for event in recorded:
+                detail = event.detail(program.notation)
+                turn.append(line_of(event, detail))
+                run.chars_since += len(detail)
+                event.apply(program, state, now)
+                if type(event) is events.StepEntered:
+                    entry = state.strands[event.strand].scopes[-1].entry
+                    assert entry is not None  # it has just been entered
+                    part.entered.append((run.facts, entry.step))
         if state.abandoned:
             self._abandon(run, part)
 
-    def _park(self, run: Run, strand: Strand | None, park: Park, part: Slice) -> None:
-        if strand is not None:
-            run.state.park(strand)
+    def _park(self, run: Run, park: Park, part: Slice) -> None:
+        run.state.park(run.state.strands[park.strand])
         for command in park.commands:
             run.has_rows = True
             if not isinstance(command, CallService):
@@ -357,7 +389,9 @@ class Turns:
             for kind in ("wait", "retry", "timeout"):
                 part.wakeups[run.id, entry.id, kind] = None
             if isinstance(entry.step, Task) and entry.step.pattern == "sync":
-                part.orphans.append((run, call_of(entry, entry.step)))
+                call = call_of(entry, entry.step)
+                part.calls[run.id, entry.id] = (run.tenant_id, orphaned(call.attempt))
+                part.orphans.append((run, call))
         run.state.abandoned.clear()
 
     def settle(self, run: Run, *, parked: bool, part: Slice) -> None:
@@ -391,9 +425,12 @@ class Turns:
             Ending(status.value, state.at, state.last, state.output_text, state.error, state.cause, run.id)
         )
         facts = run.facts
+        part.over.add(run.id)
         part.ended.append(
             Ended(run.id, facts.flow_name, facts.execution_name, status, run.callback_token, run.trace, facts.halted)
         )
+        if facts.is_express:
+            part.express.append((facts.flow_name, state.at - run.started_at))
         if run.has_rows:
             part.cleared.append(run.id)
         if run.callback_token:
@@ -405,11 +442,22 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     state = ExecutionState()
     state.last = run.state.last if run is not None else live.last_event
     cause = "The engine cannot go on with this execution; the log of the emulator tells why."
-    event = final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause)
-    part.events.setdefault((live.id, live.tenant_id, now), []).append(event)
+    event = final_event(state, events.ExecutionFailed, RUNTIME_ERROR, cause)
+    part.turn(live.id, live.tenant_id, now, event.id).append(line_of(event, event.detail(DOCUMENTED)))
     status = Status.FAILED
+    part.over.add(live.id)
     part.endings.append(Ending(status.value, now, event.id, "", RUNTIME_ERROR, cause, live.id))
     part.ended.append(
         Ended(live.id, live.flow_name, live.name, status, live.callback_token, live.trace, bool(live.halted))
     )
     part.cleared.append(live.id)
+
+
+def in_order(turns: Turnstile, due: Sequence[Wakeup]) -> list[Wakeup]:
+    """Return wake-ups, earliest first, with those of one time in the order in which they go."""
+    ordered: list[Wakeup] = []
+    for _, together in groupby(due, lambda wakeup: wakeup.fire_at):
+        ordered += turns.arranged(
+            "execution", list(together), lambda each: f"{each.execution}/{each.entry} {each.kind}"
+        )
+    return ordered

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.engine.events import canonical, with_text
+from emulator.services.workflow.engine.json_text import canonical, with_text
 from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Fork, Phase, Scope, Step, StepList, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 
@@ -72,13 +72,13 @@ def _entry_out(entry: Entry, scope: Scope) -> list[Any]:
         entry.at,
         None if entry.step.derived_input(scope) == entry.input else entry.input,
         entry.local,
-        entry.output,
+        None if entry.output is None else entry.output.value,
         entry.error,
         entry.cause,
         entry.mark,
         entry.retries,
         entry.scheduled_at,
-        entry.request and entry.request[0],
+        entry.request and entry.request.value,
         fork and _fork_out(fork),
     ]
 
@@ -95,8 +95,7 @@ def _strand_in(definition: Definition, state: ExecutionState, fields: list[Any])
     for position, value, local, entry in scopes:
         scope = Scope(steps, known if value is None else value)
         scope.position = position
-        scope.local = local
-        scope.local_text = canonical(local)
+        scope.left = with_text(local)
         if entry is not None:
             scope.entry = _entry_in(steps.steps[position], entry, scope)
             known = scope.entry.input
@@ -124,11 +123,10 @@ def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, A
 def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, request, fork = fields
     value = step.derived_input(scope) if own is None else own
-    entry = Entry(step, entry_id, Millis(at), value, canonical(value))
+    entry = Entry(step, entry_id, Millis(at), with_text(value))
     entry.phase = Phase(phase)
     entry.local = local
-    entry.output = output
-    entry.output_text = canonical(output) if output is not None else "{}"
+    entry.output = None if output is None else with_text(output)
     entry.error, entry.cause = error, cause
     entry.mark = mark
     entry.retries = retries

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.engine.events import Event, Recorded, packed, unpacked
+from emulator.kernel.identity import Tenant
+from emulator.services.workflow.engine.history import Recorded, packed, unpacked
 from emulator.services.workflow.model import ExecutionId, LiveExecution, TenantId
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
@@ -53,16 +54,17 @@ class Progress(NamedTuple):
 class Changes:
     """Everything one slice of the driver's work has changed; written in one transaction.
 
-    ``events`` has what each execution has recorded, by its id, tenant and the time: a turn, which is one row. In
+    ``turns`` has what each execution has recorded, by its id, tenant and the time, as the id of its first event and a
+    line for each (`history.packed`): a turn is one row. In
     ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups and
     calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those for
     which that is done. ``watches`` is what is watched of executions that are being debugged.
     """
 
-    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups", "watches")
+    __slots__ = ("callbacks", "calls", "cleared", "endings", "progress", "reported", "turns", "wakeups", "watches")
 
     def __init__(self) -> None:
-        self.events: dict[tuple[ExecutionId, TenantId, Millis], list[Event]] = {}
+        self.turns: dict[tuple[ExecutionId, TenantId, Millis], tuple[int, list[str]]] = {}
         self.endings: list[Ending] = []
         self.progress: list[Progress] = []
         self.wakeups: dict[tuple[ExecutionId, int, str], tuple[TenantId, Millis] | None] = {}
@@ -71,6 +73,10 @@ class Changes:
         self.callbacks: list[tuple[ExecutionId, TenantId]] = []
         self.reported: list[ExecutionId] = []
         self.watches: list[tuple[str | None, ExecutionId]] = []
+
+    def turn(self, execution: ExecutionId, tenant: TenantId, at: Millis, first: int) -> list[str]:
+        """Return the lines of an execution's turn, to be extended; *first* is the id of its next event."""
+        return self.turns.setdefault((execution, tenant, at), (first, []))[1]
 
 
 def recorded(database: Database, execution: ExecutionId, start: int = 1) -> Iterator[Recorded]:
@@ -82,6 +88,23 @@ def recorded(database: Database, execution: ExecutionId, start: int = 1) -> Iter
     )
     for first, at, text in rows:
         yield from unpacked(first, at, text, start)
+
+
+class Orphan(NamedTuple):
+    """An abandoned attempt of pattern ``sync``, whose child execution or queued call has to stop."""
+
+    execution: ExecutionId
+    entry: int
+    attempt: int
+    tenant: Tenant
+    flow: str
+    name: str
+    started_at: Millis
+
+
+def orphaned(attempt: int) -> int:
+    """Return how the row of a call says that the attempt has been abandoned: as a negative number."""
+    return -1 - attempt
 
 
 class EngineStore:
@@ -112,9 +135,9 @@ class EngineStore:
     def write(self, changes: Changes) -> None:
         """Write a slice's changes."""
         many = self._database.write_many
-        if changes.events:
-            turns = changes.events.items()
-            many(_ADD_TURN, [(run, of[0].id, world, at, packed(of)) for (run, world, at), of in turns])
+        if changes.turns:
+            turns = changes.turns.items()
+            many(_ADD_TURN, [(run, first, world, at, packed(lines)) for (run, world, at), (first, lines) in turns])
         if changes.progress:
             many(_GO_ON, changes.progress)
         if changes.endings:
@@ -127,7 +150,7 @@ class EngineStore:
         if changes.cleared:
             ended = [(execution,) for execution in changes.cleared]
             many("DELETE FROM workflow_wakeups WHERE execution = ?", ended)
-            many("DELETE FROM workflow_calls WHERE execution = ?", ended)
+            many("DELETE FROM workflow_calls WHERE execution = ? AND attempt >= 0", ended)
         if changes.callbacks:
             many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
         if changes.watches:
@@ -180,13 +203,44 @@ class EngineStore:
         ).fetchall()
 
     def ready(self) -> list[ExecutionId]:
-        """Return the open executions that have something to do at once."""
+        """Return the open executions that have something to do at once; those of deleted flows have to end.
+
+        Earlier versions left the latter parked.
+        """
         rows = self._database.read(
-            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 ORDER BY id"
+            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 UNION "
+            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL "
+            "AND flow IN (SELECT id FROM workflow_flows WHERE deleted = 1) ORDER BY id"
         )
         return [ExecutionId(row[0]) for row in rows]
 
     def pending_calls(self) -> list[tuple[ExecutionId, int]]:
         """Return (execution, entry) of the calls without a recorded result."""
-        rows = self._database.read("SELECT execution, entry FROM workflow_calls")
+        rows = self._database.read("SELECT execution, entry FROM workflow_calls WHERE attempt >= 0")
         return [(ExecutionId(execution), entry) for execution, entry in rows]
+
+    def orphans(self) -> list["Orphan"]:
+        """Return the abandoned attempts of which it is not known that what they have started was stopped."""
+        rows = self._database.read(
+            "SELECT c.execution, c.entry, -1 - c.attempt, c.world, f.name, e.name, e.started_at FROM workflow_calls c"
+            " JOIN workflow_executions e ON e.id = c.execution JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE c.attempt < 0"
+        )
+        return [
+            Orphan(ExecutionId(execution), entry, attempt, self._tenants.by_id(tenant), *rest)
+            for execution, entry, attempt, tenant, *rest in rows.fetchall()
+        ]
+
+    def children(self) -> dict[str, tuple[str, str]]:
+        """Return flow and name of the open executions that report to a token, by that."""
+        rows = self._database.read(
+            "SELECT e.callback_token, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE e.stopped_at IS NULL AND e.callback_token != ''"
+        )
+        return {token: (flow, name) for token, flow, name in rows}
+
+    def orphan_stopped(self, execution: ExecutionId, entry: int) -> None:
+        """Note that what an abandoned attempt has started was stopped."""
+        self._database.write(
+            "DELETE FROM workflow_calls WHERE execution = ? AND entry = ? AND attempt < 0", (execution, entry)
+        )

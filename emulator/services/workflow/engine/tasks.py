@@ -6,14 +6,14 @@ Source: service integration and error handling pages, Serverless Workflow guide;
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR
-from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
+from emulator.services.workflow.engine.json_text import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import CallService, Result
 from emulator.services.workflow.engine.model import ParameterError, whole_number
 from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
@@ -41,6 +41,10 @@ CALLBACK_HEADER = "X-FnF-Http-Callback-Task-Token"
 
 OBJECT_BYTES = 64 * 1024
 """Largest object a task reads: no output of a state holds more."""
+
+
+_STORED_HERE = (QueueResource, TopicResource, FlowResource, MapResource, ActionResource)
+"""What a call to is written in the transaction of its tick."""
 
 
 class FlowStarter(Protocol):
@@ -86,7 +90,10 @@ class TaskCaller:
         flows: FlowStarter | None,
         http: HttpCaller | None = None,
         objects: ObjectReader | None = None,
+        writable: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._writable = writable
+        """Waits until a call that changes the state can do so, while another program holds the lock on it."""
         self._invoker = invoker
         self._sender = sender
         self._flows = flows
@@ -102,7 +109,10 @@ class TaskCaller:
         """
         try:
             attempt = Attempt(tenant, call, call.step.parameters(call.input), key, token)
-            match call.step.target(call.input):
+            target = call.step.target(call.input)
+            if self._writable is not None and isinstance(target, _STORED_HERE):
+                await self._writable()
+            match target:
                 case FunctionResource() as function:
                     return await self._call_function(attempt, function, submitted)
                 case QueueResource(queue):
@@ -112,11 +122,11 @@ class TaskCaller:
                 case FlowResource(flow):
                     callback = token if call.step.pattern == "sync" else ""
                     return self._start_flow(attempt, flow, callback, "FnF")
-                case HttpResource() as target:
+                case HttpResource():
                     return await self._request(attempt, target)
-                case ObjectResource() as target:
+                case ObjectResource():
                     return await self._read(attempt, target)
-                case MapResource() as target:
+                case MapResource():
                     if self._flows is None:
                         return _refused("FnF.ActionNotSupported", "Maps cannot be run here.")
                     return self._flows.start_map_run(tenant, call, target, key, token)
@@ -140,14 +150,16 @@ class TaskCaller:
             reply = await self._invoker.invoke(tenant, function, event, key)
             result = function_result(function, reply)
             if in_full and result.error is None:
-                return _in_full(200, _request_id_header(reply.request_id), reply.body)
+                return whole_reply(200, _request_id_header(reply.request_id), reply.body)
             return result
         own_id = attempt.text("StatefulAsyncInvocationID", "")
+        if self._writable is not None:
+            await self._writable()
         submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
         if submission.refusal is not None:
             return function_result(function, FunctionReply(refusal=submission.refusal))
         if in_full and not is_sync:
-            return _in_full(202, _request_id_header(submission.request_id), b"")
+            return whole_reply(202, _request_id_header(submission.request_id), b"")
         accepted = Result(output=canonical({"RequestId": submission.request_id}))
         if not is_sync:
             return accepted
@@ -156,7 +168,12 @@ class TaskCaller:
 
     def abandon(self, tenant: Tenant, call: CallService, key: str) -> None:
         """Stop the asynchronous call of a function that an attempt has queued."""
-        if self._invoker is not None and isinstance(target_of(call), FunctionResource):
+        if isinstance(target_of(call), FunctionResource):
+            self.abandon_queued(tenant, key)
+
+    def abandon_queued(self, tenant: Tenant, key: str) -> None:
+        """Stop the asynchronous call of that key, if there is one."""
+        if self._invoker is not None:
             self._invoker.abandon(tenant, key)
 
     async def _send(self, attempt: Attempt, queue: str) -> Result:
@@ -219,7 +236,7 @@ class TaskCaller:
             raise ParameterError(str(error)) from error
         if reply.failure is not None:
             return _refused("HTTP.Unknown", reply.failure[:REPLY_CAUSE_CHARS])
-        return _in_full(reply.status, reply.headers, reply.body)
+        return whole_reply(reply.status, reply.headers, reply.body)
 
     async def _read(self, attempt: Attempt, target: ObjectResource) -> Result:
         if self._objects is None:
@@ -230,7 +247,7 @@ class TaskCaller:
         return Result(output=canonical(reply.members))
 
 
-def _in_full(status: int, headers: dict[str, str], body: bytes) -> Result:
+def whole_reply(status: int, headers: dict[str, str], body: bytes) -> Result:
     """Return a result with the reply's code, header and body, which is parsed when it is JSON."""
     value: Any = body.decode("utf-8", "replace")
     with suppress(NotAnObject):
@@ -292,6 +309,22 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return _refused(f"OSS.{refusal.code}", refusal.message)
         case HttpResource():
             return _refused("HTTP.Unknown", refusal.message)
+
+
+_PREFIXES: dict[type[Any], str] = {
+    FunctionResource: "FC", QueueResource: "MNS", TopicResource: "MNS", ObjectResource: "OSS", HttpResource: "HTTP",
+}  # fmt: skip
+
+
+def befallen_result(call: CallService, verdict: str) -> Result:
+    """Return what a task sees of a call that is lost on the way, or its answer, and of one that is throttled.
+
+    Source: error handling page, FC.Unknown is what is left when no answer has come; for other services assumed.
+    """
+    prefix = _PREFIXES.get(type(target_of(call)), "FnF")
+    if verdict == "throttle":
+        return _refused(f"{prefix}.ResourceThrottled" if prefix == "FC" else f"{prefix}.QpsLimitExceeded", "Throttled.")
+    return _refused(f"{prefix}.Unknown", "The connection was lost, and no answer has come.")
 
 
 def function_result(function: FunctionResource, reply: FunctionReply) -> Result:

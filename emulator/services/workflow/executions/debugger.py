@@ -18,11 +18,13 @@ from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.breakpoints import MOMENTS, Breakpoint, Stop, Watch, with_data
 from emulator.services.workflow.engine.decide import TooMuchData
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import Event, Recorded, canonical
+from emulator.services.workflow.engine.events import Event, StepEntered
+from emulator.services.workflow.engine.history import Recorded
+from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import Events, Park, Program
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
 from emulator.services.workflow.engine.run import Run
-from emulator.services.workflow.engine.state import ExecutionState, apply
+from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.executions import Executions
@@ -239,7 +241,7 @@ def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> E
         if action == "retry":
             assert scope.entry is not None
             first, *rest = program.again(facts, state, strand, scope.entry)
-            return (first if data is None else with_data(program, first, data), *rest)
+            return (first if data is None else with_data(first, data), *rest)
         if scope.entry is not None:
             return (program.skipped(facts, strand, scope.entry.step, state.last + 1, data),)
         entered = program.decide(facts, state, strand)
@@ -247,7 +249,8 @@ def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> E
             raise invalid("the step cannot be entered")
         step = scope.steps.steps[scope.position]
         left = program.skipped(facts, strand, step, state.last + 2, data)
-        return (entered[0], left._replace(cause=entered[0].id))
+        left.scheduled = entered[0].id
+        return (entered[0], left)
     except (TooMuchData, ValueError) as problem:
         raise invalid(f"the step cannot be tried again or left out: {problem}") from problem
 
@@ -309,7 +312,7 @@ class Forks:
 def _change(watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
     """Let the step that is entered by event *at* get other input."""
     entered = next((each for each in shared if each.id == at), None)
-    if entered is None or entered.type != events.STEP_ENTERED:
+    if entered is None or entered.type != StepEntered.type:
         raise invalid("input goes with a step that is about to be entered")
     strand = state.strands[entered.strand]
     watch.passed[strand.id] = strand.last
@@ -326,10 +329,10 @@ def _folded(program: Program, shared: list[Recorded], at: int) -> tuple[Executio
         for each in shared:
             if each.id >= at:
                 break
-            event = each.event(program.decode)
-            if event.type == events.STEP_ENTERED:
+            event = events.read(each, program.notation)
+            if isinstance(event, StepEntered):
                 _check_step(state, event)
-            apply(program, state, event, each.at)
+            event.apply(program, state, each.at)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise invalid(f"the history up to there does not fit the definition: {error}") from error
     if state.last != at - 1 or state.outcome is not None or not state.strands:

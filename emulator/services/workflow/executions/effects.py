@@ -1,7 +1,8 @@
 """What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from emulator.kernel.identity import Tenant
@@ -9,8 +10,9 @@ from emulator.kernel.instrumentation import Interference
 from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.language import CallService, Result, Submitted
+from emulator.services.workflow.engine.language import CallService, Reported, Result, Submitted
 from emulator.services.workflow.engine.run import Ended, Run
+from emulator.services.workflow.engine.store import Orphan
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
@@ -24,8 +26,18 @@ from emulator.services.workflow.ports import (
     MapResource,
     MessageSender,
     ObjectReader,
+    TaskDouble,
+    TaskDoubles,
     TaskGuard,
     subject,
+)
+from emulator.services.workflow.rehearsal.answers import (
+    function_name,
+    is_reported,
+    named_by,
+    refused_parameters,
+    report_of,
+    result_of,
 )
 
 _log = logging.getLogger(__name__)
@@ -47,11 +59,14 @@ class Effects:
         http: HttpCaller | None,
         objects: ObjectReader | None,
         interference: Interference,
+        writable: Callable[[], Awaitable[None]],
+        doubles: TaskDoubles | None = None,
     ) -> None:
+        self._doubles = doubles
         self._interference = interference
         self._store = store
         self._waiters = waiters
-        self._caller = TaskCaller(functions, messages, self, http, objects)
+        self._caller = TaskCaller(functions, messages, self, http, objects, writable)
         self._guard = guard
 
     def connect(
@@ -64,16 +79,19 @@ class Effects:
         self._retention = retention
         self._maps = maps
 
-    def resume(self) -> None:
-        """Report the ends that an earlier run of the emulator could not report."""
+    def left(self) -> Iterator[Callable[[], None]]:
+        """Yield what reports the ends that an earlier run of the emulator, or a lost transaction, has not reported."""
         for execution in self._store.pending_callbacks():
-            self._call_back(execution)
-        self._maps.resume()
+            yield partial(self._call_back, execution)
+        yield self._maps.resume
 
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
         begin(run.trace)
         because(step_key(run.facts.flow_name, run.facts.execution_name, call.step.name, call.attempt + 1))
+        double = self._double(run, call)
+        if double is not None:
+            return await self._doubled(run, call, double)
         denied = self._denied(run, call) if self._guard is not None else None
         if denied is not None:
             return denied
@@ -91,6 +109,26 @@ class Effects:
             },
         )  # fmt: skip
         return result
+
+    def _double(self, run: Run, call: CallService) -> TaskDouble | None:
+        if self._doubles is None:
+            return None
+        target, facts = target_of(call), run.facts
+        names = [name for name in named_by(call.step, target) if target is None or name != function_name(target)]
+        return self._doubles.find(facts.flow_name, facts.execution_name, names, call.input_text, call.attempt + 1)
+
+    async def _doubled(self, run: Run, call: CallService, double: TaskDouble) -> Result:
+        """Return what a mock answers; what it reports arrives as a report."""
+        refused_call = refused_parameters(call)
+        if refused_call is not None:
+            return refused_call
+        if not is_reported(call.step):
+            await double.rest()
+            return result_of(call, double.answer)
+        self._engine.post(run.id, Submitted(call.entry, call.attempt, Result()))
+        await double.rest()
+        self._engine.post(run.id, Reported(call.entry, call.attempt, report_of(double.answer)))
+        return Result()  # late by now
 
     async def call_alone(
         self, tenant: Tenant, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
@@ -131,10 +169,20 @@ class Effects:
         self._caller.abandon(run.tenant, call, key)
         child = child_of(call, key)
         if child is not None:
-            try:
-                self._executions.stop(run.tenant, *child, "", "The execution that started it has ended.")
-            except WorkflowError as error:
-                _log.debug("child execution %s of %s is not stopped: %s", child, run.facts.execution_name, error)
+            self._stop_child(run.tenant, child)
+
+    def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
+        """Stop what an abandoned sync task has started, of which nothing is known but where it was started."""
+        self._maps.abandon(orphan.execution, key)
+        self._caller.abandon_queued(orphan.tenant, key)
+        if child is not None:
+            self._stop_child(orphan.tenant, child)
+
+    def _stop_child(self, tenant: Tenant, child: tuple[str, str]) -> None:
+        try:
+            self._executions.stop(tenant, *child, "", "The execution that started it has ended.")
+        except WorkflowError as error:
+            _log.debug("child execution %s is not stopped: %s", child, error)
 
     def start_child(
         self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool
@@ -144,16 +192,16 @@ class Effects:
         With *own_name* the name was made here: a UUID, which may begin with a digit.
         """
         named = {"FlowName": flow, "ExecutionName": execution}
-        self._interference.check(subject("StartExecution", named, "flow"), DIALECT)
-        try:
-            record = self._executions.start(
-                tenant, flow, execution, text, callback_token=callback_token, check=not own_name
-            )
-        except ExecutionAlreadyExists:
-            if not own_name:
-                _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
-                raise
-            record = self._executions.get(tenant, flow, execution)
+        with self._interference.within(subject("StartExecution", named, "flow"), DIALECT):
+            try:
+                record = self._executions.start(
+                    tenant, flow, execution, text, callback_token=callback_token, check=not own_name
+                )
+            except ExecutionAlreadyExists:
+                if not own_name:
+                    _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
+                    raise
+                record = self._executions.get(tenant, flow, execution)
         return render_child(record)
 
     def start_map_run(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
@@ -165,7 +213,7 @@ class Effects:
         ended = self._store.ended(execution)
         if ended is None:
             return
-        if ended.is_element:
+        if ended.map_run is not None:
             if not self._maps.child_ended(ended):
                 self._engine.callback_done(execution)
             return

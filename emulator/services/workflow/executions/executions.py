@@ -22,7 +22,7 @@ from emulator.kernel.paging import Page, cut
 from emulator.kernel.timers import Timers, look_again_at
 from emulator.services.workflow import limits
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import NotAnObject, parse_object
+from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
 from emulator.services.workflow.engine.language import Reported, Result, StopAsked
 from emulator.services.workflow.engine.model import Phase, Task
 from emulator.services.workflow.engine.tokens import Mint, TaskToken, read_token

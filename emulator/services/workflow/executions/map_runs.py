@@ -10,11 +10,13 @@ Source: Map, CloudFlow documentation, distributed mode; assumed: results of fail
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import CallService, Result
 from emulator.services.workflow.engine.model import all_steps
 from emulator.services.workflow.engine.tokens import read_token
@@ -24,10 +26,36 @@ from emulator.services.workflow.executions.store import MapRunStore
 from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.model import EndedExecution, ExecutionId, MapRun, Status
+from emulator.services.workflow.languages.values import as_input
+from emulator.services.workflow.model import EndedExecution, ExecutionId, ExecutionRecord, MapRun, Status
 from emulator.services.workflow.ports import MapResource
 
 _log = logging.getLogger(__name__)
+
+
+AT_ONCE = 32
+"""Executions that are started in one turn of the loop."""
+
+
+class _Progress:
+    """How far an open run has come, counted once and kept from then on. ``running`` are the executions under way."""
+
+    __slots__ = ("failed", "run", "running", "started")
+
+    def __init__(self, run: MapRun, counts: Counter[Status], running: set[ExecutionId]) -> None:
+        self.run = run
+        self.started = counts.total()
+        self.running = running
+        self.failed = counts[Status.FAILED] + counts[Status.TIMED_OUT] + counts[Status.STOPPED]
+
+    def has_begun(self, execution: ExecutionId) -> None:
+        self.started += 1
+        self.running.add(execution)
+
+    def ended(self, record: ExecutionRecord) -> None:
+        if record.id in self.running:  # else it has been counted as ended
+            self.running.remove(record.id)
+            self.failed += record.status is not Status.SUCCEEDED
 
 
 class MapRuns:
@@ -42,6 +70,7 @@ class MapRuns:
         programs: Programs,
         clock: Clock,
         report: Callable[[Tenant, str, Result, ExecutionId | None], int],
+        is_writable: Callable[[Callable[[], None]], bool],
     ) -> None:
         self._store = store
         self._executions = executions
@@ -50,6 +79,8 @@ class MapRuns:
         self._programs = programs
         self._clock = clock
         self._report = report
+        self._is_writable = is_writable
+        self._progress: dict[int, _Progress] = {}
 
     def start(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
         """Begin the run of a map's attempt and return its name; the same run when that is asked for again."""
@@ -67,18 +98,23 @@ class MapRuns:
         own: object = call.step
         step = next(number for number, state in enumerate(states) if state == own)
         self._store.add(tenant, name, record.id, token, flow.definition_id, step, target, items, now)
-        asyncio.get_running_loop().call_soon(self._go_on_with, record.id, name)
+        run = self._store.get(record.id, name)
+        assert run is not None
+        self._soon(run.id)
         return Result(output=canonical({"MapRunName": name}))
 
     def resume(self) -> None:
         """Go on with every open run, at start."""
         for run in self._store.open_runs():
-            self._go_on(run, None)
+            self._go_on_with(run.id)
 
     def child_ended(self, ended: EndedExecution) -> bool:
         """Go on with the run that an ended execution belongs to; False when its end need not be kept any more."""
-        run = self._store.of_child(ended.record.id)
-        return run is not None and run.stopped_at is None and self._go_on(run, ended)
+        run = ended.map_run
+        if run is None or (progress := self._progress.get(run) or self._taken_up(run)) is None:
+            return False
+        progress.ended(ended.record)
+        return self._go_on(progress, ended)
 
     def abandon(self, execution: ExecutionId, key: str) -> None:
         """Stop the run that an attempt has begun: the map has been given up."""
@@ -115,38 +151,65 @@ class MapRuns:
     def change(self, run: MapRun, at_once: int, count: int, percentage: float) -> None:
         """Give an open run other bounds, and go on within them."""
         self._store.change(run, at_once, count, percentage)
-        self._go_on_with(run.execution, run.name)
+        self._progress.pop(run.id, None)
+        self._go_on_with(run.id)
 
-    def _go_on_with(self, execution: ExecutionId, name: str) -> None:
-        run = self._store.get(execution, name)
-        if run is not None and run.stopped_at is None:
-            self._go_on(run, None)
+    def forget(self) -> None:
+        """Drop what is in memory: the tables have changed otherwise."""
+        self._progress.clear()
 
-    def _go_on(self, run: MapRun, last: EndedExecution | None) -> bool:
+    def _taken_up(self, run: int) -> _Progress | None:
+        """Count once how far an open run has come; None when it has ended."""
+        record = self._store.by_id(run)
+        if record is None or record.stopped_at is not None:
+            return None
+        counts = self._store.counts(record)
+        running = {execution for execution, _, _ in self._store.open_children(record)}
+        progress = self._progress[run] = _Progress(record, counts, running)
+        return progress
+
+    def _soon(self, run: int) -> None:
+        asyncio.get_running_loop().call_soon(self._go_on_with, run)
+
+    def _go_on_with(self, run: int) -> None:
+        if not self._is_writable(partial(self._go_on_with, run)):
+            return
+        progress = self._progress.get(run) or self._taken_up(run)
+        if progress is not None:
+            self._go_on(progress, None)
+
+    def _go_on(self, progress: _Progress, last: EndedExecution | None) -> bool:
         """Start further executions, or report the end; return whether that was reported for *last*."""
-        counts = self._store.counts(run)
-        started = counts.total()
-        running = counts[Status.STARTING] + counts[Status.RUNNING]
-        failed = counts[Status.FAILED] + counts[Status.TIMED_OUT] + counts[Status.STOPPED]
-        if failed > run.tolerated:
+        run = progress.run
+        if progress.failed > run.tolerated:
+            error, cause = self._store.first_failure(run)
             self._end(run, "Failed")
-            record = last.record if last is not None else None
-            error = (record.error if record is not None else "") or "FnF.MapRunFailed"
-            cause = (record.cause if record is not None else "") or f"{failed} executions of the map run have failed."
+            error = error or "FnF.MapRunFailed"
+            cause = cause or f"{progress.failed} executions of the map run have failed."
             return self._reported(run, Result(error=error, cause=cause), last)
-        if started == len(run.items) and not running:
-            self._store.end(run, "Succeeded", self._clock.now())
+        if progress.started == len(run.items) and not progress.running:
+            self._note_end(run, "Succeeded")
             return self._reported(run, Result(output=canonical({"Items": self._store.outputs(run)})), last)
+        self._start_some(progress)
+        return False
+
+    def _start_some(self, progress: _Progress) -> None:
+        run = progress.run
+        room = min(len(run.items) - progress.started, run.at_once - len(progress.running))
+        if room <= 0:
+            return
         flow = self._flows.get(run.tenant, run.flow)
         flow = self._flow_store.keep_definition(flow, self._flow_store.definition(run.definition))
-        for index in range(started, min(len(run.items), started + run.at_once - running)):
+        for _ in range(min(room, AT_ONCE)):
+            index = progress.started
             try:
-                name, text = f"{run.name}-{index}", canonical(run.items[index])
-                self._executions.start_element(run.tenant, flow, name, text, run.id, index)
+                name, text = f"{run.name}-{index}", canonical(as_input(run.items[index]))
+                progress.has_begun(self._executions.start_element(run.tenant, flow, name, text, run.id, index).id)
             except WorkflowError as error:  # one more than may run: goes on with the end of another
                 _log.warning("map run %s cannot start an execution: %s", run.name, error)
-                break
-        return False
+                return
+        if room > AT_ONCE:
+            self._soon(run.id)
 
     def _reported(self, run: MapRun, result: Result, last: EndedExecution | None) -> bool:
         try:
@@ -156,9 +219,13 @@ class MapRuns:
             return False
         return True
 
-    def _end(self, run: MapRun, status: str) -> None:
+    def _note_end(self, run: MapRun, status: str) -> None:
+        self._progress.pop(run.id, None)
         self._store.end(run, status, self._clock.now())
-        for flow, name in self._store.open_children(run):
+
+    def _end(self, run: MapRun, status: str) -> None:
+        self._note_end(run, status)
+        for _, flow, name in self._store.open_children(run):
             try:
                 self._executions.stop(run.tenant, flow, name, "", "The map run has ended.")
             except WorkflowError as error:

@@ -8,14 +8,10 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.kernel.tracing import trace
-from emulator.services.workflow.engine.events import (
-    ITERATION_ENTERED,
-    STEP_ENTERED,
-    member_texts,
-    packed,
-    whole_iteration,
-)
+from emulator.kernel.tracing import current_trace
+from emulator.services.workflow.engine.events import IterationEntered, StepEntered
+from emulator.services.workflow.engine.history import line_of, packed, whole_iteration
+from emulator.services.workflow.engine.json_text import member_texts
 from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.model import (
     DefinitionId,
@@ -65,7 +61,7 @@ class ExecutionStore:
 
     def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
         """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
-        world, request, settings = self._tenants.id_of(tenant), trace(), flow.settings
+        world, request, settings = self._tenants.id_of(tenant), current_trace(), flow.settings
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, definition, role_arn, environment,"
             " version, trace, name, input, callback_token, started_at, qualifier, map_run, map_index, status, ready)"
@@ -94,7 +90,7 @@ class ExecutionStore:
             self._database.write(
                 "INSERT INTO workflow_turns (execution, first, world, at, events)"
                 " SELECT id, ?, world, ?, ? FROM workflow_executions WHERE id = ?",
-                (turn[0].id, at + origin.moved_ms, packed(turn), execution),
+                (turn[0].id, at + origin.moved_ms, packed(line_of(each, each.detail) for each in turn), execution),
             )
 
     def entered(self, execution: ExecutionId, step: str) -> int | None:
@@ -103,7 +99,7 @@ class ExecutionStore:
             (
                 event.id
                 for event in recorded(self._database, execution)
-                if event.type == STEP_ENTERED and event.step == step
+                if event.type == StepEntered.type and event.step == step
             ),
             default=None,
         )
@@ -146,11 +142,11 @@ class ExecutionStore:
         events = []
         for event in islice(recorded(self._database, execution, start), limit):
             shown, mark = event.detail, event.mark
-            if whole and mark is not None and event.type == ITERATION_ENTERED:
+            if whole and mark is not None and event.type == IterationEntered.type:
                 if mark not in shared:
                     shared[mark] = self._input_members(execution, mark)
                 shown = whole_iteration(shown, shared[mark])
-            events.append(HistoryEvent(event.id, event.cause, event.step, event.type, event.at, shown))
+            events.append(HistoryEvent(event.id, event.scheduled, event.step, event.type, event.at, shown))
         return events
 
     def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
@@ -189,19 +185,19 @@ class ExecutionStore:
     def ended(self, execution: ExecutionId) -> EndedExecution | None:
         """Return an ended execution with what others need to know of its end."""
         row = self._database.read(
-            "SELECT e.world, e.callback_token, e.map_run IS NOT NULL,"  # noqa: S608 - of the two texts above
+            "SELECT e.world, e.callback_token, e.map_run,"  # noqa: S608 - of the two texts above
             f" {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"
             " WHERE e.id = ? AND e.stopped_at IS NOT NULL",
             (execution,),
         ).fetchone()
         if row is None:
             return None
-        tenant, token, is_element, *columns = row
+        tenant, token, map_run, *columns = row
         return EndedExecution(
             record=_execution(columns),
             tenant=self._tenants.by_id(tenant),
             callback_token=token,
-            is_element=bool(is_element),
+            map_run=map_run,
         )
 
     def secret(self, draw: bytes) -> bytes:
@@ -210,7 +206,7 @@ class ExecutionStore:
         return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
 
     def halt(self, flow: FlowId) -> list[ExecutionId]:
-        """Let the open executions of a flow that is deleted enter no further step, and return them."""
+        """Mark the open executions of a flow that is deleted: the next thing they do is end. Return them."""
         open_ones = []
         for status in (Status.STARTING, Status.RUNNING):
             rows = self._database.read(
@@ -218,7 +214,8 @@ class ExecutionStore:
             )
             open_ones += [ExecutionId(row[0]) for row in rows]
         self._database.write_many(
-            "UPDATE workflow_executions SET halted = 1 WHERE id = ?", [(execution,) for execution in open_ones]
+            "UPDATE workflow_executions SET halted = 1, ready = 1 WHERE id = ?",
+            [(execution,) for execution in open_ones],
         )
         return open_ones
 
@@ -322,9 +319,9 @@ class MapRunStore:
         """Return the run of that name of an execution."""
         return self._one("r.execution = ? AND r.name = ?", (execution, name))
 
-    def of_child(self, execution: ExecutionId) -> MapRun | None:
-        """Return the run that an execution belongs to."""
-        return self._one("r.id = (SELECT map_run FROM workflow_executions WHERE id = ?)", (execution,))
+    def by_id(self, run: int) -> MapRun | None:
+        """Return the run of a number."""
+        return self._one("r.id = ?", (run,))
 
     def find(self, flow: FlowId, name: str) -> int | None:
         """Return the number of the run of that name of any execution of a flow."""
@@ -347,13 +344,22 @@ class MapRunStore:
         )
         return Counter({Status(status): count for status, count in rows.fetchall()})
 
-    def open_children(self, run: MapRun) -> list[tuple[str, str]]:
-        """Return flow and name of the executions of a run that have not ended."""
+    def open_children(self, run: MapRun) -> list[tuple[ExecutionId, str, str]]:
+        """Return id, flow and name of the executions of a run that have not ended."""
         return self._database.read(
-            "SELECT f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            "SELECT e.id, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
             " WHERE e.map_run = ? AND e.stopped_at IS NULL ORDER BY e.map_index",
             (run.id,),
         ).fetchall()
+
+    def first_failure(self, run: MapRun) -> tuple[str, str]:
+        """Return error and cause of the execution of the first element that has failed, whichever ended first."""
+        row = self._database.read(
+            "SELECT error, cause FROM workflow_executions"
+            " WHERE map_run = ? AND status NOT IN ('Starting', 'Running', 'Succeeded') ORDER BY map_index LIMIT 1",
+            (run.id,),
+        ).fetchone()
+        return row if row is not None else ("", "")
 
     def outputs(self, run: MapRun) -> list[Any]:
         """Return the outputs of the executions of a run that have succeeded, in the order of the elements."""

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
@@ -34,9 +34,9 @@ class Flows:
         self._ids = ids
         self._deleted = deleted
 
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has flows."""
-        return self._store.regions(account)
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many flows each account has in each region where it has some."""
+        return self._store.tenants()
 
     async def create(self, tenant: Tenant, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
         """Keep a new flow.
@@ -89,10 +89,10 @@ class Flows:
         return record
 
     def delete(self, tenant: Tenant, name: str) -> None:
-        """Delete a flow with everything it has; executions that run stop, invisibly, after their current step.
+        """Delete a flow with everything it has; executions that run are stopped at once.
 
         Raises: FlowNotExists.
-        Source: DeleteFlow, Serverless Workflow API reference.
+        Source: DeleteFlow and StopExecution, Serverless Workflow API reference: Stopped is reached by either.
         """
         flow = self.get(tenant, name)
         self._store.delete(flow)

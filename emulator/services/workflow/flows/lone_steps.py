@@ -13,51 +13,68 @@ from typing import Any
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.workflow.engine import events
-from emulator.services.workflow.engine.decide import decide, react
-from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.events import StepExited
+from emulator.services.workflow.engine.json_text import with_text
 from emulator.services.workflow.engine.language import (
     CallService,
-    Events,
     Facts,
-    Park,
     Program,
     Replied,
     Reported,
     Result,
-    StepArrival,
     Submitted,
-    TimerFired,
-    WakeAt,
+    TimerKind,
 )
 from emulator.services.workflow.engine.model import ROOT, Phase, Scope, StepList, Strand, all_lists
-from emulator.services.workflow.engine.state import ExecutionState, apply
-from emulator.services.workflow.engine.tasks import TaskCaller, target_of
 from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.flows.flows import read_definition
 from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
+from emulator.services.workflow.rehearsal.answers import (
+    Mocks,
+    is_reported,
+    read_mock,
+    refused_parameters,
+    report_of,
+    result_of,
+)
+from emulator.services.workflow.rehearsal.drive import Drive
+from emulator.wire.answers import Answer
 
 Perform = Callable[[CallService, Callable[[Result], None]], Awaitable[Result]]
 """Makes the call of a task; the second argument takes what a queued call was answered with."""
 
+_PAUSES: frozenset[TimerKind] = frozenset({"wait", "retry"})
+"""What is over at once; a real call has its time-out, and what waits for a report is shown waiting."""
 
-class StepRun:
-    """A run of one step. *step_input* is what the step before it would hand on, *variables* the variables so far."""
+
+class StepRun(Drive):
+    """A run of one step.
+
+    *step_input* is the input of its list of steps, or what the state before it would hand on; *local* is what the steps
+    before it have left in ``$local``, *variables* the variables so far.
+
+    Raises: InvalidArgument for a step that is not there, or a *local* for a language without it.
+    """
 
     def __init__(
-        self, facts: Facts, step_name: str, step_input: dict[str, Any], variables: dict[str, Any], now: Millis
+        self,
+        facts: Facts,
+        step_name: str,
+        step_input: dict[str, Any],
+        local: dict[str, Any],
+        variables: dict[str, Any],
+        now: Millis,
     ) -> None:
-        self._facts = facts
+        super().__init__(facts, now)
         self._steps, position = _place(facts.program, step_name)
-        self._now = now
-        self._wakeups: list[WakeAt] = []
-        self._calls: list[CallService] = []
-        self.history: list[Event] = []
-        self.state = ExecutionState()
-        self._apply((Event(1, events.EXECUTION_STARTED, ROOT, 0, "", "{}", None, (step_input, canonical(step_input))),))
+        self.begin(step_input)
         scope = Scope(self._steps, step_input)
         scope.position = position
+        if local:
+            if self._steps.hands_on:
+                raise invalid("A state has no $local; what the state before it hands on is the input.")
+            scope.left = with_text(local)
+        self._missing = self._steps.steps[position].missing(scope)
         self.state.strands[ROOT] = strand = Strand(ROOT, ROOT, 0, scope)
         self.state.variables = variables
         strand.last = 1
@@ -67,7 +84,7 @@ class StepRun:
         """Whether the step has been left."""
         if self.state.outcome is not None or ROOT not in self.state.strands:
             return True
-        return self.history[-1].type == events.STEP_EXITED and self._root.entry is None
+        return isinstance(self.history[-1], StepExited) and self._root.entry is None
 
     @property
     def _root(self) -> Scope:
@@ -79,34 +96,16 @@ class StepRun:
         *perform* makes calls; *reports* gives what is reported of a task that waits for it, None for nothing.
         """
         while not self.is_over:
-            decided = decide(self._facts, self.state)
-            if isinstance(decided, Park):
-                strand = self.state.next_ready()
-                assert strand is not None
-                self.state.park(strand)
-                self._wakeups += [each for each in decided.commands if isinstance(each, WakeAt)]
-                self._calls += [each for each in decided.commands if isinstance(each, CallService)]
-            elif decided is not None:
-                self._apply(decided)
-            elif self._calls:
-                await self._make(self._calls.pop(0), perform, reports)
-            elif not self._wake():
+            self.advance()
+            if self.calls:
+                await self._make(self.calls.pop(0), perform, reports)
+            elif not self.wake(until=_PAUSES):
                 break
         return self._shown()
 
-    def _apply(self, decided: Events) -> None:
-        for event in decided:
-            self.history.append(event)
-            apply(self._facts.program, self.state, event, self._now)
-            if self.is_over:
-                return
-
-    def _arrived(self, arrival: StepArrival) -> None:
-        self._apply(react(self._facts, self.state, arrival))
-
     async def _make(self, call: CallService, perform: Perform, reports: Callable[[CallService], Result | None]) -> None:
         def submitted(result: Result) -> None:
-            self._arrived(Submitted(call.entry, call.attempt, result))
+            self.arrive(Submitted(call.entry, call.attempt, result))
 
         live = self.state.find(call.entry)
         if live is None or live[1].retries != call.attempt:
@@ -115,35 +114,26 @@ class StepRun:
         try:
             result = await asyncio.wait_for(perform(call, submitted), timeout_s)
         except TimeoutError:
-            self._arrived(TimerFired(call.entry, "timeout", Millis(self._now + (timeout_s or 0) * 1000)))
+            self.fire(call.entry, "timeout")
             return
-        self._arrived(Replied(call.entry, call.attempt, result))
+        self.arrive(Replied(call.entry, call.attempt, result))
         live = self.state.find(call.entry)
         if live is not None and live[1].phase is Phase.SUBMITTED and (report := reports(call)) is not None:
-            self._arrived(Reported(call.entry, call.attempt, report))
-
-    def _wake(self) -> bool:
-        """Let the earliest wait be over; False when there is none."""
-        waits = sorted((each for each in self._wakeups if each.kind != "timeout"), key=lambda each: each.at)
-        if not waits:
-            return False
-        self._wakeups.remove(waits[0])
-        self._now = Millis(max(self._now, waits[0].at))
-        self._arrived(TimerFired(waits[0].entry, waits[0].kind, self._now))
-        return True
+            self.arrive(Reported(call.entry, call.attempt, report))
 
     def _shown(self) -> dict[str, Any]:
         state = self.state
-        last = self.history[-1]
+        last, notation = self.history[-1], self.facts.program.notation
         shown: dict[str, Any] = {
             "status": "Succeeded",
             "output": None,
             "error": state.error,
             "cause": state.cause,
             "next": None,
+            "missing": self._missing,
             "global": state.variables,
             "events": [
-                {"EventId": each.id, "StepName": each.step, "Type": each.type, "EventDetail": each.detail}
+                {"EventId": each.id, "StepName": each.step, "Type": each.type, "EventDetail": each.detail(notation)}
                 for each in self.history[1:]
             ],
         }
@@ -152,9 +142,8 @@ class StepRun:
             return {**shown, "status": "Waiting", "cause": f"waits for a report of {name}"}
         if state.outcome is not None or ROOT not in state.strands:
             return {**shown, "status": "Failed"}
-        left = events.parse_object(last.detail)
-        if "error" in left:
-            shown |= {"status": "Caught", "error": left["error"], "cause": left.get("cause", "")}
+        if isinstance(last, StepExited) and last.error:
+            shown |= {"status": "Caught", "error": last.error, "cause": last.cause}
         scope = self._root
         following = self._steps.steps[scope.position].name if scope.position < len(self._steps.steps) else None
         return {**shown, "output": scope.local, "next": following}
@@ -168,84 +157,18 @@ def _place(program: Program, name: str) -> tuple[StepList, int]:
     raise invalid(f"The definition has no step {name!r}; there are {names}.")
 
 
-class StepMocks:
-    """Answers in place of calls, by the name of a step or of a function.
+def read_mocks(document: Mapping[str, Any]) -> Mocks:
+    """Read answers in place of calls, by the name of a step, of a function or of an action.
 
-    *document* maps each name to an answer or a list of them, the last of which is repeated; an answer is
-    ``{"return": VALUE}`` or ``{"error": {"errorType": ..., "errorMessage": ...}}``.
+    Raises: InvalidArgument for a mock that is none.
     """
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._answers: dict[str, list[Any]] = {}
-        for name, answers in document.items():
-            self._answers[name] = answers if isinstance(answers, list) else [answers]
-            for answer in self._answers[name]:
-                if not isinstance(answer, dict) or answer.keys() not in ({"return"}, {"error"}):
-                    reason = f'A mock of {name!r} must be {{"return": VALUE}} or {{"error": {{"errorType": "E"}}}}.'
-                    raise invalid(reason)
-
-    def find(self, call: CallService) -> dict[str, Any] | None:
-        """Return the next answer for a call; None when it has no mock."""
-        target = target_of(call)
-        names = [call.step.name]
-        if isinstance(target, FunctionResource):
-            names.append(f"{target.service}/{target.function}" if target.service else target.function)
-        for name in names:
-            answers = self._answers.get(name)
-            if answers:
-                answer: dict[str, Any] = answers.pop(0) if len(answers) > 1 else answers[0]
-                return answer
-        return None
-
-
-def mock_result(answer: dict[str, Any]) -> Result:
-    """Return an answer as the result of a task."""
-    if "return" in answer:
-        return Result(output=canonical(answer["return"]))
-    error = _error(answer)
-    return Result(error=error["errorType"], cause=error["errorMessage"])
-
-
-def _error(answer: dict[str, Any]) -> dict[str, str]:
-    error = answer["error"]
-    if not isinstance(error, dict):
-        return {"errorType": str(error), "errorMessage": ""}
-    return {name: str(error.get(name, default)) for name, default in (("errorType", "Error"), ("errorMessage", ""))}
-
-
-class _MockedFunction:
-    """Function Compute (`ports.FunctionInvoker`) with one answer for every call."""
-
-    def __init__(self, answer: dict[str, Any]) -> None:
-        failed = "error" in answer
-        body = canonical(_error(answer) if failed else answer["return"]).encode()
-        self._reply = FunctionReply(body=body, error_type="HandledInvocationError" if failed else None)
-
-    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
-        return self._reply
-
-    async def submit(
-        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
-    ) -> Submission:
-        return Submission("mock")
-
-    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
-        return self._reply
-
-    def abandon(self, tenant: Tenant, key: str) -> None:
-        """Do nothing: no call goes on."""
-
-
-async def perform_mock(
-    tenant: Tenant, call: CallService, answer: dict[str, Any], submitted: Callable[[Result], None]
-) -> Result:
-    """Return what a call with a mock brings, in the form its service would give it."""
-    if call.step.pattern == "waitForCallback" or (call.step.pattern == "sync" and not call.step.reply_is_result):
-        return Result()  # the answer is what is reported
-    if isinstance(target_of(call), FunctionResource):
-        caller = TaskCaller(_MockedFunction(answer), None, None)
-        return await caller.perform(tenant, call, "mock", "", submitted)
-    return mock_result(answer)
+    scripts = {}
+    for name, mock in document.items():
+        try:
+            scripts[name] = read_mock(mock)
+        except ValueError as error:
+            raise invalid(f"The mock of {name!r}: {error}.") from error
+    return Mocks(scripts)
 
 
 Call = Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]]
@@ -267,29 +190,33 @@ class LoneSteps:
         definition: str,
         step: str,
         step_input: dict[str, Any],
+        local: dict[str, Any],
         mocks: Mapping[str, Any],
         variables: dict[str, Any],
     ) -> dict[str, Any]:
         """Run *step* of a definition on the input *step_input*, and return what came of it.
 
-        Raises: InvalidArgument for a definition, step or mock that is none.
+        Raises: InvalidArgument for a definition, step, local or mock that is none.
         """
         program = await read_definition(self._programs, definition)
-        answers = StepMocks(mocks)
-        mocked: dict[int, dict[str, Any]] = {}
-        secret, name = self._ids.secret(32), self._ids.uuid()
+        answers = read_mocks(mocks)
+        mocked: dict[int, Answer] = {}
+        secret, name = bytes.fromhex(self._ids.hex(64)), self._ids.uuid()
 
         async def perform(call: CallService, submitted: Callable[[Result], None]) -> Result:
-            answer = answers.find(call)
+            answer = answers.next(call)
             if answer is None:
                 mocked.pop(call.entry, None)
                 key = f"{name}-{call.entry}-{call.attempt}"
                 return await self._call(tenant, call, key, facts.token(call.entry, call.attempt), submitted)
             mocked[call.entry] = answer
-            return await perform_mock(tenant, call, answer, submitted)
+            if answer.never and not is_reported(call.step):
+                raise TimeoutError
+            return refused_parameters(call) or (Result() if is_reported(call.step) else result_of(call, answer))
 
         def reports(call: CallService) -> Result | None:
-            return mock_result(mocked[call.entry]) if call.entry in mocked else None
+            answer = mocked.get(call.entry)
+            return None if answer is None or answer.never else report_of(answer)
 
         facts = Facts(
             program=program,
@@ -299,4 +226,4 @@ class LoneSteps:
             token=lambda entry, attempt: f"alone-{name}-{entry}-{attempt}",
             chance=lambda number: hashlib.sha256(secret + number.to_bytes(8, "big")).digest(),
         )
-        return await StepRun(facts, step, step_input, variables, self._clock.now()).run(perform, reports)
+        return await StepRun(facts, step, step_input, local, variables, self._clock.now()).run(perform, reports)

@@ -7,6 +7,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import (
+    FLOW,
     AliasRecord,
     DefinitionId,
     FlowId,
@@ -17,12 +18,20 @@ from emulator.services.workflow.model import (
 )
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
+from emulator.storage.rows import row_of
 
+_SETTINGS = row_of(FLOW)
 _FLOW = (
-    "SELECT f.id, f.name, f.uuid, d.text, d.id, f.description, f.type, f.role_arn, f.storage_location,"
-    " f.execution_mode, f.environment, f.resource_group, f.created_at, f.modified_at"
+    f"SELECT f.id, f.name, f.uuid, d.text, d.id, f.{_SETTINGS.text.replace(', ', ', f.')}, f.created_at, f.modified_at"  # noqa: S608 - constants
     " FROM workflow_flows f JOIN workflow_definitions d ON d.id = f.definition"
 )
+_NEW = ("world", "name", "uuid", *_SETTINGS.names, "created_at", "modified_at")
+_ADD = (
+    f"INSERT INTO workflow_flows (definition, {', '.join(_NEW)}) "  # noqa: S608 - constants
+    f"VALUES (0, {', '.join('?' * len(_NEW))}) RETURNING id"
+)
+_CHANGED = ", ".join(f"{each} = ?" for each in ("definition", *_SETTINGS.names, "modified_at"))
+_CHANGE = f"UPDATE workflow_flows SET {_CHANGED} WHERE id = ?"  # noqa: S608 - constants
 _ALIAS = "SELECT name, description, created_at, version, weight, other_version, other_weight FROM workflow_aliases"
 
 _KNOWN = 128
@@ -47,16 +56,7 @@ class FlowStore:
         """Keep a new flow."""
         self.forget()
         tenant_id = self._tenants.id_of(tenant)
-        flow = self._database.write(
-            "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
-            " execution_mode, environment, resource_group, created_at, modified_at)"
-            " VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-            (
-                tenant_id, name, uuid, settings.description, settings.type, settings.role_arn,
-                settings.storage_location, settings.execution_mode, settings.environment, settings.resource_group,
-                now, now,
-            ),
-        ).fetchone()[0]  # fmt: skip
+        flow = self._database.write(_ADD, (tenant_id, name, uuid, *_SETTINGS.values(settings), now, now)).fetchone()[0]
         definition_id = self._definition_id(tenant_id, flow, definition)
         self._database.write("UPDATE workflow_flows SET definition = ? WHERE id = ?", (definition_id, flow))
 
@@ -65,13 +65,9 @@ class FlowStore:
         self.forget()
         tenant_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
         self._database.write(
-            "UPDATE workflow_flows SET description = ?, definition = ?, type = ?, role_arn = ?, environment = ?,"
-            " modified_at = ? WHERE id = ?",
-            (
-                settings.description, self._definition_id(tenant_id, flow.id, definition), settings.type,
-                settings.role_arn, settings.environment, now, flow.id,
-            ),
-        )  # fmt: skip
+            _CHANGE,
+            (self._definition_id(tenant_id, flow.id, definition), *_SETTINGS.values(settings), now, flow.id),
+        )
 
     def delete(self, flow: FlowRecord) -> None:
         """Take a flow out of sight, and remove its versions and aliases; its rows go when its executions have ended."""
@@ -104,14 +100,13 @@ class FlowStore:
         )
         return [_flow(row) for row in rows]
 
-    def regions(self, account: AccountId) -> set[Region]:
-        """Return the regions in which an account has flows."""
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many flows each account has in each region where it has some."""
         rows = self._database.read(
-            "SELECT DISTINCT w.region FROM workflow_worlds w JOIN workflow_flows f ON f.world = w.id"
-            " WHERE w.account = ? AND f.deleted = 0",
-            (account,),
+            "SELECT w.account, w.region, count(*) FROM workflow_worlds w JOIN workflow_flows f ON f.world = w.id"
+            " WHERE f.deleted = 0 GROUP BY w.account, w.region"
         )
-        return {Region(row[0]) for row in rows}
+        return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 
     def count(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
@@ -231,7 +226,7 @@ class FlowStore:
 def _flow(row: tuple[Any, ...]) -> FlowRecord:
     """Return the record of the values of `_FLOW`, which stand in the order of its fields."""
     flow, name, uuid, text, definition, *settings, created_at, modified_at = row
-    return FlowRecord(flow, name, uuid, text, definition, FlowSettings(*settings), created_at, modified_at)
+    return FlowRecord(flow, name, uuid, text, definition, _SETTINGS.item(settings), created_at, modified_at)
 
 
 def _alias(row: tuple[Any, ...]) -> AliasRecord:

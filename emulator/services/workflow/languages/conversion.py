@@ -5,19 +5,35 @@ step's output is added. A state only gets what the state before it hands on; so 
 ``Input`` and ``Local``, and inside the steps of a choice ``Outer``, what they were outside. A state that reads its
 input constructs it as ``Step``. The first state of each scope sets this up, the last one takes it off again.
 
-What cannot be said in the new language, or means something else there, is a remark beside the state. A value that is
-not there is left out by the old language and null in the new one.
+What cannot be said in the new language, or means something else there, is a remark beside the state.
 """
 
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, NamedTuple, assert_never
 
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
-from emulator.services.workflow.languages.conversion_sources import Expression, Source, member, quoted
+from emulator.services.workflow.languages.conversion_sources import (
+    MOST_ALTERNATIVES,
+    Branches,
+    CaughtError,
+    Expression,
+    Found,
+    Items,
+    MapAt,
+    Nothing,
+    Place,
+    Source,
+    chosen,
+    compares_constants,
+    literal,
+    quoted,
+)
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
+    FlowStep,
     ForeachStep,
     Option,
     ParallelStep,
@@ -26,10 +42,12 @@ from emulator.services.workflow.languages.fdl.nodes import (
     SucceedStep,
     TaskStep,
     WaitStep,
+    flow_step,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
+from emulator.services.workflow.languages.statemachine.actions import ACTIONS
 from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
-from emulator.services.workflow.languages.statemachine.nodes import MODES
+from emulator.services.workflow.languages.statemachine.nodes import MODES, WAIT_S
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
@@ -38,20 +56,14 @@ from emulator.services.workflow.ports import (
     TopicResource,
 )
 
-LONGEST_WAIT_S: Final = 300
 MOST_WAITS: Final = 100
 """So many states stand in for one long wait; a longer one is cut, with a remark."""
 
 MERGED: Final = "jsonMerge($Input.Input, $Input.Local)"
 """The input of a step without inputMappings."""
 
-_MESSAGE: Final = {
-    "MessageBody": "message",
-    "DelaySeconds": "delaySeconds",
-    "Priority": "priority",
-    "MessageTag": "messageTag",
-    "MessageAttributes": "messageAttributes",
-}
+_MESSAGE: Final = {each.attribute: each.name for each in ACTIONS["MNS:SendMessage"].parameters.stored}
+"""The parameters of a message here, by what the old language calls them."""
 
 State = dict[str, Any]
 
@@ -60,16 +72,24 @@ class NotConvertible(Exception):
     """A flow that has no counterpart in the other language."""
 
 
-def convert(program: FlowProgram, name: str) -> str:
+class Converted(NamedTuple):
+    """The text of a state machine, and how many remarks stand in it."""
+
+    text: str
+    remarks: int
+
+
+def convert(program: FlowProgram, name: str) -> Converted:
     """Return the definition of a state machine called *name* that does what the flow does, with remarks as comments.
 
     Raises: NotConvertible.
     """
     import yaml  # slow to import, and the flow that was read has loaded it
 
-    conversion = _Conversion(program)
+    conversion = _Conversion(program, name)
     machine = {"Type": "StateMachine", "Name": name, "SpecVersion": "v1", **conversion.machine()}
     text: str = yaml.safe_dump(machine, sort_keys=False, allow_unicode=True, width=4096)
+    count = sum(map(len, conversion.remarks.values()))
     lines = [f"# {remark}" for remark in conversion.remarks.pop("", [])]
     for line in text.splitlines():
         head, dash, found = line.partition("- Name: ")
@@ -77,7 +97,7 @@ def convert(program: FlowProgram, name: str) -> str:
             shown = yaml.safe_load(found)
             lines += [f"{head}# {remark}" for remark in conversion.remarks.get(str(shown), [])]
         lines.append(line)
-    return "\n".join(lines) + "\n"
+    return Converted("\n".join(lines) + "\n", count)
 
 
 class _Scope:
@@ -95,8 +115,9 @@ class _Scope:
 
 
 class _Conversion:
-    def __init__(self, program: FlowProgram) -> None:
+    def __init__(self, program: FlowProgram, flow_name: str) -> None:
         self._program = program
+        self._flow_name = flow_name
         self._names = {step.name for step in all_steps(program.steps)}
         self.remarks: dict[str, list[str]] = {}
 
@@ -104,42 +125,64 @@ class _Conversion:
         program = self._program
         if program.timeout_s is not None:
             self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no time-out")
-        source = Source(self.remark, "", step="$Input", local="")
         beginning: State = {"Input.$": "$Input"}
         if program.input_mappings is not None:
+            source = Source(self.remark, self._flow_name, "", step="$Input", local=Nothing())
             beginning = self._member("Input", source.template(program.input_mappings))
         if program.output_mappings is not None:
-            ended = Source(self.remark, "", step="$Input.Input", local="$Input.Local")
-            output = ended.template(program.output_mappings)
+            ended = Source(self.remark, self._flow_name, "", step="$Input.Input", local=MapAt("$Input.Local"))
+            output = ended.made(program.output_mappings).members()
         else:
             output = self._taken_off(program.steps, "")
-        return self._whole(program.steps, "Flow", beginning, output)
+        return self._whole(program.steps, "Flow", beginning, output, "")
 
-    def _whole(self, steps: StepList, name: str, beginning: State, output: State) -> State:
-        """Return a scope of its own: states that begin with *beginning* and end with *output*."""
+    def _whole(
+        self, steps: StepList, name: str, beginning: State, output: list[tuple[str, Found]], where: str
+    ) -> State:
+        """Return a scope of its own: states that begin with *beginning* and end with the members of *output*."""
         begin, end = self._fresh(f"{name} begins"), self._fresh(f"{name} ends")
         scope = _Scope([], end, 0)
         first = steps.steps[0].name
         made = {**beginning, "Local": {}}
         scope.states.append({"Name": begin, "Type": "Pass", "OutputConstructor": made, "Next": first})
         self._list(steps, scope)
-        scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": output, "End": True})
+        self._last(scope, end, output, where)
         return {"StartAt": begin, "States": scope.states}
 
-    def _taken_off(self, steps: StepList, where: str) -> State:
-        """Return the constructor of the local of a scope, as its output."""
+    def _last(self, scope: _Scope, name: str, output: list[tuple[str, Found]], where: str) -> None:
+        """Add the states that end a scope: the members of a constructor are fixed, so one for each set of members."""
+        unsure = [(key, found.there) for key, found in output if found.there]
+        if len(unsure) > MOST_ALTERNATIVES:
+            self.remark(where, f"what is not there is null in the output here: {', '.join(key for key, _ in unsure)}")
+            unsure = []
+        if not unsure:
+            scope.states.append(_ending(name, output))
+            return
+        branches, ends = [], []
+        for present in product((True, False), repeat=len(unsure)):
+            pairs = list(zip(unsure, present, strict=True))
+            missing = {key for (key, _), is_there in pairs if not is_there}
+            kept = [(key, found) for key, found in output if key not in missing]
+            ends.append(_ending(self._fresh(name), kept))
+            tests = (f"({there})" if is_there else f"!({there})" for (_, there), is_there in pairs)
+            branches.append({"Condition": " && ".join(tests), "Next": ends[-1]["Name"]})
+        *tried, last = branches
+        scope.states += [{"Name": name, "Type": "Choice", "Branches": tried, "Default": last["Next"]}, *ends]
+
+    def _taken_off(self, steps: StepList, where: str) -> list[tuple[str, Found]]:
+        """Return the members of the local of a scope, as its output."""
         keys = _keys(steps)
         if keys is None:
             self.remark(where, "the output was the whole local, with results of tasks; here it is the member Local")
-            return {"Local.$": "$Input.Local"}
-        return {f"{key}{SUFFIX}": f"$Input.Local{member(key)}" for key in sorted(keys)}
+            return [("Local", Found("$Input.Local"))]
+        local = MapAt("$Input.Local", _sure_keys(steps))
+        found = ((key, local.at([key])) for key in sorted(keys))
+        return [(key, each) for key, each in found if each is not None]
 
     def _list(self, steps: StepList, scope: _Scope) -> None:
         for position, step in enumerate(steps.steps):
-            assert isinstance(step, Step)
-            after = step.next_position(steps, position)
-            following = steps.steps[after].name if after < len(steps.steps) else scope.end
-            self._step(step, following, scope)
+            each = flow_step(step)
+            self._step(each, each.following(steps, position) or scope.end, scope)
 
     def _fresh(self, name: str) -> str:
         number = 1
@@ -156,39 +199,50 @@ class _Conversion:
         if remark not in remarks:
             remarks.append(remark)
 
-    def _source(self, step: Step, local: str | list[str] = "") -> Source:
+    def _source(self, step: Step, local: Place | None = None) -> Source:
         """Return the sources that mappings of *step* have while its state runs."""
-        return Source(self.remark, step.name, step="$Input.Step", local=local)
+        return self._sources(step, "$Input.Step", local or Nothing())
 
     def _outside(self, step: Step) -> Source:
         """Return the sources that the mappings of *step* have before its state or after it."""
-        return Source(self.remark, step.name, step="$Input.Input", local="$Input.Local")
+        return self._sources(step, "$Input.Input", MapAt("$Input.Local"))
+
+    def _sources(self, step: Step, place: str, local: Place) -> Source:
+        has_token = isinstance(step, TaskStep) and step.pattern == "waitForCallback"
+        return Source(self.remark, self._flow_name, step.name, step=place, local=local, has_token=has_token)
 
     def _member(self, name: str, template: Any) -> State:
         """Return a value under *name*, with the suffix when it is an expression."""
         return {name + SUFFIX: template.text} if isinstance(template, Expression) else {name: template}
 
-    def _step(self, step: Step, following: str, scope: _Scope) -> None:
+    def _step(self, step: FlowStep, following: str, scope: _Scope) -> None:
         head: State = {"Name": step.name}
-        if isinstance(step, FailStep):
-            scope.states.append({**head, "Type": "Fail", "Code": step.error, "Detail": step.cause})
-        elif isinstance(step, PassStep | SucceedStep):
-            body = {"Type": "Pass", **self._framed(step, scope, "", "{}")}
-            scope.states.append({**head, **body, "Next": following})
-        elif isinstance(step, WaitStep):
-            self._wait(step, following, scope)
-        elif isinstance(step, ChoiceStep):
-            self._choice(step, following, scope)
-        elif isinstance(step, ParallelStep):
-            results = [f"$Output.Branch{index}.Local" for index in range(len(step.branches))]
-            branches = [self._branch(step, index, steps) for index, steps in enumerate(step.branches)]
-            body = {"Branches": branches, **self._framed(step, scope, results, "{}", needs_step=True)}
-            scope.states.append({**head, "Type": "Parallel", **body, "Next": following})
-        elif isinstance(step, ForeachStep):
-            scope.states.append({**head, **self._foreach(step, scope), "Next": following})
-        else:
-            assert isinstance(step, TaskStep)
-            scope.states.append({**head, **self._task(step, scope), "Next": following})
+        match step:
+            case FailStep():
+                scope.states.append({**head, "Type": "Fail", "Code": step.error, "Detail": step.cause})
+            case PassStep() | SucceedStep():
+                body = {"Type": "Pass", **self._framed(step, scope, Nothing(), "{}")}
+                scope.states.append({**head, **body, "Next": following})
+            case WaitStep():
+                self._wait(step, following, scope)
+            case ChoiceStep():
+                self._choice(step, following, scope)
+            case ParallelStep():
+                results = Branches(
+                    [
+                        MapAt(f"$Output.Branch{index}.Local", _sure_keys(steps))
+                        for index, steps in enumerate(step.branches)
+                    ]
+                )
+                branches = [self._branch(step, index, steps) for index, steps in enumerate(step.branches)]
+                body = {"Branches": branches, **self._framed(step, scope, results, "{}", needs_step=True)}
+                scope.states.append({**head, "Type": "Parallel", **body, "Next": following})
+            case ForeachStep():
+                scope.states.append({**head, **self._foreach(step, scope), "Next": following})
+            case TaskStep():
+                scope.states.append({**head, **self._task(step, scope), "Next": following})
+            case _:
+                assert_never(step)
 
     def _input(self, step: Step, scope: _Scope) -> State:
         """Return the InputConstructor of a state that reads its input as ``$Input.Step``."""
@@ -196,12 +250,14 @@ class _Conversion:
             made: State = {"Step.$": MERGED}
         else:
             source = self._outside(step)
-            made = self._member("Step", source.template(step.input_mappings))
+            members = source.made(step.input_mappings)
+            if isinstance(step, ChoiceStep) and members.is_flat and _takes_null(step):
+                made = {"Step": members.constructor()}
+            else:
+                made = self._member("Step", source.template(step.input_mappings))
         return {**scope.kept(), "Local.$": "$Input.Local", **made}
 
-    def _framed(
-        self, step: Step, scope: _Scope, local: str | list[str], default: str, *, needs_step: bool = False
-    ) -> State:
+    def _framed(self, step: Step, scope: _Scope, local: Place, default: str, *, needs_step: bool = False) -> State:
         """Return the constructors of a state; *local* is where the local of the step is, *default* its output."""
         mappings = step.output_mappings
         source = self._source(step, local)
@@ -210,16 +266,16 @@ class _Conversion:
         if needs_step or "$Input.Step" in output:
             framed["InputConstructor"] = self._input(step, scope)
         whole = "$Input.Local" if output == "{}" else f"jsonMerge($Input.Local, {output})"
-        if framed or output != "{}" or local:
+        if framed or output != "{}" or not isinstance(local, Nothing):
             framed["OutputConstructor"] = {**scope.kept(), "Local.$": whole}
         return framed
 
     def _wait(self, step: WaitStep, following: str, scope: _Scope) -> None:
-        framed = self._framed(step, scope, "", "{}", needs_step=isinstance(step.duration, Path))
+        framed = self._framed(step, scope, Nothing(), "{}", needs_step=isinstance(step.duration, Path))
         if step.duration is None:
             raise NotConvertible(f"the step {step.name!r} waits for a time of day, which no state does")
         if isinstance(step.duration, Path):
-            self.remark(step.name, f"more than {LONGEST_WAIT_S} seconds, and none at all, fail here")
+            self.remark(step.name, f"more than {WAIT_S} seconds, and none at all, fail here")
             seconds = self._source(step).path(step.duration)
             scope.states.append({"Name": step.name, "Type": "Wait", "Seconds.$": seconds, **framed, "Next": following})
             return
@@ -228,13 +284,13 @@ class _Conversion:
             return
         left = step.duration
         name = step.name
-        if left > LONGEST_WAIT_S * MOST_WAITS:
-            left = LONGEST_WAIT_S * MOST_WAITS
-            self.remark(name, f"waited {step.duration} seconds; {left} here, as a state waits {LONGEST_WAIT_S} at most")
-        while left > LONGEST_WAIT_S:
+        if left > WAIT_S * MOST_WAITS:
+            left = WAIT_S * MOST_WAITS
+            self.remark(name, f"waited {step.duration} seconds; {left} here, as a state waits {WAIT_S} at most")
+        while left > WAIT_S:
             more = self._fresh(f"{step.name} goes on")
-            scope.states.append({"Name": name, "Type": "Wait", "Seconds": LONGEST_WAIT_S, "Next": more})
-            name, left = more, left - LONGEST_WAIT_S
+            scope.states.append({"Name": name, "Type": "Wait", "Seconds": WAIT_S, "Next": more})
+            name, left = more, left - WAIT_S
         scope.states.append({"Name": name, "Type": "Wait", "Seconds": left, **framed, "Next": following})
 
     def _choice(self, step: ChoiceStep, following: str, scope: _Scope) -> None:
@@ -290,22 +346,29 @@ class _Conversion:
         scope.states.append({"Name": end, "Type": "Pass", "OutputConstructor": left, "Next": target})
 
     def _branch(self, step: Step, index: int, steps: StepList) -> State:
-        output = {"Local.$": "$Input.Local"}
-        return self._whole(steps, f"{step.name} {index}", {"Input.$": "$Input.Step"}, output)
+        output = [("Local", Found("$Input.Local"))]
+        return self._whole(steps, f"{step.name} {index}", {"Input.$": "$Input.Step"}, output, step.name)
 
     def _foreach(self, step: ForeachStep, scope: _Scope) -> State:
         if step.index_name is not None:
             self.remark(step.name, f"the index {step.index_name!r} of an iteration is not known here")
         element = f"jsonMerge($Input.Step, {{{quoted(step.item)}: $Item}})"
         items = self._source(step).path(step.collection)
-        output = self._taken_off(step.steps, step.name)
-        processor = self._whole(step.steps, step.name, {"Input.$": "$Input.Input"}, output)
+        wrapped = _keys(step.steps) is None
+        read = _read_of_local(step)
+        if not read:
+            output = []
+        elif wrapped and all(segments and isinstance(segments[0], int) for segments in read):
+            output = [("Local", Found("$Input.Local"))]
+        else:
+            output = self._taken_off(step.steps, step.name)
+        processor = self._whole(step.steps, step.name, {"Input.$": "$Input.Input"}, output, step.name)
         return {
             "Type": "Map",
             "ItemsPath": items,
             "ItemConstructor": {"Input.$": element},
             "Processor": processor,
-            **self._framed(step, scope, "$Output.Items", "{}", needs_step=True),
+            **self._framed(step, scope, Items(wrapped=wrapped), "{}", needs_step=True),
         }
 
     def _task(self, step: TaskStep, scope: _Scope) -> State:
@@ -317,7 +380,7 @@ class _Conversion:
         if step.timeout_s is not None:
             state["Timeout"] = step.timeout_s
         state["Parameters"] = parameters
-        state |= self._framed(step, scope, result, result, needs_step=True)
+        state |= self._framed(step, scope, MapAt(result), result, needs_step=True)
         if step.retry:
             state["Retry"] = [self._retry(step, policy) for policy in step.retry]
         if step.catch:
@@ -331,7 +394,7 @@ class _Conversion:
         kept = {**scope.kept(), "Local.$": "$Input.Local"}
         if step.error_mappings is None:
             return kept
-        source = self._source(step, "$Context.Current.Error")
+        source = self._source(step, CaughtError())
         return {**kept, "Local.$": f"jsonMerge($Input.Local, {source.literal(step.error_mappings)})"}
 
     def _retry(self, step: TaskStep, policy: RetryPolicy) -> State:
@@ -371,13 +434,18 @@ class _Conversion:
             case ActionResource(service, operation) if (service, operation) == ("fnf", "StartExecution"):
                 flow = sources.pop("FlowName")
                 if isinstance(flow, Expression):
-                    arn = {"resourceArn.$": f'format("acs:fnf:::flow/{{}}", {flow.text})'}
+                    found = source.find((step.service_params or {})["FlowName"])
+                    text = f'format("acs:fnf:::flow/{{}}", {flow.text})'
+                    there = found.there if found is not None else ""
+                    arn = {"resourceArn.$": chosen(there, text, "null") if there else text}
                 else:
                     arn = {"resourceArn": f"acs:fnf:::flow/{flow}"}
                 return self._start(step, arn, sources, event)
             case ActionResource(service, operation):
                 other: State = {}
                 for name, value in sources.items():
+                    if isinstance(value, Expression) and source.may_be_missing((step.service_params or {})[name]):
+                        self.remark(step.name, f"the parameter {name} is null here when the input does not have it")
                     other |= self._member(name, value)
                 return f"{service}:{operation}", other, "$Output"
             case _:
@@ -386,11 +454,20 @@ class _Conversion:
     def _start(self, step: TaskStep, arn: State, sources: State, event: Any) -> tuple[str, State, str]:
         if step.pattern == "requestResponse":
             self.remark(step.name, "the result of a start is {FlowName, ExecutionName, RequestID} here")
-        parameters = {**arn, **self._member("input", sources.pop("Input", event))}
+        parameters = {**arn, **self._member("input", self._child_input(step, event, sources.pop("Input", event)))}
         if "ExecutionName" in sources:
             parameters |= self._member("executionName", sources.pop("ExecutionName"))
         self._dropped(step, sources)
         return "FNF:StartExecution", parameters, "$Output"
+
+    def _child_input(self, step: TaskStep, event: Any, given: Any) -> Any:
+        """Return the input of a child: what is *given*, or the *event* where nothing is."""
+        source = (step.service_params or {}).get("Input")
+        found = self._source(step).find(source) if isinstance(source, Path) else None
+        if found is None or not found.there:
+            return given
+        other = event.text if isinstance(event, Expression) else literal(event)
+        return Expression(chosen(found.there, found.text, other))
 
     def _dropped(self, step: TaskStep, sources: State) -> None:
         for name in sources:
@@ -423,3 +500,44 @@ def _keys(steps: StepList) -> set[str] | None:
                 return None
             keys |= found
     return keys
+
+
+def _sure_keys(steps: StepList) -> set[str]:
+    """Return members that the local of a list surely gets, when all its steps are run in their order."""
+    keys: set[str] = set()
+    for position, step in enumerate(steps.steps):
+        assert isinstance(step, Step)
+        if isinstance(step, TaskStep) and step.catch:
+            return set()
+        if isinstance(step, ChoiceStep) and any(option.goto for option in step.outcomes):
+            return set()
+        keys |= {mapping.keys[0] for mapping in step.output_mappings or () if _is_sure(mapping.source)}
+        if step.next_position(steps, position) != position + 1:
+            break
+    return keys
+
+
+def _is_sure(source: Any) -> bool:
+    return not isinstance(source, Path) or (source.root in {"$input", "$local"} and not source.segments)
+
+
+def _read_of_local(step: Step) -> list[tuple[Any, ...]]:
+    """Return what the outputMappings of a step read of its local, as segments of paths."""
+    sources = [mapping.source for mapping in step.output_mappings or ()]
+    return [source.segments for source in sources if isinstance(source, Path) and source.root == "$local"]
+
+
+def _takes_null(step: ChoiceStep) -> bool:
+    """Whether null in place of what is not there makes no difference: only conditions read it, against constants."""
+    if any(option.steps is not None for option in step.outcomes):
+        return False
+    sources = [mapping.source for mapping in step.output_mappings or ()]
+    if any(isinstance(source, Path) and source.root != "$context" for source in sources):
+        return False
+    return all(option.condition is None or compares_constants(option.condition.tree) for option in step.options)
+
+
+def _ending(name: str, output: list[tuple[str, Found]]) -> State:
+    """Return the state that ends a scope with the members of *output*."""
+    constructor = {key + SUFFIX: found.text for key, found in output}
+    return {"Name": name, "Type": "Pass", "OutputConstructor": constructor, "End": True}

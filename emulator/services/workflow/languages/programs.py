@@ -1,11 +1,12 @@
 """The languages of flows, and the programs read from definitions.
 
 A definition's text is read by its language (`engine.language` says what a language provides) and kept while it is among
-the most recently used. A short text is read where it is needed; reading a long one would hold the loop, so it happens
-in a thread and the caller comes back.
+the most recently used. A short text is read where it is needed; reading a long one, or loading a language, would hold
+the loop, so it happens in a thread and the caller comes back.
 """
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ def read_program(text: str) -> Program:
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     """
     # Here, because an emulator that has no flows starts faster without the reader and YAML.
-    from emulator.services.workflow.languages.fields import read_document
+    from emulator.services.workflow.languages.document import read_document
 
     root = read_document(text)
     if _is_machine(root):
@@ -53,6 +54,12 @@ def _is_machine(root: "Node") -> bool:
     )
 
 
+def _is_quick(text: str) -> bool:
+    """Whether reading *text* takes no longer than the loop can wait: it is short, and its language has been loaded."""
+    language = "statemachine" if "StartAt" in text else "fdl"  # a guess that is seldom wrong, and then costs an import
+    return len(text) <= SHORT_CHARS and f"{__package__}.{language}.reader" in sys.modules
+
+
 class Programs:
     """Programs by the ids of their definitions. Whatever reads one raises `DefinitionError`."""
 
@@ -63,7 +70,7 @@ class Programs:
 
     async def read(self, text: str) -> Program:
         """Parse a definition without holding the loop."""
-        if len(text) <= SHORT_CHARS:
+        if _is_quick(text):
             return read_program(text)
         if self._thread is None:
             # slow to import and seldom needed
@@ -80,12 +87,12 @@ class Programs:
         return program
 
     def find(self, definition: DefinitionId) -> Program | None:
-        """Return a program; None when its text is long and `load` has to come first."""
+        """Return a program; None when reading it takes long and `load` has to come first."""
         program = self.known(definition)
         if program is not None:
             return program
         text = self._text_of(definition)
-        if len(text) > SHORT_CHARS:
+        if not _is_quick(text):
             return None
         return self.keep(definition, read_program(text))
 

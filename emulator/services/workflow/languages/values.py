@@ -89,3 +89,11 @@ def _text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     except (RecursionError, ValueError) as error:
         raise EvaluationError("a value in the condition is too large or too deep to be compared") from error
+
+
+def as_input(element: Any) -> dict[str, Any]:
+    """Return the input of an iteration over *element*; one that is no object becomes the member ``Item``.
+
+    Source: assumed for elements that are no objects.
+    """
+    return element if isinstance(element, dict) else {"Item": element}

@@ -21,7 +21,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.engine.events import NotAnObject, parse_object
+from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.model import (
@@ -137,7 +137,7 @@ class Firing:
             return
         now = self._clock.now()
         due = self._store.due(now, AT_ONCE)
-        for schedule in due:
+        for schedule in self._timers.turns.arranged("trigger", due, lambda each: f"{each.flow_name}/{each.name}"):
             self._fire(schedule, now)
         if due:
             self._store.turn([self._after(schedule, now) for schedule in due])

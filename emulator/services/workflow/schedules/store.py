@@ -6,6 +6,7 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.model import (
+    SCHEDULE,
     DueSchedule,
     FlowId,
     ScheduleId,
@@ -15,10 +16,26 @@ from emulator.services.workflow.model import (
 )
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
+from emulator.storage.rows import row_of
 
-_SCHEDULE = (
-    "SELECT id, name, uuid, expression, description, payload, enabled, created_at, modified_at FROM workflow_schedules"
+_SETTINGS = row_of(SCHEDULE)
+_SCHEDULE = f"SELECT id, name, uuid, {_SETTINGS.text}, created_at, modified_at FROM workflow_schedules"  # noqa: S608 - constants
+_NEW = (
+    "world",
+    "flow",
+    "name",
+    "uuid",
+    *_SETTINGS.names,
+    "created_at",
+    "modified_at",
+    "since",
+    "counted_at",
+    "next_at",
 )
+_ADD = f"INSERT INTO workflow_schedules ({', '.join(_NEW)}) VALUES ({', '.join('?' * len(_NEW))})"  # noqa: S608 - as above
+_CHANGED = (*_SETTINGS.names, "modified_at", "since", "counted_at", "next_at")
+_CHANGE = f"UPDATE workflow_schedules SET {', '.join(f'{each} = ?' for each in _CHANGED)} WHERE id = ?"  # noqa: S608 - as above
+_OF_FLOWS = f"s.{_SETTINGS.text.replace(', ', ', s.')}"
 _DUE = (
     "SELECT s.id, s.world, f.name, s.name, s.expression, s.payload, s.since, s.next_at FROM workflow_schedules s"
     " JOIN workflow_flows f ON f.id = s.flow"
@@ -37,21 +54,12 @@ class ScheduleStore:
     ) -> None:
         """Keep a new schedule."""
         self._database.write(
-            "INSERT INTO workflow_schedules (world, flow, name, uuid, description, expression, payload, enabled,"
-            " created_at, modified_at, since, counted_at, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self._tenants.id_of(tenant), flow, name, uuid, settings.description, settings.expression,
-                settings.payload, settings.enabled, now, now, *turn,
-            ),
-        )  # fmt: skip
+            _ADD, (self._tenants.id_of(tenant), flow, name, uuid, *_SETTINGS.values(settings), now, now, *turn)
+        )
 
     def change(self, schedule: ScheduleId, settings: ScheduleSettings, now: Millis, turn: Turn) -> None:
         """Replace a schedule's settings and its next run."""
-        self._database.write(
-            "UPDATE workflow_schedules SET description = ?, expression = ?, payload = ?, enabled = ?, modified_at = ?,"
-            " since = ?, counted_at = ?, next_at = ? WHERE id = ?",
-            (settings.description, settings.expression, settings.payload, settings.enabled, now, *turn, schedule),
-        )
+        self._database.write(_CHANGE, (*_SETTINGS.values(settings), now, *turn, schedule))
 
     def remove(self, schedule: ScheduleId) -> None:
         """Remove a schedule."""
@@ -78,7 +86,7 @@ class ScheduleStore:
     ) -> list[tuple[str, ScheduleRecord, Millis | None]]:
         """Return (flow, schedule, next run) of up to *limit* schedules by flow and name, from *start* on."""
         rows = self._database.read(
-            "SELECT f.name, s.next_at, s.id, s.name, s.uuid, s.expression, s.description, s.payload, s.enabled,"
+            f"SELECT f.name, s.next_at, s.id, s.name, s.uuid, {_OF_FLOWS},"  # noqa: S608 - as above
             " s.created_at, s.modified_at FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
             " WHERE s.world = ? AND (f.name, s.name) >= (?, ?) ORDER BY f.name, s.name LIMIT ?",
             (self._tenants.id_of(tenant), *start, limit),
@@ -126,5 +134,5 @@ class ScheduleStore:
 
 
 def _record(row: Sequence[Any]) -> ScheduleRecord:
-    schedule, name, uuid, *settings, enabled, created_at, modified_at = row
-    return ScheduleRecord(schedule, name, uuid, ScheduleSettings(*[*settings, bool(enabled)]), created_at, modified_at)
+    schedule, name, uuid, *settings, created_at, modified_at = row
+    return ScheduleRecord(schedule, name, uuid, _SETTINGS.item(settings), created_at, modified_at)

@@ -8,7 +8,7 @@ import pytest
 from emulator import __version__
 from emulator.cli.commands.server import _assignment
 from emulator.cli.main import main
-from emulator.config import OPTIONS, Config
+from emulator.config import OPTIONS, Config, variable_of
 from emulator.kernel.ids import RandomIds
 from emulator.keyfile import load_or_create
 
@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
     """An empty working directory and an environment without localyun's variables."""
     monkeypatch.chdir(tmp_path)
     for option in OPTIONS:
-        monkeypatch.delenv(option.variable, raising=False)
+        monkeypatch.delenv(variable_of(option), raising=False)
     monkeypatch.delenv("LOCALYUN_ENDPOINT", raising=False)
     monkeypatch.setenv("LOCALYUN_PORT", "1")  # where nothing listens; the usual port may be taken on this machine
     return tmp_path

@@ -54,9 +54,9 @@ async def test_function_comes_back_as_it_was_made(site, pack):
 
 
 async def test_fields_nobody_has_set_show_their_defaults(open_site, pack):
-    """In both generations; what only one knows is shown by that one."""
+    """In both generations; what only one knows is shown by that one, and the size of the disk by 3.0 alone."""
     least = {"functionName": "least", "runtime": "python3.10", "handler": "index.handler"}
-    shared = {"description": "", "timeout": 3, "memorySize": 128, "diskSize": 512, "instanceConcurrency": 1}
+    shared = {"description": "", "timeout": 3, "memorySize": 128, "instanceConcurrency": 1}
 
     async with open_site() as site:
         await site.make_function("shop")
@@ -67,6 +67,7 @@ async def test_fields_nobody_has_set_show_their_defaults(open_site, pack):
 
         assert {name: old[name] for name in shared} == {name: new[name] for name in shared} == shared
         assert (old["instanceType"], old["initializationTimeout"]) == ("e1", 3)
+        assert ("diskSize" in old, new["diskSize"]) == (False, 512)
         assert not {"instanceType", "initializationTimeout"} & new.keys()
 
 

@@ -36,7 +36,6 @@ async def test_versions_count_up_and_are_listed(site, pack):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"compatibleRuntime": []}, "compatibleRuntime"),
         ({"compatibleRuntime": ["cobol"]}, "cobol"),
         ({"code": None}, "code is required"),
         ({"code": {"zipFile": "!"}}, "base64"),
@@ -49,6 +48,14 @@ async def test_bad_layer_is_refused(site, pack, fields, says):
     assert (answer.status, answer.code) == (400, "InvalidArgument")
     assert says in answer.body["ErrorMessage"]
     assert (await publish(site, pack)).body["version"] == 1
+
+
+@pytest.mark.parametrize("runtimes", [None, []])
+async def test_a_layer_need_not_name_runtimes(site, pack, runtimes):
+    """Terraform's provider sends none where its file names none."""
+    made = await publish(site, pack, compatibleRuntime=runtimes)
+
+    assert (made.status, made.body["compatibleRuntime"]) == (200, [])
 
 
 async def test_function_runs_with_its_layers_in_order(site, pack):

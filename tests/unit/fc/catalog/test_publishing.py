@@ -50,7 +50,11 @@ async def test_publishing_without_a_change_is_refused_with_the_words_tools_look_
     await site.v1("PUT", "/services/shop", {"description": "new"})
     passed = await site.v1("POST", "/services/shop/versions", {})
 
+    await site.v1("POST", "/tag", {"resourceArn": "services/shop", "tags": {"team": "a"}})
+    tagged = await site.v1("POST", "/services/shop/versions", {})
+
     assert (refused.status, refused.code) == (400, "VersionPublishError")
+    assert tagged.body["versionId"] == "3"
     assert refused.body["ErrorMessage"] == (
         "can not publish version for service 'shop', detail: 'No changes were made since last publish'"
     )

@@ -7,9 +7,9 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
-from emulator.services.fc.attributes import check_weights
 from emulator.services.fc.catalog.resolving import is_latest, is_version, pick
 from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.kinds import check_weights
 from emulator.services.fc.model import Alias, Resource, Scope, check_if_match
 
 

@@ -143,7 +143,7 @@ async def test_a_token_is_found_where_the_trigger_says(site, lookup, request_of)
 
 async def test_claims_reach_the_function_and_nobody_can_pretend_them(site):
     """A header of the same name that the client sent is replaced."""
-    passing = "header:uid:X-User,query:role:as,cookie:uid:who,header:none:X-None"
+    passing = "header:uid:X-User,query:role:as,cookie:uid:who,header:none:X-None,query::,query::of-none"
     await make_trigger(site, jwks=JWKS, claimPassBy=passing)
 
     _, seen = await ask(site, Authorization=f"Bearer {token(role=['a', 'b'])}", X_User="forged", Cookie="a=b")

@@ -1,6 +1,7 @@
 """What instances of an emulator that isolates them can change of the machine."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -101,7 +102,8 @@ async def test_without_confinement_the_user_s_files_are_the_function_s(functions
 
     found = json.loads((await functions.calls(function(functions, "python3"), event))[0].body)
 
-    assert (found["home"], found["code"], found["read"]) == ("done", "done", ["kept", "secret"])
+    assert (found["home"], found["named"], found["read"]) == ("done", "done", ["kept", "secret"])
+    assert found["code"] == REFUSED
 
 
 async def test_home_folder_that_is_not_there_costs_no_namespaces(functions, home):
@@ -111,7 +113,7 @@ async def test_home_folder_that_is_not_there_costs_no_namespaces(functions, home
 
     found = json.loads((await functions.calls(image, event, confined=(home / "none", home / "secret")))[0].body)
 
-    assert (found["home"], found["code"], found["read"]) == ("done", REFUSED, ["kept", ""])
+    assert (found["home"], found["named"], found["read"]) == ("done", REFUSED, ["kept", ""])
 
 
 @pytest.mark.parametrize("start_method", ["fork", "exec"])
@@ -123,6 +125,18 @@ async def test_log_says_when_instances_cannot_be_confined(functions, home, caplo
 
     assert [result.body for result in results] == [b"fine"]
     assert "isolate: no effect here, instances can change what you can" in caplog.text
+
+
+async def test_a_user_without_a_home_has_the_rest_confined(functions, home, caplog):
+    """Code and secrets; the log names no folder that is not there."""
+    caplog.set_level("INFO")
+    image = function(functions, "python3")
+    event = json.dumps([str(home), str(home / "secret")]).encode()
+
+    found = json.loads((await functions.calls(image, event, confined=(Path(os.devnull), home / "secret")))[0].body)
+
+    assert (found["home"], found["named"], found["read"]) == ("done", REFUSED, ["kept", ""])
+    assert "isolate: instances can change nothing in their code" in caplog.text
 
 
 async def test_log_says_what_cannot_be_changed(functions, home, caplog):

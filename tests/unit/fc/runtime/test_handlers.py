@@ -1,6 +1,9 @@
 """From a handler string to a function, and from what that returns to what callers get, byte for byte."""
 
 import json
+import os
+import py_compile
+from pathlib import Path
 
 import pytest
 
@@ -326,6 +329,55 @@ async def test_large_events_and_results_pass_unchanged(functions):
     result = (await functions.calls(image, event))[0]
 
     assert result.body == event + event
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("not_there", "Not.There[extra]>=1,<2  # why"),
+        ("not_there", "not-there ; python_version > '3'"),
+        ("nyaml", "PyNYAML==6"),
+    ],
+)
+async def test_a_missing_module_that_is_required_says_how_to_install_it(functions, module, line):
+    """The packages of requirements.txt are not installed by anybody else."""
+    image = functions.image(f"import {module}")
+    (image.code_dir / "requirements.txt").write_text(f"# first\n-r more.txt\n{line}\n")
+
+    result = (await functions.calls(image, b""))[0]
+
+    required, place = line.partition("#")[0].strip(), image.code_dir
+    assert json.loads(result.body)["stackTrace"][-1] == (
+        f"requirements.txt names {required}, which is not installed: "
+        f"pip install -r '{place}/requirements.txt' -t '{place}'"
+    )
+
+
+async def test_a_missing_module_that_is_not_required_says_nothing_of_it(functions):
+    """Another package of requirements.txt is no reason."""
+    image = functions.image("import not_there")
+    (image.code_dir / "requirements.txt").write_text("there\n")
+
+    result = (await functions.calls(image, b""))[0]
+
+    assert "requirements" not in result.body.decode()
+
+
+async def test_bytecode_of_the_same_second_is_not_run_in_place_of_an_edit(functions):
+    """A user's own test run leaves it behind; size and second of the source are all that it knows it by."""
+    image = functions.image("import part\n\ndef handler(event, context):\n    return part.VALUE\n")
+    part = image.code_dir / "part.py"
+    part.write_text("VALUE = 'old'\n")
+    compiled = Path(py_compile.compile(str(part)))
+    part.write_text("VALUE = 'new'\n")
+    for file in (part, compiled):
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    compiled.write_bytes(compiled.read_bytes()[:8] + (1_700_000_000).to_bytes(4, "little") + compiled.read_bytes()[12:])
+    os.utime(compiled, (1_700_000_000, 1_700_000_000))
+
+    result = (await functions.calls(image, b""))[0]
+
+    assert result.body == b"new"
 
 
 async def test_a_missing_module_of_the_platform_names_the_extra(functions):

@@ -15,7 +15,7 @@ from textwrap import dedent
 import pytest
 
 from emulator.kernel import system
-from emulator.services.fc.runtime import launcher
+from emulator.kernel.owned_folders import sweep
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.launcher import Scratch
 from tests.waiting import until
@@ -120,7 +120,7 @@ async def test_a_folder_that_was_swept_before_it_was_locked_is_made_again(tmp_pa
     def late(descriptor):
         if not swept:
             swept.extend(tmp_path.iterdir())
-            launcher._sweep(tmp_path / "another")
+            sweep("localyun-instances-", tmp_path)
         return lock(descriptor)
 
     monkeypatch.setattr(system, "lock", late)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def image(functions, **changes):
     """A function of Go's runtime whose executable is the test program."""
     made = functions.image("", **({"runtime": "go1", "handler": "main", "timeout_s": 20} | changes))
     main = made.code_dir / "main"
-    main.write_text(f"#!{sys.executable}\n{PROGRAM.read_text()}")
+    shutil.copy(PROGRAM, main.with_name("program.py"))
+    main.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$(dirname "$0")/program.py" "$@"\n')
     main.chmod(0o755)
     return made
 

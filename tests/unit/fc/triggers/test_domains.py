@@ -251,3 +251,33 @@ async def test_third_generation_queues_requests_to_programs_too(site, pack):
     assert first.http.headers == (("X-Own", "\udce9"),)
     assert first.event == b"work"
     assert first.request_id == second.request_id == answer.headers["x-fc-request-id"]
+
+
+async def test_function_has_a_name_of_its_own(site):
+    """The function's name, with the service's where several have one; on such a name all paths are the function's."""
+    for service in ("shop", "depot"):
+        await site.make_function(service, "Order")
+    await site.make_function("shop", "page")
+    body = {"triggerName": "h", "triggerType": "http", "triggerConfig": {"methods": ["GET"], "authType": "anonymous"}}
+    for place in ("shop/functions/Order", "depot/functions/Order", "shop/functions/page"):
+        assert (await site.v1("POST", f"/services/{place}/triggers", body)).status == 200
+
+    def found(name):
+        request = Request("GET", "/2016-08-15/services?a=1", Headers())
+        assert site.fc.sources.http_routing.concerns(request, f"{name}.fc.localhost")
+        try:
+            target = site.fc.sources.http_routing.find(request, f"{name}.fc.localhost", site.tenant)
+        except ServiceError as error:
+            return f"{error.code}: {error.message}"
+        return target.trigger.service, target.trigger.function, target.target, target.base_path
+
+    rest = ("/2016-08-15/services?a=1", "")
+    assert found("page") == found("page.shop") == ("shop", "page", *rest)
+    assert found("order.shop") == ("shop", "Order", *rest)
+    assert found("order.depot") == ("depot", "Order", *rest)
+    ambiguous = found("order")
+    assert ambiguous.startswith("TriggerNotFound: several http triggers have the address 'order.fc.localhost'; try ")
+    first = ambiguous.partition("try ")[2].partition(".fc.localhost")[0]
+    assert found(first)[1:] == ("Order", *rest)
+    assert found("none") == "TriggerNotFound: no http trigger has the address 'none.fc.localhost'"
+    assert not site.fc.sources.http_routing.concerns(Request("GET", "/", Headers()), "page.localhost")

@@ -1,6 +1,8 @@
 """Triggers as resources, in the three APIs and in the functions folder."""
 
+import asyncio
 import json
+import sys
 
 import pytest
 
@@ -251,3 +253,20 @@ triggers:
         "11: the trigger 'bird' is left out: there is no type 'carrier-pigeon'; the types are "
     )
     assert "mns_queue, mns_topic" in problems[6]
+
+
+async def test_the_first_time_of_a_process_is_busy_until_it_is_counted(site, monkeypatch):
+    """An advance right after the answer waits for it: the first cron expression loads its library beside the loop."""
+    monkeypatch.delitem(sys.modules, "apscheduler.triggers.cron", raising=False)
+    timers = site.fc.sources.timer_triggers
+    await site.make_function()
+    armed = asyncio.Event()
+    stop = site.database.watchers.add(lambda: None if list(timers.counted()) else armed.set())
+
+    await make_trigger(site)
+
+    assert [trigger.name for trigger in timers.counted()] == ["t"]
+    assert list(timers.upcoming()) == []
+    await asyncio.wait_for(armed.wait(), 30)
+    stop()
+    assert [trigger.name for trigger, _ in timers.upcoming()] == ["t"]

@@ -14,8 +14,9 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.ports import FunctionRefused
-from emulator.services.mns.service import SCHEMA, MessageService
+from emulator.services.mns.service import CERTIFICATE_PAGE, SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
+from emulator.services.mns.topics.push import Pusher, PushPolicy
 from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
@@ -116,7 +117,7 @@ class Site:
 
     tenant = WORLD
 
-    def __init__(self, path=None, clock=None, **options):
+    def __init__(self, path=None, clock=None, *, functions=True, **options):
         self.clock = clock or VirtualClock()
         self.ids = HalfwayIds()
         self.timers = VirtualTimers(self.clock)
@@ -124,16 +125,13 @@ class Site:
         migrate(self.database, [SCHEMA])
         self.functions = RecordingFunctions()
         self.signer = options.pop("signer", None) or PlainSigner()
-        options.setdefault("functions", self.functions)
-        self.queues = self.service = MessageService(
-            self.database,
-            self.clock,
-            self.ids,
-            self.timers,
-            signer=self.signer,
-            endpoint=lambda: ADDRESS,
-            **options,
-        )
+        pusher = Pusher(
+            self.signer, self.clock, self.ids, PushPolicy(),
+            certificate_url=lambda: f"{ADDRESS}/_localyun/{CERTIFICATE_PAGE}", **options,
+        )  # fmt: skip
+        self.queues = self.service = MessageService(self.database, self.clock, self.ids, self.timers, pusher=pusher)
+        if functions:
+            self.service.connect(self.functions)
         self.front = MnsFront(self.service, self.ids)
         self.open_front = ManagementFront(self.service, self.ids)
         self._receivers = []

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from emulator.services.mns import limits as topic_limits
-from emulator.services.mns.queues.model import DeadLetters, Property
+from emulator.services.mns.queues.message import Property
+from emulator.services.mns.queues.model import DeadLetters
 from emulator.services.mns.topics import push as push_module
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft
 from tests.waiting import until
@@ -398,7 +399,7 @@ async def test_a_function_gets_the_event_and_refusals_are_tried_again(new_site):
 
 async def test_without_function_compute_such_a_delivery_fails(new_site):
     """With a reason that says so."""
-    async with new_site(functions=None) as site:
+    async with new_site(functions=False) as site:
         site.topic()
         site.subscribe("acs:fc:cn-x:1:functions/f")
         site.publish()

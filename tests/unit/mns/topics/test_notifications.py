@@ -5,11 +5,13 @@ import json
 from hashlib import md5
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from emulator.auth.push import string_to_sign
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.queues.model import Property
+from emulator.services.mns.queues.message import Property
 from emulator.services.mns.topics.model import (
     ContentFormat,
     Publication,
@@ -18,7 +20,7 @@ from emulator.services.mns.topics.model import (
     SubscriptionSettings,
     TopicId,
 )
-from emulator.services.mns.topics.push import function_event, notification, push_headers
+from emulator.services.mns.topics.notification import function_event, notification, push_headers, pushed_message
 
 NOW = Millis(1_449_556_920_975)
 
@@ -175,3 +177,25 @@ def test_an_attribute_never_replaces_a_member_of_the_event():
     event = function_event(a_subscription(ContentFormat.JSON), a_publication(attributes={"Message": "forged"}))
 
     assert json.loads(event)["Message"] == "hello"
+
+
+@pytest.mark.parametrize("content_format", list(ContentFormat))
+@given(body=st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exclude_characters="\ufffe\uffff")))
+@example(body=" <Message>a</Message> & so on ")
+@example(body='{"Message": "no"}')
+def test_the_message_is_found_in_every_push(content_format, body):
+    """What was published is what comes out of the envelope, and of no envelope."""
+    subscription, publication = a_subscription(content_format), a_publication(body)
+    pushed = notification(subscription, publication)
+    headers = push_headers(
+        subscription, publication, pushed.encode(), now=NOW, request_id="R", cert_url="http://127.0.0.1/"
+    )
+
+    assert pushed_message({name.lower(): value for name, value in headers}, pushed) == body
+
+
+@pytest.mark.parametrize("body", ["", "plain", "<a>", '{"Message": 1}', "{", "[1]", "<Notification/>"])
+def test_a_body_that_is_no_envelope_is_the_message(body):
+    """Whatever it looks like; so is that of a request that is no push."""
+    assert pushed_message({"x-mns-version": "2015-06-06"}, body) == body
+    assert pushed_message({}, '{"Message": "inside"}') == '{"Message": "inside"}'

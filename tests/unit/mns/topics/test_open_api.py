@@ -6,6 +6,7 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.identity import Principal
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.model import DeadLetters, RateLimit
 from emulator.wire.request import OperationRequest
 
@@ -112,6 +113,51 @@ async def test_policies_may_be_written_in_any_case_and_type(new_site):
 
         assert data["DlqPolicy"] == {"Enabled": True, "DeadLetterTargetQueue": "dead", "MaxReceiveCount": "7"}
         assert data["TenantRateLimitPolicy"] == {"Enabled": False}
+
+
+async def test_a_policy_that_is_off_shows_no_number_that_nobody_set(new_site):
+    """Nor is 0 one; what is set stays, and a policy that is on has the default."""
+    async with new_site() as site:
+
+        def shown(policy):
+            body(site.act("SetQueueAttributes", QueueName="q", DlqPolicy=policy))
+            return body(site.act("GetQueueAttributes", QueueName="q"))["Data"]["DlqPolicy"].get("MaxReceiveCount")
+
+        site.act("CreateQueue", QueueName="q")
+
+        assert shown('{"Enabled":false}') is None
+        assert shown('{"Enabled":false,"MaxReceiveCount":0}') is None
+        assert shown('{"Enabled":false,"MaxReceiveCount":4}') == "4"
+        assert shown('{"Enabled":true,"DeadLetterTargetQueue":"dead"}') == "16"
+
+
+async def test_a_queue_for_smaller_messages_can_be_subscribed_here(new_site):
+    """Not through the XML API."""
+    async with new_site() as site:
+        site.act("CreateQueue", QueueName="small", MaximumMessageSize="1024")
+        site.topic()
+        body(site.act("Subscribe", TopicName="t", SubscriptionName="s", PushType="queue", Endpoint="small"))
+
+        with pytest.raises(MnsError) as refused:
+            site.subscribe("acs:mns:r:1:queues/small", name="other")
+        assert refused.value.code == "EndpointInvalid"
+
+
+async def test_lists_have_the_addresses_that_the_cloud_would_give(new_site):
+    """Of queues and subscriptions; an answer about one of them has none."""
+    async with new_site() as site:
+        site.act("CreateQueue", QueueName="q")
+        site.topic()
+        site.act("Subscribe", TopicName="t", SubscriptionName="s", PushType="queue", Endpoint="q")
+        (queue,) = body(site.act("ListQueue"))["Data"]["PageData"]
+        (subscription,) = body(site.act("ListSubscriptionByTopic", TopicName="t"))["Data"]["PageData"]
+        alone = body(site.act("GetQueueAttributes", QueueName="q"))["Data"]
+
+        host = f"http://{site.tenant.account}.mns.{site.tenant.region}"
+        assert queue["QueueUrl"] == f"{host}.aliyuncs.com/queues/q"
+        assert queue["QueueInternalUrl"] == f"{host}-internal.aliyuncs.com/queues/q"
+        assert subscription["SubscriptionURL"] == f"{host}.aliyuncs.com/topics/t/subscriptions/s"
+        assert not {"QueueUrl", "QueueInternalUrl"} & alone.keys()
 
 
 async def test_changing_a_part_of_the_encryption_keeps_the_rest(new_site):
@@ -319,11 +365,15 @@ async def test_settings_of_the_account_change_one_by_one(new_site):
         assert settings() == {
             "LogEnabled": True, "LogStoreName": "store", "MessageTraceEnabled": True, "ProjectName": "p",
         }  # fmt: skip
+        body(site.act("SetAccountAttributes", LogEnabled="false", ProjectName="p"))
+        assert settings() == {
+            "LogEnabled": False, "LogStoreName": "", "MessageTraceEnabled": True, "ProjectName": "",
+        }  # fmt: skip
         assert site.service.queue_store.account(site.tenant).trace_enabled
 
 
 async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):
-    """Networks are written in one form, each once; nothing depends on them."""
+    """Each network once, as it was written the first time; nothing depends on them."""
 
     async with new_site() as site:
 
@@ -335,10 +385,10 @@ async def test_the_access_list_of_the_public_endpoint_is_kept(new_site):
         body(site.act("DisableEndpoint", EndpointType="public"))
         body(site.act("AuthorizeEndpointAcl", **ACL, AclStrategy="allow", CidrList="10.0.0.1,192.168.1.5/24"))
         body(site.act("AuthorizeEndpointAcl", **ACL, AclStrategy="allow", CidrList="10.0.0.1/32"))
-        assert endpoint() == (False, ["10.0.0.1/32", "192.168.1.0/24"])
+        assert endpoint() == (False, ["10.0.0.1", "192.168.1.5/24"])
         body(site.act("RevokeEndpointAcl", **ACL, AclStrategy="allow", CidrList="192.168.1.0/24"))
         body(site.act("EnableEndpoint", EndpointType="public"))
-        assert endpoint() == (True, ["10.0.0.1/32"])
+        assert endpoint() == (True, ["10.0.0.1"])
 
 
 async def test_a_rule_to_a_topic_has_its_subscribers(new_site):

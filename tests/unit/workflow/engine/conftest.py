@@ -9,7 +9,9 @@ import pytest
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.engine.decide import decide, react
-from emulator.services.workflow.engine.events import Event, member_texts, parse_object, whole_iteration
+from emulator.services.workflow.engine.events import Event, fold, read
+from emulator.services.workflow.engine.history import line_of, unpacked, whole_iteration
+from emulator.services.workflow.engine.json_text import member_texts, parse_object
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -23,7 +25,7 @@ from emulator.services.workflow.engine.language import (
     WakeAt,
 )
 from emulator.services.workflow.engine.snapshot import dump, load
-from emulator.services.workflow.engine.state import ExecutionState, apply, fold
+from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.programs import read_program
 
 START = 1_700_000_000_000
@@ -78,16 +80,22 @@ class Play:
         ]
 
     @property
+    def last_detail(self) -> dict[str, Any]:
+        return parse_object(self.history[-1][0].detail(self.program.notation))
+
+    @property
     def shown(self) -> list[tuple[int, int, str, str, str, int]]:
         """The history as the API shows it."""
-        return [(event.id, event.cause, event.step, event.type, self._whole(event), at) for event, at in self.history]
+        return [
+            (event.id, event.scheduled, event.step, event.type, self._whole(event), at) for event, at in self.history
+        ]
 
     def _whole(self, event: Event) -> str:
+        detail = event.detail(self.program.notation)
         if event.type != "IterationEntered" or event.mark is None:
-            return event.detail
-        return whole_iteration(
-            event.detail, member_texts(parse_object(self.history[event.mark - 1][0].detail)["input"])
-        )
+            return detail
+        entered = self.history[event.mark - 1][0].detail(self.program.notation)
+        return whole_iteration(detail, member_texts(parse_object(entered)["input"]))
 
     def run(self) -> "Play":
         while True:
@@ -110,9 +118,7 @@ class Play:
     def _advance(self) -> None:
         while (decided := decide(self.facts, self.state)) is not None:
             if isinstance(decided, Park):
-                strand = self.state.next_ready()
-                assert strand is not None
-                self.state.park(strand)
+                self.state.park(self.state.strands[decided.strand])
                 for command in decided.commands:
                     self._wish(command)
             else:
@@ -123,9 +129,8 @@ class Play:
         """Append the events one by one; a crash in between loses the rest of them, as a torn batch would."""
         for event in events:
             assert event.id == self.state.last + 1
-            assert event.cause < event.id
-            assert event.value == self.program.decode(event.type, event.detail) or event.type in {"StepExited"}
-            apply(self.program, self.state, event, Millis(self.now))
+            assert event.scheduled < event.id
+            event.apply(self.program, self.state, Millis(self.now))
             self.state.abandoned.clear()
             self.history.append((event, Millis(self.now)))
             if self.check is not None:
@@ -175,9 +180,13 @@ class Play:
 
 
 def replayed(play: Play) -> ExecutionState:
-    """Fold the history as it would be read from the store: the values decoded from the details."""
-    stored = [(event._replace(value=play.program.decode(event.type, event.detail)), at) for event, at in play.history]
-    return fold(play.program, stored)
+    """Fold the history as it would be read from the store."""
+    notation = play.program.notation
+    lines = [line_of(event, event.detail(notation)) for event, _ in play.history]
+    kept = [next(unpacked(event.id, at, line, event.id)) for (event, at), line in zip(play.history, lines, strict=True)]
+    stored = [read(each, notation) for each in kept]
+    assert [line_of(event, event.detail(notation)) for event in stored] == lines
+    return fold(play.program, zip(stored, [each.at for each in kept], strict=True))
 
 
 @pytest.fixture(scope="session")  # not per test: hypothesis runs many examples with one

@@ -13,7 +13,7 @@ def flow(steps: str, tail: str = "") -> str:
 
 def output_of(played) -> dict:
     assert played.types[-1] == "ExecutionSucceeded", played.shown[-1]
-    return json.loads(played.history[-1][0].detail)["output"]
+    return played.last_detail["output"]
 
 
 def test_inputs_come_from_the_parent_and_outputs_from_the_step(play):

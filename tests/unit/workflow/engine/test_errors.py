@@ -129,8 +129,8 @@ def test_members_of_the_error_detail_stand_in_the_vendors_order(play):
         script={"t": [Result(error="E", cause="why")]},
     ).run()
 
-    detail = next(event.detail for event, _ in played.history if event.type == "StepExited")
-    assert list(json.loads(detail)) == ["input", "local", "resourceArn", "cause", "error", "retryCount", "goto"]
+    (detail,) = played.details("t", "StepExited")
+    assert list(detail) == ["input", "local", "resourceArn", "cause", "error", "retryCount", "goto"]
 
 
 @pytest.mark.parametrize("body", ["[1]", '"text"', "3", "nonsense", '{"a":NaN}', '{"a":1e999}', "{" * 3])

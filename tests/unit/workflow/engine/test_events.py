@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.workflow.engine.events import Event, Recorded, canonical, packed, unpacked
+from emulator.services.workflow.engine.history import Recorded, line_of, packed, unpacked
+from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database, Schema, migrate
@@ -21,13 +22,13 @@ DATA = st.dictionaries(NAMES, NAMES | st.integers() | st.none(), max_size=3)
 def test_what_is_packed_is_unpacked(given):
     """Whatever names and data hold: tabs, line ends, other control characters, quotes."""
     events = [
-        Event(number, "StepEntered", strand, cause, step, canonical(data), mark, None)
+        Recorded(number, "StepEntered", strand, cause, step, canonical(data), mark, Millis(5))
         for number, (strand, cause, step, data, mark) in enumerate(given, 7)
     ]
 
-    kept = list(unpacked(7, 5, packed(events), 0))
+    kept = list(unpacked(7, 5, packed(line_of(event, event.detail) for event in events), 0))
 
-    assert kept == [Recorded(*event[:7], Millis(5)) for event in events]
+    assert kept == events
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def add_turns(database: Database, *sizes: int) -> None:
     """Store turns of so many events each, of execution 1."""
     first = 1
     for at, size in enumerate(sizes):
-        events = [Event(number, "StepExited", 0, 0, "s", "{}", None, None) for number in range(first, first + size)]
-        database.write("INSERT INTO workflow_turns VALUES (1, ?, 1, ?, ?)", (first, at, packed(events)))
+        lines = [line_of(Recorded(0, "StepExited", 0, 0, "s", "{}", None, Millis(0)), "{}")] * size
+        database.write("INSERT INTO workflow_turns VALUES (1, ?, 1, ?, ?)", (first, at, packed(lines)))
         first += size
 
 
@@ -52,7 +53,8 @@ def test_events_are_read_from_any_place(database, start):
     migrate(database, [SCHEMA])
     add_turns(database, 3, 1, 2)
     database.write(
-        "INSERT INTO workflow_turns VALUES (2, 1, 1, 0, ?)", (packed([Event(1, "x", 0, 0, "", "{}", None, None)]),)
+        "INSERT INTO workflow_turns VALUES (2, 1, 1, 0, ?)",
+        (line_of(Recorded(1, "x", 0, 0, "", "{}", None, Millis(0)), "{}"),),
     )
 
     events = list(recorded(database, 1, start))

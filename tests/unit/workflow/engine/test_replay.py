@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.services.workflow import limits
+from emulator.services.workflow.engine import events as kinds
 from emulator.services.workflow.engine.decide import decide
-from emulator.services.workflow.engine.events import Event, member_texts, whole_iteration
+from emulator.services.workflow.engine.events import fold
+from emulator.services.workflow.engine.history import Recorded, whole_iteration
+from emulator.services.workflow.engine.json_text import member_texts
 from emulator.services.workflow.engine.language import Facts, Park, Result
 from emulator.services.workflow.engine.snapshot import dump, load
-from emulator.services.workflow.engine.state import ExecutionState, fold
+from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.programs import read_program
 
 ARN = "acs:fc:::services/s/functions/f"
@@ -274,24 +277,35 @@ def test_recorded_histories_are_still_understood(path):
         input=json.loads(recorded["input"]),
         token=lambda entry, attempt: f"token-{entry}-{attempt}",
     )
-    events = [(Event(*row[:7], flow.decode(row[1], row[5])), row[7]) for row in recorded["events"]]
+    kept = [Recorded(*row) for row in recorded["events"]]
+    events = [(kinds.read(row, flow.notation), row.at) for row in kept]
 
     for count in range(len(events)):
         following = going_on(facts, fold(flow, events[:count], ExecutionState()))
-        expected = events[count][0]
+        expected = kept[count]
 
         if following is None:
             assert expected.type in ARRIVING, f"after event {count}"
         else:
-            assert shown(following, events) == expected[:7], f"after event {count}"
+            assert shown(following, flow, kept) == shown(expected, flow, kept), f"after event {count}"
 
 
-def shown(event, earlier):
-    """Return the fields of *event* as programs that kept iterations in full recorded them."""
-    if event.type != "IterationEntered" or event.mark is None:
-        return event[:7]
-    shared = member_texts(earlier[event.mark - 1][0].value[0])
-    return event._replace(detail=whole_iteration(event.detail, shared), mark=None)[:7]
+def shown(event, flow, earlier):
+    """Return the fields of *event*: iterations in full, and no marks that stand in the detail, which are optional.
+
+    Branches are named by their index: earlier programs gave them the step's name, and one in the detail.
+    """
+    detail = event.detail if isinstance(event, Recorded) else event.detail(flow.notation)
+    mark = event.mark
+    if event.type == "IterationEntered" and mark is not None:
+        detail = whole_iteration(detail, member_texts(json.loads(earlier[mark - 1].detail)["input"]))
+    if event.type in {"IterationEntered", "TaskScheduled"} or "seconds" in json.loads(detail):
+        mark = None
+    step = event.step
+    if event.type in {"BranchEntered", "BranchExited"}:
+        members = {name: value for name, value in json.loads(detail).items() if name != "name"}
+        step, detail = f"branch {members['index']}", json.dumps(members, separators=(",", ":"), ensure_ascii=False)
+    return event.id, event.type, event.strand, event.scheduled, step, detail, mark
 
 
 def going_on(facts, state):

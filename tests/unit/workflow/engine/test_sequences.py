@@ -2,45 +2,79 @@
 
 import pytest
 
-from emulator.services.workflow.engine.events import (
-    BRANCH_ENTERED,
-    BRANCH_EXITED,
-    ITERATION_ENTERED,
-    ITERATION_EXITED,
-    STEP_ENTERED,
-    STEP_EXITED,
-    STEP_FAILED,
-    STEP_STARTED,
-    STEP_SUCCEEDED,
-    TASK_FAILED,
-    TASK_SCHEDULED,
-    TASK_STARTED,
-    TASK_SUBMIT_FAILED,
-    TASK_SUBMITTED,
-    TASK_SUCCEEDED,
-    TASK_TIMED_OUT,
-)
+from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.language import Result
 
-_PLAIN = (STEP_ENTERED, STEP_STARTED, STEP_SUCCEEDED, STEP_EXITED)
-_ATTEMPT = (TASK_SCHEDULED, TASK_STARTED)
+_PLAIN = (events.StepEntered.type, events.StepStarted.type, events.StepSucceeded.type, events.StepExited.type)
+_ATTEMPT = (events.TaskScheduled.type, events.TaskStarted.type)
 
 SEQUENCES = {
     "pass": _PLAIN,
     "succeed": _PLAIN,
     "wait": _PLAIN,
     "choice": _PLAIN,
-    "parallel": (STEP_ENTERED, STEP_STARTED, BRANCH_ENTERED, BRANCH_EXITED, STEP_SUCCEEDED, STEP_EXITED),
-    "foreach": (STEP_ENTERED, STEP_STARTED, ITERATION_ENTERED, ITERATION_EXITED, STEP_SUCCEEDED, STEP_EXITED),
-    "fail": (STEP_ENTERED, STEP_FAILED, STEP_EXITED),
-    "task requestResponse": (STEP_ENTERED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
-    "task sync": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
-    "task waitForCallback": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
-    "task retried": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
-    "task caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_EXITED),
-    "task not caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_FAILED, STEP_EXITED),
-    "task refused": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMIT_FAILED, STEP_FAILED, STEP_EXITED),
-    "task timed out": (STEP_ENTERED, *_ATTEMPT, TASK_TIMED_OUT, STEP_FAILED, STEP_EXITED),
+    "parallel": (
+        events.StepEntered.type,
+        events.StepStarted.type,
+        events.BranchEntered.type,
+        events.BranchExited.type,
+        events.StepSucceeded.type,
+        events.StepExited.type,
+    ),
+    "foreach": (
+        events.StepEntered.type,
+        events.StepStarted.type,
+        events.IterationEntered.type,
+        events.IterationExited.type,
+        events.StepSucceeded.type,
+        events.StepExited.type,
+    ),
+    "fail": (events.StepEntered.type, events.StepFailed.type, events.StepExited.type),
+    "task requestResponse": (events.StepEntered.type, *_ATTEMPT, events.TaskSucceeded.type, events.StepExited.type),
+    "task sync": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskSubmitted.type,
+        events.TaskSucceeded.type,
+        events.StepExited.type,
+    ),
+    "task waitForCallback": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskSubmitted.type,
+        events.TaskSucceeded.type,
+        events.StepExited.type,
+    ),
+    "task retried": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskFailed.type,
+        *_ATTEMPT,
+        events.TaskSucceeded.type,
+        events.StepExited.type,
+    ),
+    "task caught": (events.StepEntered.type, *_ATTEMPT, events.TaskFailed.type, events.StepExited.type),
+    "task not caught": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskFailed.type,
+        events.StepFailed.type,
+        events.StepExited.type,
+    ),
+    "task refused": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskSubmitFailed.type,
+        events.StepFailed.type,
+        events.StepExited.type,
+    ),
+    "task timed out": (
+        events.StepEntered.type,
+        *_ATTEMPT,
+        events.TaskTimedOut.type,
+        events.StepFailed.type,
+        events.StepExited.type,
+    ),
 }
 """What one entry of a step records; ``fail`` and an uncaught task take their parents along.
 

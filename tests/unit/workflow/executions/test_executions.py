@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from emulator.services.workflow import limits
+from emulator.services.workflow.model import Status
 from emulator.services.workflow.ports import FunctionReply, Refusal
 
 FN = "acs:fc:::services/s/functions/f"
@@ -161,6 +162,36 @@ async def test_flow_timeout_ends_the_execution(workflow):
         assert (described["Status"], described["StoppedTime"]) == ("TimedOut", "2023-11-14T22:13:50.000Z")
         assert json.loads((await bench.events())[-1]["EventDetail"])["error"] == "FnF.Timeout"
         assert bench.functions.cancelled == ["f"]
+
+
+FAILS_BESIDE_A_WAIT = """
+version: v1
+type: flow
+steps:
+- type: parallel
+  name: both
+  branches:
+  - steps:
+    - {type: wait, name: first, duration: 10}
+    - {type: fail, name: broken, error: Broken}
+  - steps:
+    - {type: wait, name: second, duration: 10}
+    - {type: pass, name: never}
+"""
+
+
+async def test_what_is_due_with_the_end_of_an_execution_adds_nothing(workflow):
+    """Two waits end at one instant: the first fails the execution, and the other finds it ended."""
+    async with workflow() as bench:
+        await bench.flow(FAILS_BESIDE_A_WAIT)
+        await bench.begin()
+
+        await bench.advance(10)
+
+        events = await bench.events()
+        assert [each["Type"] for each in events].count("ExecutionFailed") == 1
+        assert events[-1]["Type"] == "ExecutionFailed"
+        assert "never" not in {each["StepName"] for each in events}
 
 
 async def test_an_execution_lasts_a_year_at_most(workflow):
@@ -407,26 +438,38 @@ steps:
         assert len(bench.functions.calls) == 101
 
 
-async def test_a_deleted_flows_executions_stop_after_their_step(workflow):
-    """Out of sight at once; the step under way ends, the next is not entered, and nothing is left in the store."""
+@pytest.mark.parametrize("definition", [TASK, WAIT, CALLBACK], ids=["in a call", "in a wait", "waiting for a report"])
+async def test_a_deleted_flows_executions_end_as_stopped_at_once(workflow, definition):
+    """Whatever they wait for: they take no room, no report, no timer and no row from then on."""
     async with workflow() as bench:
-        future = asyncio.get_running_loop().create_future()
-        bench.functions.on("f", lambda event: future)
-        await bench.flow(TASK + f"  - {{type: task, name: second, resourceArn: '{FN}'}}\n")
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future() if definition is TASK else {})
+        await bench.flow(definition)
         await bench.begin()
 
         await bench.call("DeleteFlow", Name="f")
         await bench.settle()
-        gone = await bench.describe()
-        kept = bench.database.read("SELECT count(*) FROM workflow_executions").fetchone()
-        future.set_result({})
-        await bench.settle()
 
-        assert gone["Code"] == "FlowNotExists"
-        assert kept == (1,)
-        assert len(bench.functions.calls) == 1
+        assert (await bench.describe())["Code"] == "FlowNotExists"
+        assert bench.service.ended == {Status.STOPPED: 1}
+        assert bench.service.open_executions == 0
         for table in ("flows", "executions", "turns", "definitions", "wakeups", "calls"):
             assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table
+
+
+async def test_executions_that_an_earlier_version_left_of_a_deleted_flow_end_with_the_start(workflow):
+    """They were parked for ever: nobody could name them, and they counted against the limit."""
+    async with workflow() as bench:
+        await bench.flow(WAIT)
+        await bench.begin()
+        bench.database.write("UPDATE workflow_flows SET deleted = 1")
+        bench.database.write("UPDATE workflow_executions SET halted = 1, ready = 0")
+
+        await bench.service.suspend()
+        await bench.service.resume()
+        await bench.settle()
+
+        assert bench.service.open_executions == 0
+        assert bench.database.read("SELECT count(*) FROM workflow_executions").fetchone() == (0,)
 
 
 async def test_a_new_flow_of_a_deleted_name_is_independent(workflow):

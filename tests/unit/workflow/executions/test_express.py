@@ -89,7 +89,8 @@ async def test_a_function_is_waited_for(workflow):
 async def test_five_minutes_are_the_longest(workflow):
     """Whatever the flow's own time-out; a shorter one counts."""
     async with workflow() as bench:
-        await made(bench, WAIT.replace("100", "1000") + "timeoutSeconds: 900\n")
+        waits = "".join(f"  - {{type: wait, name: w{number}, duration: 100}}\n" for number in range(4))
+        await made(bench, f"version: v1\ntype: flow\nsteps:\n{waits}timeoutSeconds: 900\n")
         await made(bench, WAIT + "timeoutSeconds: 20\n", name="short")
         long = await parked(bench)
         short = asyncio.create_task(bench.call("StartSyncExecution", FlowName="short"))
@@ -238,3 +239,17 @@ async def test_there_are_no_map_runs(workflow):
         ]
         assert missing["Code"] == "MissingRequiredParams"
         assert listed["Executions"] == []
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(300, None), (301, "InvalidArgument"), (400, "InvalidArgument")])
+async def test_a_wait_longer_than_an_express_execution_is_refused(workflow, seconds, code):
+    """It could only ever time out, inside other steps too; a standard flow may wait so long."""
+    wait = f"{{type: wait, name: w, duration: {seconds}}}"
+    nested = f"version: v1\ntype: flow\nsteps:\n  - {{type: parallel, name: p, branches: [{{steps: [{wait}]}}]}}\n"
+    async with workflow() as bench:
+        express = await made(bench, nested, "express")
+        standard = await made(bench, nested, "standard", mode="Standard")
+
+        assert (express.get("Code"), standard.get("Code")) == (code, None)
+        if code:
+            assert express["Message"].endswith("step 'w' waits longer than the 300 seconds of express flows.")

@@ -1,5 +1,6 @@
 """Distributed maps: each element an execution of its own, over crashes too."""
 
+import asyncio
 import json
 
 import pytest
@@ -191,3 +192,110 @@ def test_what_a_distributed_map_does_not_have_is_refused(more, mode, problem):
         more, problem = "ToleratedFailureCount: 1\n    ToleratedFailedCount: 1", "in both spellings"
     with pytest.raises(DefinitionError, match=problem):
         read_program(machine(more, mode=mode))
+
+
+@pytest.mark.parametrize("parts", [[1, 2], [2, 1], [3, 2, 1], [2, 3]], ids=str)
+async def test_the_error_is_that_of_the_first_element_that_has_failed(workflow, parts):
+    """Whichever execution is the last to be looked at: ends of one moment come in any order."""
+    async with workflow() as bench:
+        await bench.flow(machine_of_one_moment())
+        await bench.begin({"parts": parts})
+        await bench.advance(1)
+
+        failed = next(part for part in parts if part != 1)
+        assert (await bench.events())[-1]["Type"] == "ExecutionFailed"
+        detail = json.loads((await bench.events())[-1]["EventDetail"])
+        assert detail["error"] == f"DX{failed}"
+
+
+def machine_of_one_moment():
+    return """
+Type: StateMachine
+Name: f
+SpecVersion: v1
+StartAt: each
+States:
+  - Type: Map
+    Name: each
+    ItemsPath: $Input.parts
+    End: true
+    Processor:
+      ProcessorConfig: {ExecutionMode: Express}
+      StartAt: which
+      States:
+        - Type: Choice
+          Name: which
+          Branches:
+            - {Condition: $Input.Item == 1, Next: fine}
+            - {Condition: $Input.Item == 2, Next: bad2}
+          Default: bad3
+        - {Type: Fail, Name: bad2, Code: DX2, Detail: two, End: true}
+        - {Type: Fail, Name: bad3, Code: DX3, Detail: three, End: true}
+        - {Type: Pass, Name: fine, OutputConstructor: {}, End: true}
+"""
+
+
+async def test_the_limit_of_data_is_about_what_the_user_gave(workflow):
+    """6,000 elements of one digit are 12 KB, whatever their executions get; what a run has counted is not counted anew.
+
+    The executions of a run are counted when it begins and when somebody asks, not at the end of each.
+    """
+    async with workflow() as bench:
+        await bench.flow(machine_of_one_moment())
+        asked = []
+        bench.database._connection.set_trace_callback(asked.append)
+        await bench.begin({"parts": [1] * 6000})
+        await bench.settle()
+        bench.database._connection.set_trace_callback(None)
+
+        described = await bench.describe()
+        assert described["Status"] == "Succeeded"
+        assert len(json.loads(described["Output"])["Items"]) == 6000
+        assert sum("count(*) FROM workflow_executions WHERE map_run" in sql for sql in asked) == 1
+        assert sum("FROM workflow_map_runs" in sql for sql in asked) < 100
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3], ids=["the first end", "the second end", "the last end"])
+async def test_a_run_ends_although_the_report_of_an_element_was_lost(workflow, tmp_path, monkeypatch, lost):
+    """The commit of what follows from an element's end fails: it is done again, nobody else would."""
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", lambda given: {"n": given["n"]})
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+        heard, real = [], bench.service.maps.child_ended
+
+        def child_ended(ended):
+            heard.append(ended)
+            done = real(ended)
+            if len(heard) == lost:
+                bench.database._lost = True
+            return done
+
+        monkeypatch.setattr(bench.service.maps, "child_ended", child_ended)
+        for _ in range(20):
+            await bench.advance(1)
+
+        ended = await bench.describe()
+        assert ended["Status"] == "Succeeded"
+        assert [each["n"] for each in json.loads(ended["Output"])["Items"]] == [1, 2, 3]
+        assert len(heard) > 3
+        assert bench.database.read("SELECT count(*) FROM workflow_callbacks").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 4])
+async def test_the_elements_of_a_run_whose_end_was_killed_halfway_are_stopped_after_the_restart(
+    workflow, tmp_path, turns
+):
+    """The map has been given up with its execution, and the file knows."""
+    async with workflow(tmp_path / "s.db") as bench:
+        bench.functions.on("f", lambda given: {"n": given["n"]})
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+        name = await run_of(bench)
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await bench.restart()
+
+        assert (await counts(bench, name))["Aborted"] == 3
+        assert bench.database.read("SELECT count(*) FROM workflow_calls").fetchone() == (0,)

@@ -25,9 +25,43 @@ States:
 """
 
 
-async def alone(bench, definition, step, given=None, mocks=None, variables=None):
+async def alone(bench, definition, step, given=None, mocks=None, variables=None, local=None):
     steps = bench.service.lone_steps
-    return await steps.run(WORLD, definition, step, given or {"n": 1}, mocks or {}, variables or {})
+    return await steps.run(WORLD, definition, step, given or {"n": 1}, local or {}, mocks or {}, variables or {})
+
+
+CANCEL = """
+version: v1
+type: flow
+steps:
+  - type: pass
+    name: cancel
+    inputMappings:
+      - {target: operation, source: cancel_flight}
+      - {target: txn, source: $local.reserve_txn}
+      - {target: who, source: $input.who}
+      - {target: flow, source: $context.flow.name}
+    outputMappings: [{target: did, source: $input.txn}]
+"""
+
+
+async def test_a_step_says_what_it_missed_and_takes_what_earlier_steps_have_left(workflow):
+    """A path of inputMappings that finds nothing is left out, which otherwise nobody would notice."""
+    async with workflow() as bench:
+        empty = await alone(bench, CANCEL, "cancel")
+        whole = await alone(bench, CANCEL, "cancel", {"who": "Ann"}, local={"reserve_txn": "T1", "other": 2})
+
+        assert empty["missing"] == ["$local.reserve_txn", "$input.who"]
+        assert empty["output"] == {}
+        assert whole["missing"] == []
+        assert whole["output"] == {"did": "T1", "reserve_txn": "T1", "other": 2}
+
+
+async def test_a_state_has_no_local(workflow):
+    """What a machine's state gets is its input."""
+    async with workflow() as bench:
+        with pytest.raises(WorkflowError, match=r"no \$local"):
+            await alone(bench, CALLBACK, "ask", local={"a": 1})
 
 
 @both_languages
@@ -96,7 +130,7 @@ async def test_a_step_that_waits_for_a_report_says_so_or_gets_it_from_a_mock(wor
     [
         ("nowhere", OLD, {}, "no step 'nowhere'; there are prepare, call"),
         ("call", "nonsense", {}, "Definition: "),
-        ("call", NEW, {"call": {"returns": 1}}, "A mock of 'call' must be"),
+        ("call", NEW, {"call": {"returned": 1}}, "The mock of 'call'"),
     ],
 )
 async def test_what_cannot_run_is_refused(workflow, step, definition, mocks, problem):

@@ -5,7 +5,7 @@ One function for each `Phase` of an entered step. Something that cannot be evalu
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
@@ -26,7 +26,8 @@ from emulator.services.workflow.engine.decide import (
     strand_exited,
     while_called,
 )
-from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts, quoted
+from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.engine.json_text import Json, canonical, joined, member_bytes, member_texts, with_text
 from emulator.services.workflow.engine.language import EvaluationError, Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
@@ -37,11 +38,13 @@ from emulator.services.workflow.languages.fdl.nodes import (
     FailStep,
     Flow,
     ForeachStep,
+    ParallelStep,
     PassStep,
     Step,
     SucceedStep,
     TaskStep,
     WaitStep,
+    flow_step,
 )
 from emulator.services.workflow.limits import ITERATIONS_AT_ONCE
 
@@ -81,21 +84,19 @@ class FlowProgram(Flow, Program):
         """Return the events that open one more attempt."""
         return _next_attempt(facts, state, strand, entry)
 
-    def skipped(self, facts: Facts, strand: Strand, step: model.Step, number: int, data: Any) -> Event:
+    def skipped(self, facts: Facts, strand: Strand, step: model.Step, number: int, data: Any) -> events.StepExited:
         """Return StepExited with *data* merged into the local of the scope."""
         return _exited(facts, number, strand.last, strand, step.name, data or {}, None)
 
 
 def _end_of_strand(flow: Flow, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     if strand.id != ROOT:
-        return (strand_exited(state, strand, scope.local, scope.local_text, "local"),)
-    output, text = scope.local, scope.local_text
+        return (strand_exited(state, strand, scope.left),)
+    output = scope.left
     if flow.output_mappings is not None:
-        output = apply_mappings(flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
-        text = canonical(output)
-        check_size(facts, text)
-    detail = f'{{"output":{text}}}'
-    return (Event(state.last + 1, events.EXECUTION_SUCCEEDED, ROOT, strand.last, "", detail, None, (output, text)),)
+        output = with_text(apply_mappings(flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local)))
+        check_size(facts, output.text)
+    return (events.ExecutionSucceeded(state.last + 1, strand.last, output),)
 
 
 def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
@@ -106,54 +107,55 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     if value is None:
         data = Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
         value = apply_mappings(step.input_mappings or (), data)
-    text = scope.local_text if value is scope.local else canonical(value)
-    if len(text) + len(scope.local_text) > SURELY_FITS:
-        check_size(facts, text)
-        check_size(facts, scope.local_text)
-    if isinstance(step, TaskStep):
-        detail = events.detail(input=text, local=scope.local_text, resourceArn=quoted(step.resource_arn))
-    else:
-        detail = f'{{"input":{text},"local":{scope.local_text}}}'
-    entered = Event(entry_id, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
+    local = scope.left
+    given = local if value is local.value else with_text(value)
+    if len(given.text) + len(local.text) > SURELY_FITS:
+        check_size(facts, given.text)
+        check_size(facts, local.text)
+    target = step.resource_arn if isinstance(step, TaskStep) else None
+    entered = events.StepEntered(entry_id, strand.id, strand.last, step.name, given, local.text, target)
     if type(step) is PassStep or type(step) is SucceedStep:
-        return _at_once(facts, state, strand, scope, step, entered)
+        return _at_once(facts, state, strand, step, entered)
     return (entered,)
 
 
-def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, step: Step, entered: Event) -> Events:
+def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: Step, entered: events.StepEntered) -> Events:
     """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
-    entry_id = entered.id
-    value, text = entered.value
-    output, output_text = _output(facts, state, step, entry_id, value, {}, {})
-    if len(text) + len(output_text) > SURELY_FITS:
-        check_size(facts, text, output_text)
-    sid, name = strand.id, step.name
-    done = f'{{"output":{output_text}}}'
+    number, sid, name = entered.id, strand.id, step.name
+    output = _output(facts, state, step, number, entered.input.value, {}, {})
+    if len(entered.input.text) + len(output.text) > SURELY_FITS:
+        check_size(facts, entered.input.text, output.text)
     return (
         entered,
-        Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
-        Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        _exited(facts, entry_id + 3, entry_id + 2, strand, step.name, output, None),
+        events.StepStarted(number + 1, sid, number, name, entered.input),
+        events.StepSucceeded(number + 2, sid, number + 1, name, output),
+        _exited(facts, number + 3, number + 2, strand, name, output.value, None),
     )
 
 
 def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    step = entry.step
-    mark: int | None = None
-    extra = ""
-    if isinstance(step, TaskStep):
-        return _attempt(state, strand, step, (entry.input, entry.input_text), 0)
-    if isinstance(step, FailStep):
-        return (failed(state, strand, entry, step.error, step.cause),)
-    if isinstance(step, ChoiceStep):
-        mark = _choose(step, entry.input)
-    elif isinstance(step, WaitStep):
-        step.wakes_at(entry.input, state.at)
-        extra = "," + step.member(entry.input)
-    elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
-        raise EvaluationError(f"the collection {step.collection} of the input is not an array")
-    detail = f'{{"input":{entry.input_text}{extra}}}'
-    return (Event(state.last + 1, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, None),)
+    step = flow_step(entry.step)
+    branch = seconds = timestamp = None
+    match step:
+        case TaskStep():
+            return _attempt(state, strand, step, entry.given, 0)
+        case FailStep():
+            return (failed(state, strand, entry, step.error, step.cause),)
+        case ChoiceStep():
+            branch = _choose(step, entry.input)
+        case WaitStep():
+            step.wakes_at(entry.input, state.at)
+            seconds, timestamp = step.waited_for(entry.input)
+        case ForeachStep():
+            if not isinstance(step.collection.find_in(entry.input), list):
+                raise EvaluationError(f"the collection {step.collection} of the input is not an array")
+        case PassStep() | SucceedStep() | ParallelStep():
+            pass
+        case _:
+            assert_never(step)
+    return (
+        events.StepStarted(state.last + 1, strand.id, strand.last, step.name, entry.given, branch, seconds, timestamp),
+    )
 
 
 def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
@@ -168,7 +170,7 @@ def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     if isinstance(step, WaitStep):
         due = step.wakes_at(entry.input, entry.at)
         if due > entry.at:
-            return Park((WakeAt(entry.id, "wait", due),))
+            return Park(strand.id, (WakeAt(entry.id, "wait", due),))
     if entry.fork is not None:
         if entry.fork.total:
             return _open_strands(facts, state, strand, entry)
@@ -177,17 +179,21 @@ def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: E
 
 
 def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    step, fork = entry.step, entry.fork
+    step, fork, name = entry.step, entry.fork, entry.step.name
     assert fork is not None
-    if not isinstance(step, ForeachStep):
-        return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, lambda _: f'"input":{entry.input_text}', None)
 
-    def inside(index: int) -> str:
+    def branch(number: int, trigger: int, index: int) -> Event:
+        return events.BranchEntered(number, strand.id, trigger, name, index, entry.given.text)
+
+    if not isinstance(step, ForeachStep):
+        return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, branch)
+
+    def iteration(number: int, trigger: int, index: int) -> Event:
         members = member_texts(step.own_members(fork, index))
         check_bytes(facts, 1 + sum({**fork.sizes, **member_bytes(members)}.values()))
-        return f'"input":{joined(members)}'
+        return events.IterationEntered(number, strand.id, trigger, name, index, joined(members), entry.id)
 
-    return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, inside, entry.id)
+    return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, iteration)
 
 
 def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -196,7 +202,17 @@ def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, entry: En
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    return (_exited(facts, state.last + 1, strand.last, strand, entry.step.name, entry.output, _chosen_goto(entry)),)
+    return (
+        _exited(
+            facts,
+            state.last + 1,
+            strand.last,
+            strand,
+            entry.step.name,
+            entry.output.value if entry.output else {},
+            _chosen_goto(entry),
+        ),
+    )
 
 
 def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -207,12 +223,10 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entr
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
-    check_size(facts, entry.input_text, canonical(entry.local), output_text)
-    plain = _exited(facts, state.last + 1, strand.last, strand, step.name, output, None)
-    detail = events.detail(
-        input=entry.input_text, local=plain.value[1], output=output_text, resourceArn=quoted(step.resource_arn)
-    )
-    return (plain._replace(detail=detail),)
+    check_size(facts, entry.given.text, canonical(entry.local), output_text)
+    exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, None)
+    exited.input_text, exited.output_text, exited.target = entry.given.text, output_text, step.resource_arn
+    return (exited,)
 
 
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
@@ -231,25 +245,19 @@ def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, e
         local = {"error": error, "cause": cause}
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
         output = apply_mappings(step.error_mappings, data)
-        check_size(facts, entry.input_text, canonical(output))
-    plain = _exited(facts, state.last + 1, strand.last, strand, step.name, output, policy.goto)
-    return plain._replace(detail=_task_failed(entry, step, plain.value[1], error, cause, policy.goto))
+        check_size(facts, entry.given.text, canonical(output))
+    exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, policy.goto)
+    exited.error, exited.cause = error, cause
+    return _of_failed_task(exited, entry, step)
 
 
-def _task_failed(entry: Entry, step: TaskStep, local_text: str, error: str, cause: str, goto: str | None) -> str:
-    """Detail of StepExited of a task that failed.
+def _of_failed_task(exited: events.StepExited, entry: Entry, step: TaskStep) -> events.StepExited:
+    """Let the event show what the event of a failed task shows.
 
     Source: the reliable multi-step transaction, Serverless Workflow best practices.
     """
-    return events.detail(
-        input=entry.input_text,
-        local=local_text,
-        resourceArn=quoted(step.resource_arn),
-        cause=quoted(cause),
-        error=quoted(error),
-        retryCount=str(entry.retries),
-        goto=quoted(goto),
-    )
+    exited.input_text, exited.target, exited.retries = entry.given.text, step.resource_arn, entry.retries
+    return exited
 
 
 def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -258,12 +266,10 @@ def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, entry: E
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     step, scope = entry.step, strand.scopes[-1]
-    if isinstance(step, TaskStep):
-        detail = _task_failed(entry, step, scope.local_text, entry.error, entry.cause, None)
-    else:
-        detail = events.detail(local=scope.local_text, cause=quoted(entry.cause), error=quoted(entry.error))
-    value = (scope.local, scope.local_text, None, None)
-    return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value),)
+    exited = events.StepExited(
+        state.last + 1, strand.id, strand.last, step.name, scope.left, error=entry.error, cause=entry.cause
+    )
+    return (_of_failed_task(exited, entry, step) if isinstance(step, TaskStep) else exited,)
 
 
 def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
@@ -274,39 +280,32 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
     scope = strand.scopes[-1]
     entry = scope.entry
     if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
-        return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
+        return (final_event(state, events.ExecutionFailed, RUNTIME_ERROR, cause),)
     return after_fault(facts, state, strand, entry, cause, _caught)
 
 
-def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> tuple[Any, str]:
-    """Return the input of an attempt of a task and its text: the step's, but with the attempt's own ``$context``."""
+def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> Json:
+    """Return the input of an attempt of a task: the step's, but with the attempt's own ``$context``."""
     assert isinstance(entry.step, Step)
     mappings = entry.step.input_mappings
     if mappings is None or not reads_context(mappings):
-        return entry.input, entry.input_text
+        return entry.given
     scope = strand.scopes[-1]
     data = Data(facts, state, entry.step.name, entry.id, attempt, scope.input, scope.local)
-    value = apply_mappings(mappings, data)
-    return value, canonical(value)
+    return with_text(apply_mappings(mappings, data))
 
 
-def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, value: tuple[Any, str], retries: int) -> Events:
-    detail = events.detail(
-        input=value[1],
-        resourceArn=quoted(step.resource_arn),
-        pattern=f'"{step.pattern}"',
-        timeoutSeconds=None if step.timeout_s is None else str(step.timeout_s),
-        retryCount=str(retries),
-    )
-    return attempt(state, strand, step, detail, value, None)
+def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, sent: Json, retries: int) -> Events:
+    target, timeout_s = step.resource_arn, step.timeout_s
+    return attempt(state, strand, step, sent, target=target, timeout_s=timeout_s, retries=retries)
 
 
 def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     """Return the events that open the next attempt of a task."""
     step = entry.step
     assert isinstance(step, TaskStep)
-    value = _attempt_input(facts, state, strand, entry, entry.retries + 1)
-    return _attempt(state, strand, step, value, entry.retries + 1)
+    sent = _attempt_input(facts, state, strand, entry, entry.retries + 1)
+    return _attempt(state, strand, step, sent, entry.retries + 1)
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, local: Any, default: Any) -> Events:
@@ -316,48 +315,36 @@ def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     """
     step = entry.step
     assert isinstance(step, Step)
-    output, output_text = _output(facts, state, step, entry.id, entry.input, local, default)
-    check_size(facts, entry.input_text, canonical(local) if local else "", output_text)
+    output = _output(facts, state, step, entry.id, entry.input, local, default)
+    check_size(facts, entry.given.text, canonical(local) if local else "", output.text)
     first = state.last + 1
-    detail = f'{{"output":{output_text}}}'
     return (
-        Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
-        _exited(facts, first + 1, first, strand, step.name, output, _chosen_goto(entry)),
+        events.StepSucceeded(first, strand.id, strand.last, step.name, output),
+        _exited(facts, first + 1, first, strand, step.name, output.value, _chosen_goto(entry)),
     )
 
 
-def _output(
-    facts: Facts, state: ExecutionState, step: Step, entry: int, value: Any, local: Any, default: Any
-) -> tuple[Any, str]:
-    """Return the output of a step with input *value*, and its text; *default* is that without outputMappings."""
+def _output(facts: Facts, state: ExecutionState, step: Step, entry: int, value: Any, local: Any, default: Any) -> Json:
+    """Return the output of a step with input *value*; *default* is that without outputMappings."""
     if step.constant_output is not None:
         return step.constant_output
     output = default
     if step.output_mappings is not None:
         output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry, 0, value, local))
-    return output, canonical(output)
+    return with_text(output)
 
 
 def _exited(
-    facts: Facts,
-    event_id: int,
-    cause: int,
-    strand: Strand,
-    name: str,
-    output: Any,
-    goto: str | None,
-) -> Event:
+    facts: Facts, number: int, scheduled: int, strand: Strand, name: str, output: Any, goto: str | None
+) -> events.StepExited:
     """Return the event that leaves a step with *output*, merged into the local of its scope."""
     scope = strand.scopes[-1]
+    left = scope.left
     if output:
-        local = {**scope.local, **output} if scope.local else output
-        text = canonical(local)
-        if len(text) > SURELY_FITS:
-            check_size(facts, text)
-    else:
-        local, text = scope.local, scope.local_text
-    detail = f'{{"local":{text}}}' if goto is None else events.detail(local=text, goto=quoted(goto))
-    return Event(event_id, events.STEP_EXITED, strand.id, cause, name, detail, None, (local, text, goto, None))
+        left = with_text({**left.value, **output} if left.value else output)
+        if len(left.text) > SURELY_FITS:
+            check_size(facts, left.text)
+    return events.StepExited(number, strand.id, scheduled, name, left, goto)
 
 
 def _chosen_goto(entry: Entry) -> str | None:

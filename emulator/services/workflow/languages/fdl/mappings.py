@@ -17,7 +17,7 @@ from collections.abc import Mapping as AbcMapping
 from typing import Any, Final
 
 from emulator.kernel.frozen import frozen, replace
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.json_text import Json, with_text
 from emulator.services.workflow.engine.language import Facts
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.fdl.paths import MAPPING_ROOTS, STEP_ROOTS, Path
@@ -103,13 +103,13 @@ def apply(mappings: Collection[Mapping], scope: AbcMapping[str, Any]) -> dict[st
     return built
 
 
-def constant_of(mappings: Collection[Mapping] | None) -> tuple[dict[str, Any], str] | None:
-    """Return the object that *mappings* without paths always build, and its text; None when it depends on the data."""
+def constant_of(mappings: Collection[Mapping] | None) -> Json | None:
+    """Return the object that *mappings* without paths always build; None when it depends on the data."""
     if mappings is None or any(isinstance(mapping.source, Path) for mapping in mappings):
         return None
     built = apply(mappings, {})
     try:
-        return built, canonical(built)
+        return with_text(built)
     except ValueError:
         return None  # a text that cannot be written fails the step
 

@@ -1,4 +1,4 @@
-"""The parsed flow: one frozen data class per step type.
+"""The parsed flow: one frozen data class per step type, and `FlowStep`, which is all of them.
 
 Nodes hold what the definition says, already checked and with every path and condition compiled, and answer what the
 fold asks of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.fdl.decide`.
@@ -6,12 +6,12 @@ fold asks of a step (`engine.model.Step`). What is recorded when they run is dec
 
 import re
 from collections.abc import Mapping as AbcMapping
-from typing import Any
+from typing import Any, ClassVar, Final, cast
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.services.workflow.engine import model
-from emulator.services.workflow.engine.events import member_bytes, member_texts, quote
+from emulator.services.workflow.engine.json_text import Json, member_bytes, member_texts
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
     Branching,
@@ -20,18 +20,20 @@ from emulator.services.workflow.engine.model import (
     Entry,
     Fork,
     ParameterError,
-    Pattern,
     RetryPolicy,
     Scope,
     StepList,
     Task,
+    all_steps,
 )
+from emulator.services.workflow.engine.notation import DOCUMENTED, Notation, Pattern
+from emulator.services.workflow.engine.outline import OTHERWISE, StepKind, Way
 from emulator.services.workflow.languages.fdl.conditions import Condition
-from emulator.services.workflow.languages.fdl.mappings import Mapping
+from emulator.services.workflow.languages.fdl.mappings import Mapping, resolve
 from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
 from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.values import MISSING
-from emulator.services.workflow.limits import WAIT_S
+from emulator.services.workflow.limits import EXPRESS_S, WAIT_S
 from emulator.services.workflow.ports import Resource
 from emulator.wire.dates import parse_iso
 
@@ -46,7 +48,7 @@ class Step(model.Step):
 
     input_mappings: tuple[Mapping, ...] | None = None
     output_mappings: tuple[Mapping, ...] | None = None
-    constant_output: tuple[dict[str, Any], str] | None = field(default=None, compare=False)
+    constant_output: Json | None = field(default=None, compare=False)
     """What ``output_mappings`` always build, with its text."""
     end: bool = False
 
@@ -58,13 +60,49 @@ class Step(model.Step):
             return scope.local
         return {**scope.input, **scope.local} if scope.local else scope.input
 
+    def missing(self, scope: Scope) -> list[str]:
+        """Return the paths of inputMappings that find nothing."""
+        data = {"input": scope.input, "local": scope.local}
+        sources = [mapping.source for mapping in self.input_mappings or ()]
+        return [
+            source.text
+            for source in sources
+            if isinstance(source, Path) and source.root != "$context" and resolve(source, data) is MISSING
+        ]
+
     def next_position(self, steps: StepList, position: int) -> int:
         """Return the next position in the list, or its end."""
         return len(steps.steps) if self.end else position + 1
 
+    def onward(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the step that follows, for the step at *position*."""
+        return [Way(self.following(steps, position))]
+
+    def following(self, steps: StepList, position: int) -> str | None:
+        """Return the name of the step that follows the one at *position*, None at the end."""
+        after = self.next_position(steps, position)
+        return steps.steps[after].name if after < len(steps.steps) else None
+
 
 @frozen
-class TaskStep(Step, Task):
+class PlainStep(Step):
+    """A step with nothing inside, which goes on with the next one."""
+
+    def about(self) -> str:
+        """Return nothing."""
+        return ""
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next step."""
+        return self.onward(steps, position)
+
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return nothing."""
+        return []
+
+
+@frozen
+class TaskStep(PlainStep, Task):
     """Calls a service. ``resource_arn`` is the text as written ("" for an action); shown in the history."""
 
     resource: Resource
@@ -76,6 +114,22 @@ class TaskStep(Step, Task):
     retry: tuple[RetryPolicy, ...] = ()
     catch: tuple[CatchPolicy, ...] = ()
     error_mappings: tuple[Mapping, ...] | None = None
+
+    kind: ClassVar[StepKind] = "task"
+
+    def about(self) -> str:
+        """Return what it calls, with how when that is more than a request."""
+        called = self.resource.label
+        return called if self.pattern == "requestResponse" else f"{called}, {self.pattern}"
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next step, and those of errors that are caught."""
+        caught = [Way(rule.goto, ", ".join(rule.errors), caught=n) for n, rule in enumerate(self.catch)]
+        return [*self.onward(steps, position), *caught]
+
+    def policies(self) -> tuple[tuple[RetryPolicy, ...], tuple[CatchPolicy, ...]]:
+        """Return ``retry`` and ``catch``."""
+        return self.retry, self.catch
 
     def parameters(self, value: Any) -> dict[str, Any]:
         """Return serviceParams with every path replaced by its value; a path that matches nothing is left out.
@@ -93,12 +147,14 @@ class TaskStep(Step, Task):
 
 
 @frozen
-class PassStep(Step):
+class PassStep(PlainStep):
     """Emits constants or reshapes its input."""
+
+    kind: ClassVar[StepKind] = "pass"
 
 
 @frozen
-class WaitStep(Step):
+class WaitStep(PlainStep):
     """Waits for ``duration`` seconds or until ``timestamp``; exactly one is set, each a constant or a path.
 
     Source: wait step, Serverless Workflow guide: at most two days, a time in the past ends it at once. What a dynamic
@@ -108,6 +164,14 @@ class WaitStep(Step):
     duration: int | Path | None = None
     timestamp: Millis | Path | None = None
     timestamp_text: str = ""
+
+    kind: ClassVar[StepKind] = "wait"
+
+    def about(self) -> str:
+        """Return how long it waits, or until when."""
+        if self.duration is None:
+            return f"until {self.timestamp_text}"
+        return f"{self.duration} s" if isinstance(self.duration, int) else self.duration.text
 
     def wakes_at(self, value: dict[str, Any], started: Millis) -> Millis:
         """Return when a wait that started at *started* with input *value* ends.
@@ -121,16 +185,16 @@ class WaitStep(Step):
             raise EvaluationError(f"a wait may last {WAIT_S} seconds at most")
         return at
 
-    def member(self, value: dict[str, Any]) -> str:
-        """Return the member of StepStarted's detail that says what is waited for.
+    def waited_for(self, value: dict[str, Any]) -> tuple[int | None, str | None]:
+        """Return the seconds or the timestamp that the step waits for, the other one as None.
 
         Raises: EvaluationError.
         """
         if self.duration is not None:
-            return f'"duration":{_seconds(self.duration, value)}'
+            return _seconds(self.duration, value), None
         if isinstance(self.timestamp, Path):
-            return f'"timestamp":{quote(str(self.timestamp.find_in(value)))}'
-        return f'"timestamp":{quote(self.timestamp_text)}'
+            return None, str(self.timestamp.find_in(value))
+        return None, self.timestamp_text
 
     def _time(self, value: dict[str, Any]) -> Millis:
         if isinstance(self.timestamp, int):
@@ -166,6 +230,9 @@ def _seconds(duration: int | Path, value: dict[str, Any]) -> int:
     return seconds
 
 
+NO_STEPS: Final = StepList(steps=(), index={})
+
+
 @frozen
 class Option:
     """One way out of a choice; the default has no condition."""
@@ -181,6 +248,28 @@ class ChoiceStep(Step):
 
     options: tuple[Option, ...]
     default: Option | None = None
+
+    kind: ClassVar[StepKind] = "choice"
+
+    def about(self) -> str:
+        """Return nothing: its ways have the conditions."""
+        return ""
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return a way for each outcome; without a default the last one is that no option applies."""
+        following = self.following(steps, position)
+        return [Way(option.goto or following, label, option=n) for n, (label, option) in enumerate(self._labelled())]
+
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return the steps of every outcome, when any has some."""
+        labelled = self._labelled()
+        if not any(option.steps for _, option in labelled):
+            return []
+        return [(label, option.steps or NO_STEPS) for label, option in labelled]
+
+    def _labelled(self) -> list[tuple[str, Option]]:
+        options = [(option.condition.text if option.condition else "", option) for option in self.options]
+        return [*options, (OTHERWISE, Option()) if self.default is None else ("default", self.default)]
 
     @property
     def outcomes(self) -> tuple[Option, ...]:
@@ -198,14 +287,12 @@ class ChoiceStep(Step):
         option = self.option(mark)
         return option.steps if option is not None else None
 
-    def inner_lists(self) -> list[StepList]:
-        """Return the steps of the options."""
-        return [option.steps for option in self.outcomes if option.steps is not None]
-
 
 @frozen
-class SucceedStep(Step):
+class SucceedStep(PlainStep):
     """Ends the innermost step list."""
+
+    kind: ClassVar[StepKind] = "succeed"
 
     def next_position(self, steps: StepList, position: int) -> int:
         """Return the end of the list."""
@@ -213,11 +300,21 @@ class SucceedStep(Step):
 
 
 @frozen
-class FailStep(Step):
+class FailStep(PlainStep):
     """Fails its parent, and so on up to the execution."""
 
     error: str = ""
     cause: str = ""
+
+    kind: ClassVar[StepKind] = "fail"
+
+    def about(self) -> str:
+        """Return the error and its cause."""
+        return " ".join(filter(None, (self.error, self.cause)))
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return nothing: it leads nowhere."""
+        return []
 
 
 @frozen
@@ -225,6 +322,16 @@ class ParallelStep(Branching, Step):
     """Runs its branches side by side."""
 
     branches: tuple[StepList, ...]
+
+    kind: ClassVar[StepKind] = "parallel"
+
+    def about(self) -> str:
+        """Return nothing: its branches are shown."""
+        return ""
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next step."""
+        return self.onward(steps, position)
 
 
 @frozen
@@ -235,6 +342,16 @@ class ForeachStep(Step):
     item: str
     index_name: str | None = None
     steps: StepList
+
+    kind: ClassVar[StepKind] = "foreach"
+
+    def about(self) -> str:
+        """Return what it iterates over."""
+        return f"{self.item} in {self.collection.text}"
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next step."""
+        return self.onward(steps, position)
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
         """Return a fork with one strand for each element."""
@@ -253,20 +370,41 @@ class ForeachStep(Step):
             own[self.index_name] = index
         return own
 
-    def inner_lists(self) -> list[StepList]:
+    def parts(self) -> list[tuple[str, StepList]]:
         """Return the steps of an iteration."""
-        return [self.steps]
+        return [("each iteration", self.steps)]
+
+
+FlowStep = TaskStep | PassStep | WaitStep | ChoiceStep | SucceedStep | FailStep | ParallelStep | ForeachStep
+"""Every kind of step. A ``match`` on it ends with ``assert_never``: a type checker names each that forgot a kind."""
+
+
+def flow_step(step: model.Step) -> FlowStep:
+    """Return a step of a flow of this language as what it is; its lists hold nothing else."""
+    return cast(FlowStep, step)
 
 
 @frozen
 class Flow(Definition):
     """A whole definition. ``warnings`` are for the log, not for the client."""
 
+    notation: ClassVar[Notation] = DOCUMENTED
+
     steps: StepList
     input_mappings: tuple[Mapping, ...] | None = None
     output_mappings: tuple[Mapping, ...] | None = None
     timeout_s: int | None = None
     warnings: tuple[str, ...] = field(default=())
+
+    def unfit_for_express(self) -> str | None:
+        """Return what keeps the flow from being express; a wait longer than the whole execution may be, too.
+
+        Source: express executions, Serverless Workflow guide: no long waits; how long one may be is assumed.
+        """
+        for step in all_steps(self.steps):
+            if isinstance(step, WaitStep) and isinstance(step.duration, int) and step.duration > EXPRESS_S:
+                return f"step {step.name!r} waits longer than the {EXPRESS_S} seconds of express flows"
+        return Definition.unfit_for_express(self)
 
     def begin(self, value: Any) -> Any:
         """Return the execution's input after the flow's inputMappings."""

@@ -4,17 +4,17 @@ Source: flow definition language, Serverless Workflow guide.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
+from emulator.services.workflow.languages.document import LocatedNode, Reading, reachable
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.mappings import constant_of
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
+    FlowStep,
     ForeachStep,
     Option,
     ParallelStep,
@@ -23,65 +23,44 @@ from emulator.services.workflow.languages.fdl.nodes import (
     SucceedStep,
     TaskStep,
     WaitStep,
+    flow_step,
     parse_timestamp,
 )
 from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, Path
-from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
-from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, reachable, whole
-from emulator.services.workflow.languages.values import ExpressionError
+from emulator.services.workflow.languages.fdl.tasks import CALLED, DEFINITIONS, MAPPINGS, TASK, TIMEOUT, finish_task
+from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME
+from emulator.services.workflow.limits import WAIT_S
+from emulator.wire.schema.kinds import (
+    ANYTHING,
+    FLAG,
+    TEXT,
+    Also,
+    Duration,
+    Either,
+    Field,
+    Items,
+    OneOf,
+    Ruled,
+    Shape,
+    Tagged,
+    Text,
+)
 from emulator.wire.yaml import Node
 
 VERSIONS: Final = ("v1", "v1beta1", "v1.0")
 """Three names of one language: its name, its preview name and the one of the API reference."""
 
-WAIT_S: Final = Range(0, 172_800, 0)
-"""``duration`` of a wait; that 0 is taken is assumed."""
-
-BRANCHES: Final = Range(1, 100, 1)
-"""Branches of a parallel."""
-
-
-_FLOW: Final = frozenset(
-    {"version", "type", "name", "description", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
-)
-
-
-def read_flow(root: Node) -> FlowProgram:
-    """Return the flow that the document *root* defines.
-
-    Raises: DefinitionError, for everything that would keep the flow from running as written.
-    Source: flow definition language, Serverless Workflow guide; assumed: unknown fields are refused, and a name may
-        stand once in the whole flow, not only in its list, so that the history's step names are clear.
-    """
-    fields = Fields(LocatedNode(root, ""), _FLOW)
-    version = fields.need("version")
-    if version.text() not in VERSIONS:
-        raise version.failure(f"unknown version; there are {', '.join(VERSIONS)}")
-    kind = fields.need("type")
-    if kind.text() != "flow":
-        raise kind.failure("must be flow")
-    fields.text("name")
-    outline = Reading([], {}, [])
-    steps = _read_steps(fields.need("steps"), outline)
-    for name in _unreachable_steps(steps):
-        outline.warnings.append(f"nothing leads to the step {name!r} (line {outline.names[name]})")
-    return FlowProgram(
-        steps=steps,
-        input_mappings=read_mappings(fields.find("inputMappings")),
-        output_mappings=read_mappings(fields.find("outputMappings")),
-        timeout_s=fields.whole("timeoutSeconds", TIMEOUT_S),
-        warnings=tuple(outline.warnings),
-    )
-
-
-_EVERY_STEP: Final = frozenset({"type", "name", "inputMappings", "outputMappings", "description"})
-_OPTION: Final = frozenset({"condition", "steps", "goto"})
-_DEFAULT: Final = frozenset({"steps", "goto"})
-_BRANCH: Final = frozenset({"steps"})
-_ITERATION: Final = frozenset({"collection", "item", "index"})
-
 Arguments = dict[str, Any]
 """Keyword arguments for a step's class."""
+
+
+def _path(text: str, _name: str) -> Path:
+    return Path.parse(text, STEP_ROOTS)
+
+
+def _name(part: LocatedNode, reading: Reading) -> str:
+    DEFINITIONS.reader(NAME_TEXT)(part, reading)
+    return reading.enter("step", part)
 
 
 def _read_steps(part: LocatedNode, outer: Reading) -> StepList:
@@ -94,149 +73,212 @@ def _read_steps(part: LocatedNode, outer: Reading) -> StepList:
     return StepList(steps=steps, index=index)
 
 
-def _read_step(part: LocatedNode, reading: Reading) -> Step:
-    anything = Fields(part)
-    kind = anything.need("type")
-    if kind.text() not in _KINDS:
-        raise kind.failure(f"unknown type of step; there are {', '.join(_KINDS)}")
-    node, own_fields, read = _KINDS[kind.text()]
-    fields = Fields(part, _EVERY_STEP | own_fields)
-    name = fields.need("name")
-    name.name()
-    output = read_mappings(fields.find("outputMappings"))
-    return node(
-        name=reading.enter("step", name),
-        input_mappings=read_mappings(fields.find("inputMappings")),
-        output_mappings=output,
-        constant_output=constant_of(output),
-        end=fields.flag("end"),
-        **read(fields, reading),
-    )
+def _read_step(part: LocatedNode, reading: Reading) -> FlowStep:
+    node, shape, finish = KINDS[DEFINITIONS.tag(STEP, part)]
+    values = DEFINITIONS.read(shape, part, reading)
+    values = finish(values, part, reading)
+    return flow_step(node(constant_output=constant_of(values.get("output_mappings")), **values))
 
 
-def _nothing(_fields: Fields, _reading: Reading) -> Arguments:
-    return {}
+def _as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
+    return values
 
 
-def _wait(fields: Fields, _reading: Reading) -> Arguments:
-    duration, timestamp = fields.find("duration"), fields.find("timestamp")
-    if (duration is None) == (timestamp is None):
-        raise fields.part.failure("a wait has exactly one of duration and timestamp")
-    if duration:
-        value = duration.value()
-        return {"duration": _path(duration) if isinstance(value, str) else whole(duration, WAIT_S)}
-    assert timestamp is not None
-    text = timestamp.text()
+def _finish_wait(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
+    if "timestamp" in values:
+        values["timestamp"], values["timestamp_text"] = values["timestamp"]
+    return values
+
+
+def _duration(part: LocatedNode, reading: Reading) -> int | Path:
+    kind = _PATH if isinstance(part.value(), str) else _WAIT
+    duration: int | Path = DEFINITIONS.reader(kind)(part, reading)
+    return duration
+
+
+def _timestamp(text: str, _name: str) -> tuple[Any, str]:
     if text.startswith("$"):
-        return {"timestamp": _path(timestamp), "timestamp_text": text}
+        return Path.parse(text, STEP_ROOTS), text
     try:
-        return {"timestamp": parse_timestamp(text), "timestamp_text": text}
-    except ValueError as error:
-        raise timestamp.failure("must be an RFC 3339 time such as 2024-05-01T08:00:00Z, or a path") from error
+        return parse_timestamp(text), text
+    except ValueError:
+        raise ValueError("must be an RFC 3339 time such as 2024-05-01T08:00:00Z, or a path") from None
 
 
-def _fail(fields: Fields, _reading: Reading) -> Arguments:
-    return {"error": fields.text("error") or "", "cause": fields.text("cause") or ""}
+def _iteration(part: LocatedNode, reading: Reading) -> Arguments:
+    values = DEFINITIONS.read(_ITERATION, part, reading)
+    if values.get("index_name") == values["item"]:
+        raise part.get("index").failure("item and index need different keys")
+    return values
 
 
-def _choice(fields: Fields, reading: Reading) -> Arguments:
-    default = fields.find("default")
-    return {
-        "options": tuple(_option(item, reading) for item in fields.need("choices").items(least=1)),
-        "default": _way_out(Fields(default, _DEFAULT), reading, None) if default else None,
-    }
+def _finish_foreach(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
+    iteration: Arguments = values.pop("iteration")
+    return values | iteration
 
 
-def _option(part: LocatedNode, reading: Reading) -> Option:
-    fields = Fields(part, _OPTION)
-    condition = fields.need("condition")
-    try:
-        compiled = Condition.parse(condition.text())
-    except ExpressionError as error:
-        raise condition.failure(str(error)) from error
-    return _way_out(fields, reading, compiled)
+def _branch(part: LocatedNode, reading: Reading) -> StepList:
+    steps: StepList = DEFINITIONS.read(_BRANCH, part, reading)["steps"]
+    return steps
 
 
-def _way_out(fields: Fields, reading: Reading, condition: Condition | None) -> Option:
-    steps, goto = fields.find("steps"), fields.find("goto")
-    if goto:
-        reading.jumps.append(goto)
-    return Option(
-        condition=condition,
-        steps=_read_steps(steps, reading) if steps else None,
-        goto=goto.text() if goto else None,
+STEP_KINDS: Final[dict[str, Shape]] = {}
+"""The fields of each type of step."""
+
+STEP: Final = Tagged("step", "type", STEP_KINDS)
+STEPS: Final = Also(Items(STEP, least=1), _read_steps)
+
+_WAIT: Final = Duration(0, WAIT_S)
+"""``duration`` of a wait; that 0 is taken is assumed."""
+
+_PATH: Final = Ruled(TEXT, _path)
+_A_PATH: Final = Text(form=r"\$.*")
+_KEY: Final = Text(shortest=1)
+
+_DESCRIPTION: Final = Field("description", "", ANYTHING, help=("for readers", "供阅读者参考"))
+_INPUT: Final = Field("inputMappings", "input_mappings", MAPPINGS,
+                      help=("what makes the input", "如何得出输入"))  # fmt: skip
+_OUTPUT: Final = Field("outputMappings", "output_mappings", MAPPINGS,
+                       help=("what makes the output", "如何得出输出"))  # fmt: skip
+_TIMEOUT: Final = Field("timeoutSeconds", "timeout_s", TIMEOUT,
+                        help=("how long an execution may take", "执行的最长时间"))  # fmt: skip
+
+FLOW: Final = Shape("flow", (
+    Field("version", "version", OneOf(VERSIONS, label="version"), required=True,
+          help=("the version of the language", "语言的版本")),
+    Field("type", "type", OneOf(("flow",)), required=True, help=("what is defined", "定义的种类")),
+    Field("name", "name", TEXT, help=("for readers; the flow has the name it was created with",
+                                      "供阅读者参考；流程的名称以创建时为准")),
+    _DESCRIPTION,
+    Field("steps", "steps", STEPS, required=True, help=("the steps, in their order", "依次执行的步骤")),
+    _INPUT,
+    _OUTPUT,
+    _TIMEOUT,
+))  # fmt: skip
+
+_EVERY_STEP: Final = (
+    Field("type", "", ANYTHING),
+    Field("name", "name", Also(NAME_TEXT, _name), required=True,
+          help=("the name, which no other step of the flow has", "步骤名称，在流程中唯一")),
+    _DESCRIPTION,
+    _INPUT,
+    _OUTPUT,
+)  # fmt: skip
+
+_END: Final = Field("end", "end", FLAG, default=False,
+                    help=("whether the list of steps ends here", "是否在此结束所在的步骤列表"))  # fmt: skip
+
+_INNER_STEPS: Final = Field("steps", "steps", STEPS, help=("the steps that follow then", "随后执行的步骤"))
+_GOTO: Final = Field("goto", "goto", STEP_NAME,
+                     help=("the step of the same list at which the flow goes on",
+                           "流程在同一步骤列表中继续执行的步骤"))  # fmt: skip
+_CONDITION: Final = Field("condition", "condition", Ruled(TEXT, lambda text, _: Condition.parse(text)), required=True,
+                          help=("when the option is taken", "选取该选项的条件"))  # fmt: skip
+
+_ITERATION: Final = Shape("iterationMapping", (
+    Field("item", "item", _KEY, required=True,
+          help=("the key of the element in the input of an iteration", "元素在每次迭代的输入中的键")),
+    Field("index", "index_name", _KEY, help=("the key of its number, from 0", "元素序号的键，从 0 开始")),
+    Field("collection", "collection", _PATH, required=True, help=("the path of the array", "数组的路径")),
+))  # fmt: skip
+
+_BRANCH: Final = Shape("branch", (_INNER_STEPS._replace(required=True),))
+
+
+class StepType(NamedTuple):
+    """What is read of one type: its class, its fields, and what makes of their values the class's arguments."""
+
+    kind: type[Step]
+    shape: Shape
+    finish: Callable[[Arguments, LocatedNode, Reading], Arguments]
+
+
+def _step_type(
+    kind: type[Step],
+    *own: Field,
+    finish: Callable[[Arguments, LocatedNode, Reading], Arguments] = _as_it_is,
+    either: tuple[Either, ...] = (),
+) -> StepType:
+    return StepType(kind, Shape(kind.__name__.removesuffix("Step").lower(), (*_EVERY_STEP, *own), kind, either), finish)
+
+
+KINDS: Final = {
+    "task": _step_type(TaskStep, *TASK, _END, finish=finish_task, either=(CALLED,)),
+    "pass": _step_type(PassStep, _END),
+    "wait": _step_type(
+        WaitStep,
+        Field("duration", "duration", Also(_WAIT, _duration, _A_PATH),
+              help=("how long, or a path of that", "等待时长，或其路径")),
+        Field("timestamp", "timestamp", Ruled(TEXT, _timestamp),
+              help=("until when, in RFC 3339, or a path of that", "等到何时（RFC 3339），或其路径")),
+        _END,
+        finish=_finish_wait,
+        either=(Either(("duration", "timestamp"), refusal="a wait has exactly one of duration and timestamp"),),
+    ),
+    "choice": _step_type(
+        ChoiceStep,
+        Field("choices", "options", Items(Shape("option", (_CONDITION, _INNER_STEPS, _GOTO), Option), least=1),
+              required=True, help=("the options; the first whose condition is true is taken",
+                                   "各选项；选取第一个条件为真的选项")),
+        Field("default", "default", Shape("default", (_INNER_STEPS, _GOTO), Option),
+              help=("what is taken when no condition is true", "没有条件为真时选取的去向")),
+        _END,
+    ),
+    "parallel": _step_type(
+        ParallelStep,
+        Field("branches", "branches", Items(Also(_BRANCH, _branch), most=100, least=1), required=True,
+              help=("lists of steps that run side by side", "并行执行的步骤列表")),
+        _END,
+    ),
+    "foreach": _step_type(
+        ForeachStep,
+        Field("iterationMapping", "iteration", Also(_ITERATION, _iteration), required=True,
+              help=("what is iterated over", "对什么进行迭代")),
+        _INNER_STEPS._replace(required=True, help=("the steps of an iteration", "每次迭代的步骤")),
+        _END,
+        finish=_finish_foreach,
+    ),
+    "succeed": _step_type(SucceedStep),
+    "fail": _step_type(
+        FailStep,
+        Field("error", "error", TEXT, help=("the name of the error", "错误名称")),
+        Field("cause", "cause", TEXT, help=("what happened", "错误原因")),
+    ),
+}  # fmt: skip
+"""Every type there is. The classes are those of `FlowStep`."""
+
+STEP_KINDS.update({name: each.shape for name, each in KINDS.items()})
+
+
+def read_flow(root: Node) -> FlowProgram:
+    """Return the flow that the document *root* defines.
+
+    Raises: DefinitionError, for everything that would keep the flow from running as written.
+    Source: flow definition language, Serverless Workflow guide; assumed: unknown fields are refused, and a name may
+        stand once in the whole flow, not only in its list, so that the history's step names are clear.
+    """
+    outline = Reading([], {}, [])
+    values = DEFINITIONS.read(FLOW, LocatedNode(root, ""), outline)
+    for name in _unreachable_steps(values["steps"]):
+        outline.warnings.append(f"nothing leads to the step {name!r} (line {outline.names[name]})")
+    return FlowProgram(
+        steps=values["steps"],
+        input_mappings=values.get("input_mappings"),
+        output_mappings=values.get("output_mappings"),
+        timeout_s=values.get("timeout_s"),
+        warnings=tuple(outline.warnings),
     )
-
-
-def _parallel(fields: Fields, reading: Reading) -> Arguments:
-    part = fields.need("branches")
-    branches = part.items(least=BRANCHES.low)
-    if len(branches) > BRANCHES.high:
-        raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
-    return {"branches": tuple(_read_steps(Fields(item, _BRANCH).need("steps"), reading) for item in branches)}
-
-
-def _foreach(fields: Fields, reading: Reading) -> Arguments:
-    iteration = Fields(fields.need("iterationMapping"), _ITERATION)
-    item, index = iteration.need("item"), iteration.find("index")
-    for part in (item, index):
-        if part and not part.text():
-            raise part.failure("must not be empty")
-    if index and index.text() == item.text():
-        raise index.failure("item and index need different keys")
-    return {
-        "collection": _path(iteration.need("collection")),
-        "item": item.text(),
-        "index_name": index.text() if index else None,
-        "steps": _read_steps(fields.need("steps"), reading),
-    }
-
-
-def _path(part: LocatedNode) -> Path:
-    try:
-        return Path.parse(part.text(), STEP_ROOTS)
-    except ExpressionError as error:
-        raise part.failure(str(error)) from error
-
-
-_KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Reading], Arguments]]]] = {
-    "task": (TaskStep, TASK_FIELDS | {"end"}, read_task),
-    "pass": (PassStep, frozenset({"end"}), _nothing),
-    "wait": (WaitStep, frozenset({"duration", "timestamp", "end"}), _wait),
-    "choice": (ChoiceStep, frozenset({"choices", "default", "end"}), _choice),
-    "parallel": (ParallelStep, frozenset({"branches", "end"}), _parallel),
-    "foreach": (ForeachStep, frozenset({"iterationMapping", "steps", "end"}), _foreach),
-    "succeed": (SucceedStep, frozenset(), _nothing),
-    "fail": (FailStep, frozenset({"error", "cause"}), _fail),
-}
-"""For each type: its class, its fields beyond those of every step, and what reads them."""
 
 
 def _unreachable_steps(steps: StepList) -> Iterator[str]:
     """Yield the names of steps that neither the order nor a jump leads to, in all depths."""
-    names = [step.name for step in steps.steps]
     ways = {
-        step.name: [*_jumps(step), *(names[position : position + 1] if _falls_through(step) else ())]
-        for position, step in enumerate(steps.steps, 1)
+        step.name: [way.target for way in step.ways(steps, position) if way.target is not None]
+        for position, step in enumerate(steps.steps)
     }
-    reached = reachable(ways, names[0])
+    reached = reachable(ways, steps.steps[0].name)
     for step in steps.steps:
         if step.name not in reached:
             yield step.name
         for inner in step.inner_lists():
             yield from _unreachable_steps(inner)
-
-
-def _jumps(step: AnyStep) -> list[str]:
-    if isinstance(step, TaskStep):
-        return [policy.goto for policy in step.catch]
-    outcomes = step.outcomes if isinstance(step, ChoiceStep) else ()
-    return [option.goto for option in outcomes if option.goto is not None]
-
-
-def _falls_through(step: AnyStep) -> bool:
-    if not isinstance(step, Step) or step.end or isinstance(step, SucceedStep | FailStep):
-        return False
-    if isinstance(step, ChoiceStep):
-        return step.default is None or any(option.goto is None for option in step.outcomes)
-    return True

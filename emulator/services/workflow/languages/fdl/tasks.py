@@ -1,21 +1,21 @@
 """Task steps: target, pattern, parameters, policies; and the mappings that every step has.
 
-Region and account of an ARN may be empty or anything: there is one tenant here. Values of serviceParams that are given
-by a path are known only when the step runs; the engine checks them then.
+Values of serviceParams that are given by a path are known only when the step runs; the engine checks them then.
 
-Source: service integration, error handling and limits, Serverless Workflow guide. Assumed: the form of FC 3's ARNs,
-that unknown parameters are refused, and what is marked.
+Source: service integration, error handling and limits, Serverless Workflow guide. Assumed: that unknown parameters are
+refused, and what is marked.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy, whole_number
+from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
+from emulator.services.workflow.engine.notation import Pattern
+from emulator.services.workflow.languages.document import LocatedNode, Reading
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, parse_action, parse_arn
-from emulator.services.workflow.languages.values import ExpressionError
+from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, Definitions, placed
+from emulator.services.workflow.languages.resources import parse_action, parse_arn
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -25,66 +25,81 @@ from emulator.services.workflow.ports import (
     Resource,
     TopicResource,
 )
+from emulator.wire.schema.kinds import (
+    ANYTHING,
+    OBJECT,
+    TEXT,
+    Also,
+    Duration,
+    Either,
+    Field,
+    Items,
+    Kind,
+    Number,
+    OneOf,
+    Ruled,
+    Shape,
+    Text,
+    Whole,
+    record,
+)
 
-TIMEOUT_S: Final = Range(1, EXECUTION_S, EXECUTION_S)
+DEFINITIONS: Final = Definitions()
+
+
+def _target(text: str, _name: str) -> str:
+    if not all(text.split(".")):
+        raise ValueError("a target is a key, or keys joined by dots")
+    return text
+
+
+def _mappings(parse: Callable[[Any], Any]) -> Items:
+    """Return the kind of a list of mappings whose sources *parse* compiles."""
+    rows = (
+        Field(
+            "target", "target", Ruled(TEXT, _target), required=True,
+            help=("the key to set; dots open objects inside", "要设置的键；点号表示内层对象"),
+        ),
+        Field(
+            "source", "source", Ruled(ANYTHING, lambda value, _: parse(value)), required=True,
+            help=(
+                "a path that begins with `$input`, `$local` or `$context`, or a constant",
+                "以 `$input`、`$local` 或 `$context` 开头的路径，或常量",
+            ),
+        ),
+    )  # fmt: skip
+    return Items(Shape("mapping", rows, Mapping))
+
+
+MAPPINGS: Final = _mappings(parse_source)
+_ERROR_MAPPINGS: Final = _mappings(parse_error_source)
+
+TIMEOUT: Final = Duration(1, EXECUTION_S)
 """``timeoutSeconds`` of a flow or task; the upper end for tasks is assumed."""
 
-RETRY_INTERVAL_S: Final = Range(0, 86_400, 1)
-RETRY_MAX_INTERVAL_S: Final = Range(0, 86_400, 86_400)
-RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 3)
-RETRY_MULTIPLIER: Final = Range(1, 2**31 - 1, 2)
+_ERRORS: Final = Field(
+    "errors", "errors", Items(TEXT, least=1), required=True,
+    help=("names of errors; `FnF.ALL` is every one", "错误名称；`FnF.ALL` 表示所有错误"),
+)  # fmt: skip
+
+RETRY: Final = Shape("retry", (
+    _ERRORS,
+    Field("intervalSeconds", "interval_s", Number(0, 86_400), default=1,
+          help=("seconds before the first retry", "第一次重试前等待的秒数")),
+    Field("maxIntervalSeconds", "max_interval_s", Number(0, 86_400), default=86_400,
+          help=("the longest pause, in seconds", "最长的间隔秒数")),
+    Field("maxAttempts", "max_attempts", Whole(0, 2**31 - 1), default=3,
+          help=("how many retries there are", "重试的次数")),
+    Field("multiplier", "multiplier", Number(1, 2**31 - 1), default=2,
+          help=("how much longer each pause is than the one before", "每次间隔是前一次的多少倍")),
+), RetryPolicy)  # fmt: skip
 """The upper ends of attempts and multiplier are assumed: they keep the arithmetic finite."""
 
-DELAY_S: Final = Range(0, 604_800, 0)
-PRIORITY: Final = Range(1, 16, 8)
-"""``DelaySeconds`` and ``Priority`` of a message sent to a queue."""
-
-
-_KNOWN: Final = frozenset({"target", "source"})
-
-
-def read_mappings(part: LocatedNode | None, parse: Callable[[Any], Any] = parse_source) -> tuple[Mapping, ...] | None:
-    """Return the entries of mappings; None when the field is absent, () when it is empty."""
-    return tuple(_entry(item, parse) for item in part.items()) if part else None
-
-
-def _entry(part: LocatedNode, parse: Callable[[Any], Any]) -> Mapping:
-    fields = Fields(part, _KNOWN)
-    target = fields.need("target")
-    if not all(target.text().split(".")):
-        raise target.failure("a target is a key, or keys joined by dots")
-    source = fields.raw("source")
-    if source is None:
-        raise part.failure("the field 'source' is required")
-    value = source.value()
-    try:
-        return Mapping(target=target.text(), source=parse(value))
-    except ExpressionError as error:
-        raise source.failure(str(error)) from error
-
-
-_RETRY: Final = frozenset({"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"})
-_CATCH: Final = frozenset({"errors", "goto"})
-
-
-def _retry(part: LocatedNode) -> RetryPolicy:
-    fields = Fields(part, _RETRY)
-    attempts = fields.whole("maxAttempts", RETRY_ATTEMPTS)
-    return RetryPolicy(
-        errors=fields.texts("errors"),
-        interval_s=fields.number("intervalSeconds", RETRY_INTERVAL_S),
-        max_interval_s=fields.number("maxIntervalSeconds", RETRY_MAX_INTERVAL_S),
-        max_attempts=RETRY_ATTEMPTS.default if attempts is None else attempts,
-        multiplier=fields.number("multiplier", RETRY_MULTIPLIER),
-    )
-
-
-def _catch(part: LocatedNode, reading: Reading) -> CatchPolicy:
-    fields = Fields(part, _CATCH)
-    target = fields.need("goto")
-    reading.jumps.append(target)
-    return CatchPolicy(errors=fields.texts("errors"), goto=target.text())
-
+CATCH: Final = Shape("catch", (
+    _ERRORS,
+    Field("goto", "goto", STEP_NAME, required=True,
+          help=("the step of the same list at which the flow goes on", "流程在同一步骤列表中继续执行的步骤")),
+), CatchPolicy)  # fmt: skip
 
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
     FunctionResource: ("requestResponse", "sync", "waitForCallback"),
@@ -95,133 +110,97 @@ PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
 }
 """Which patterns each kind of target knows."""
 
-
-Check = Callable[[LocatedNode, Any], Any]
-"""Takes a constant where it stands and its value; returns the value to keep, or raises DefinitionError."""
-
-
-class Parameters(NamedTuple):
-    """The parameters of one target: a check for each, and which are required."""
-
-    checks: dict[str, Check]
-    required: tuple[str, ...] = ()
-
-
-def _anything(_part: LocatedNode, value: Any) -> Any:
-    return value
-
-
-def _text(part: LocatedNode, _value: Any) -> Any:
-    return part.text()
-
-
-def _name(part: LocatedNode, _value: Any) -> Any:
-    return part.name()
-
-
-def _whole(limit: Range) -> Check:
-    def check(part: LocatedNode, value: Any) -> Any:
-        try:
-            return whole_number(value, limit.low, limit.high)
-        except ValueError as error:
-            raise part.failure(str(error)) from error
-
-    return check
-
-
-def _invocation_type(part: LocatedNode, value: Any) -> Any:
-    if value not in {"Sync", "Async"}:
-        raise part.failure("must be Sync or Async")
-    return value
-
-
-_BY_TARGET: Final[dict[type, Parameters]] = {
-    FunctionResource: Parameters({"InvocationType": _invocation_type, "StatefulAsyncInvocationID": _text}),
-    QueueResource: Parameters(
-        {"MessageBody": _anything, "DelaySeconds": _whole(DELAY_S), "Priority": _whole(PRIORITY)}, ("MessageBody",)
-    ),
-    TopicResource: Parameters(
-        {"MessageBody": _anything, "MessageTag": _anything, "MessageAttributes": _anything}, ("MessageBody",)
-    ),
-    FlowResource: Parameters({"Input": _anything, "ExecutionName": _name}),
-}
-_START_EXECUTION: Final = Parameters(
-    {"FlowName": _name, "ExecutionName": _name, "Input": _anything, "CallbackFnFTaskToken": _text}, ("FlowName",)
-)
-
-
-def _parameters(part: LocatedNode | None, resource: Resource, step: LocatedNode) -> dict[str, Any] | None:
-    """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
-
-    Raises: DefinitionError for unknown, missing or unusable ones; a missing one points at *step* when there is no
-    ``serviceParams`` at all.
-    """
-    known = _known(resource)
-    if part is None:
-        if known is not None and isinstance(resource, ActionResource) and known.required:
-            raise step.failure(f"serviceParams must have {known.required[0]!r} for this action")
-        return None
-    fields = Fields(part, known.checks if known else None)
-    for key in known.required if known else ():
-        if fields.raw(key) is None:
-            raise part.failure(f"the parameter {key!r} is required")
-    checks = known.checks if known else {}
-    return {key: _read_parameters(fields, key, checks.get(key, _anything)) for key in fields}
-
-
-def _known(resource: Resource) -> Parameters | None:
-    """Return the parameters of a target, or None for an action that is not available here."""
-    if isinstance(resource, ActionResource):
-        return _START_EXECUTION if (resource.service, resource.operation) == ("fnf", "StartExecution") else None
-    return _BY_TARGET[type(resource)]
-
-
-def _read_parameters(fields: Fields, key: str, check: Check) -> Any:
-    part = fields.raw(key)
-    assert part is not None
-    value = parse_parameter(part.value())
-    return value if isinstance(value, Path) else check(part, value)
-
-
-TASK_FIELDS: Final = frozenset(
-    {"resourceArn", "action", "pattern", "timeoutSeconds", "serviceParams", "retry", "catch", "errorMappings"}
-)
 _ALIASES: Final = {"requestComplete": "requestResponse"}
 
+_BODY: Final = Field("MessageBody", "MessageBody", ANYTHING, required=True,
+                     help=("the message; what is no text is sent as JSON",
+                           "消息内容；不是文本时以 JSON 发送"))  # fmt: skip
+_INPUT: Final = Field("Input", "Input", ANYTHING, help=("the input of the execution", "执行的输入"))
+_EXECUTION: Final = Field("ExecutionName", "ExecutionName", NAME_TEXT,
+                          help=("the name of the execution", "执行的名称"))  # fmt: skip
 
-def read_task(fields: Fields, reading: Reading) -> dict[str, Any]:
-    """Return the arguments of a `TaskStep` beyond those of every step."""
-    resource, arn = _resource(fields)
-    pattern = _pattern(fields, resource)
-    parameters = _parameters(fields.find("serviceParams"), resource, fields.part)
-    retry, catch = fields.find("retry"), fields.find("catch")
-    _remark(fields, reading, pattern, resource, parameters)
-    return {
-        "resource": resource,
-        "resource_arn": arn,
-        "pattern": pattern,
-        "timeout_s": fields.whole("timeoutSeconds", TIMEOUT_S),
-        "service_params": parameters,
-        "retry": tuple(_retry(item) for item in retry.items()) if retry else (),
-        "catch": tuple(_catch(item, reading) for item in catch.items()) if catch else (),
-        "error_mappings": read_mappings(fields.find("errorMappings"), parse_error_source),
-    }
+PARAMETERS: Final[dict[type, Shape]] = {
+    FunctionResource: record(
+        Field("InvocationType", "InvocationType", OneOf(("Sync", "Async")),
+              help=("whether the result of the call is waited for", "是否等待调用结果")),
+        Field("StatefulAsyncInvocationID", "StatefulAsyncInvocationID", TEXT,
+              help=("the id of an asynchronous call", "异步调用的 ID")),
+    ),
+    QueueResource: record(
+        _BODY,
+        Field("DelaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
+              help=("how long the message is hidden at first", "消息最初不可见的时长")),
+        Field("Priority", "Priority", Whole(1, 16, digits=True),
+              help=("1 is received first", "1 最先被消费")),
+    ),
+    TopicResource: record(
+        _BODY,
+        Field("MessageTag", "MessageTag", ANYTHING,
+              help=("what subscriptions filter by", "订阅过滤所用的标签")),
+        Field("MessageAttributes", "MessageAttributes", ANYTHING,
+              help=("attributes for mail and SMS", "邮件和短信所用的属性")),
+    ),
+    FlowResource: record(_INPUT, _EXECUTION),
+}  # fmt: skip
+"""``serviceParams`` by what is called."""
+
+_START_EXECUTION: Final = record(
+    Field("FlowName", "FlowName", NAME_TEXT, required=True),
+    _EXECUTION,
+    _INPUT,
+    Field("CallbackFnFTaskToken", "CallbackFnFTaskToken", TEXT),
+)
 
 
-def _resource(fields: Fields) -> tuple[Resource, str]:
-    action = fields.find("action")
-    if action and fields.find("resourceArn"):
-        raise action.failure("a task has resourceArn or action, not both")
-    part = action or fields.need("resourceArn")
+def _of_arn(part: LocatedNode, _reading: Reading) -> tuple[Resource, str]:
     text = part.text()
     try:
-        return (parse_action(text), "") if action else (parse_arn(text), text)
+        return parse_arn(text), text
     except ValueError as error:
         raise part.failure(str(error)) from error
 
 
-def _pattern(fields: Fields, resource: Resource) -> Pattern:
-    part = fields.find("pattern")
+def _of_action(part: LocatedNode, _reading: Reading) -> tuple[Resource, str]:
+    try:
+        return parse_action(part.text()), ""
+    except ValueError as error:
+        raise part.failure(str(error)) from error
+
+
+TASK: Final = (
+    Field("resourceArn", "called", Also(Text(form="acs:.*"), _of_arn),
+          help=("the ARN of the function, queue, topic or flow that is called",
+                "所调用的函数、队列、主题或流程的 ARN")),
+    Field("action", "called", Also(Text(form="[^:]+:[^:]+"), _of_action),
+          help=("in place of an ARN: `{serviceName}:{apiName}`", "代替 ARN：`{serviceName}:{apiName}`")),
+    Field("pattern", "pattern", Also(OneOf(("requestResponse", "requestComplete", "sync", "waitForCallback")), placed),
+          default=None,
+          help=("what is waited for: the reply, the end of what was called, or a report",
+                "等待什么：应答、被调用者结束，或回调")),
+    Field("timeoutSeconds", "timeout_s", TIMEOUT, help=("how long an attempt may take", "一次尝试的最长时间")),
+    Field("serviceParams", "service_params", Also(OBJECT, placed), default=None,
+          help=("what is sent; a value that is a path is taken from the step's input",
+                "发送的参数；值为路径时取自步骤的输入")),
+    Field("retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
+                                                "重试规则；第一条列出该错误的规则生效")),
+    Field("catch", "catch", Items(CATCH), help=("where the flow goes on after an error", "出错后从何处继续")),
+    Field("errorMappings", "error_mappings", _ERROR_MAPPINGS,
+          help=("the output of the step when an error is caught", "捕获错误时步骤的输出")),
+)  # fmt: skip
+CALLED: Final = Either(("resourceArn", "action"))
+
+
+def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
+    """Return the arguments of a `TaskStep`, from what its fields say each and together."""
+    resource, arn = values.pop("called")
+    pattern = _pattern(values["pattern"], resource)
+    parameters = _parameters(values["service_params"], resource, part, reading)
+    values |= {"resource": resource, "resource_arn": arn, "pattern": pattern, "service_params": parameters}
+    _remark(part, reading, values)
+    return values
+
+
+def _pattern(part: LocatedNode | None, resource: Resource) -> str:
     if part is None:
         return "requestResponse"
     pattern = _ALIASES.get(part.text(), part.text())
@@ -231,17 +210,51 @@ def _pattern(fields: Fields, resource: Resource) -> Pattern:
     return pattern
 
 
-def _remark(
-    fields: Fields, reading: Reading, pattern: Pattern, resource: Resource, parameters: dict[str, Any] | None
-) -> None:
+def _parameters(
+    part: LocatedNode | None, resource: Resource, step: LocatedNode, reading: Reading
+) -> dict[str, Any] | None:
+    """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
+
+    Raises: DefinitionError for unknown, missing or unusable ones; a missing one points at *step* when there is no
+    ``serviceParams`` at all.
+    """
+    known = _known(resource)
+    required = [each.name for each in known or () if each.required]
+    if part is None:
+        if isinstance(resource, ActionResource) and required:
+            raise step.failure(f"serviceParams must have {required[0]!r} for this action")
+        return None
+    given = dict(part.members())
+    if known is None:
+        return {name: parse_parameter(value.value()) for name, value in given.items()}
+    if not given.keys() <= (names := {each.name for each in known}):
+        DEFINITIONS.unknown(part, names, reading)
+    for name in required:
+        if name not in given:
+            raise part.failure(f"the parameter {name!r} is required")
+    return {name: _parameter(value, known[name].kind, reading) for name, value in given.items()}
+
+
+def _known(resource: Resource) -> Shape | None:
+    """Return the parameters of a target, or None for an action that is not available here."""
+    if isinstance(resource, ActionResource):
+        return _START_EXECUTION if (resource.service, resource.operation) == ("fnf", "StartExecution") else None
+    return PARAMETERS[type(resource)]
+
+
+def _parameter(part: LocatedNode, kind: Kind, reading: Reading) -> Any:
+    value = parse_parameter(part.value())
+    return value if isinstance(value, Path) else DEFINITIONS.reader(kind)(part, reading)
+
+
+def _remark(part: LocatedNode, reading: Reading, values: dict[str, Any]) -> None:
     """Warn about what is allowed and probably not meant."""
-    constants = parameters or {}
+    constants = values["service_params"] or {}
     for key, value in constants.items():
         if isinstance(value, str) and value.startswith(("$input", "$local", "$context")):
-            reading.warn(fields.need("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
+            reading.warn(part.get("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
     asynchronous = constants.get("InvocationType") == "Async" or isinstance(constants.get("InvocationType"), Path)
-    if pattern == "sync" and isinstance(resource, FunctionResource) and not asynchronous:
-        reading.warn(fields.need("pattern"), "sync is meant for functions with InvocationType Async")
-    errors = fields.find("errorMappings")
-    if errors and fields.find("catch") is None:
-        reading.warn(errors, "errorMappings have no effect without catch")
+    if values["pattern"] == "sync" and isinstance(values["resource"], FunctionResource) and not asynchronous:
+        reading.warn(part.get("pattern"), "sync is meant for functions with InvocationType Async")
+    if "error_mappings" in values and "catch" not in values:
+        reading.warn(part.get("errorMappings"), "errorMappings have no effect without catch")

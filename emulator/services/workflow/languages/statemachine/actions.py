@@ -6,14 +6,16 @@ rule. Actions of other products are accepted and fail when they run.
 Source: integrations, CloudFlow documentation. Assumed: defaults of ``invocationType``, modes of other products.
 """
 
-from collections.abc import Callable, Mapping
+import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine.events import canonical
-from emulator.services.workflow.engine.model import ParameterError, Pattern, whole_number
-from emulator.services.workflow.languages.fields import NAME, NAME_RULE, parse_action, parse_arn
+from emulator.services.workflow.engine.json_text import canonical
+from emulator.services.workflow.engine.model import ParameterError, whole_number
+from emulator.services.workflow.engine.notation import Pattern
+from emulator.services.workflow.languages.notation import NAME_TEXT
+from emulator.services.workflow.languages.resources import parse_action, parse_arn
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
@@ -24,23 +26,85 @@ from emulator.services.workflow.ports import (
     Resource,
     TopicResource,
 )
+from emulator.wire.schema.kinds import (
+    ANYTHING,
+    OBJECT,
+    TEXT,
+    Duration,
+    Field,
+    Json,
+    OneOf,
+    Rule,
+    Ruled,
+    Shape,
+    Text,
+    Whole,
+    record,
+)
+from emulator.wire.schema.kinds import Kind as KindOfValue
+from emulator.wire.schema.notation import Notation
 
-Check = Callable[[Any], Any]
-"""Takes the value of a parameter; returns the value to send, or raises ValueError with a sentence."""
+
+class ParameterValues(Notation[Rule]):
+    """The notation of values of parameters, constants and results of expressions; ValueError says what is wrong."""
+
+    def text(self, kind: Text) -> Rule:
+        """Take a text of the right form."""
+        form, expected = re.compile(kind.form), kind.expected
+
+        def read(value: Any, _name: str) -> str:
+            if not isinstance(value, str):
+                raise ValueError("must be text")  # noqa: TRY004 - one error for everything a definition can hold
+            if kind.form and not form.fullmatch(value):
+                raise ValueError(f"{value[:200]!r} is not {expected}")
+            return value
+
+        return read
+
+    def one_of(self, kind: OneOf) -> Rule:
+        """Take one of the words."""
+        choices, fold, text = tuple(kind.choices), kind.fold, self.reader(TEXT)
+        refusal = f"must be one of {', '.join(choices)}" if fold else f"must be {' or '.join(choices)}"
+
+        def read(value: Any, name: str) -> str:
+            word: Any = fold(text(value, name)) if fold is not None else value
+            if word not in choices:
+                raise ValueError(refusal)
+            return word  # type: ignore[no-any-return]  # a choice, and so a text
+
+        return read
+
+    def whole(self, kind: Whole) -> Rule:
+        """Take a whole number in its range, or its digits."""
+        assert kind.low is not None
+        assert kind.high is not None
+        low, high = kind.low, kind.high
+        return lambda value, _name: whole_number(value, low, high)
+
+    def json(self, kind: Json) -> Rule:
+        """Take any value, or a map."""
+        only = kind.only
+
+        def read(value: Any, _name: str) -> Any:
+            if only == "object" and not isinstance(value, dict):
+                raise ValueError("must be a map")
+            return value
+
+        return read
+
+    def ruled(self, kind: Ruled) -> Rule:
+        """Take what the kind does, and then the rule."""
+        first, rule = self.reader(kind.kind), kind.rule
+        return lambda value, name: rule(first(value, name), name)
 
 
-class Parameter(NamedTuple):
-    """A parameter of an action; ``sent_as`` is the engine's name of it."""
-
-    check: Check
-    required: bool = False
-    sent_as: str = ""
+PARAMETER_VALUES: Final = ParameterValues("parameter")
 
 
 class Kind(NamedTuple):
-    """An action that is known."""
+    """An action that is known. The attribute of a parameter is the engine's name of it, without one it is not sent."""
 
-    parameters: Mapping[str, Parameter]
+    parameters: Shape
     patterns: tuple[Pattern, ...]
     stands_for: type | None = None
     """The class of resource it calls; None for an action that is not available here."""
@@ -81,9 +145,9 @@ class Action:
         Raises: ParameterError.
         """
         sent = {
-            parameter.sent_as: self._checked(name, value)
-            for name, parameter in self.kind.parameters.items()
-            if parameter.sent_as and value.get(name) is not None
+            each.attribute: self._checked(each.name, value)
+            for each in self.kind.parameters.stored
+            if value.get(each.name) is not None
         }
         if self.kind.stands_for is FunctionResource:
             sent.setdefault("InvocationType", "Async" if self.pattern == "sync" else "Sync")
@@ -104,7 +168,7 @@ class Action:
         if content is None:
             raise ParameterError(f"the parameter {name} is missing")
         try:
-            return self.kind.parameters[name].check(content)
+            return PARAMETER_VALUES.reader(self.kind.parameters[name].kind)(content, name)
         except ValueError as error:
             raise ParameterError(f"the parameter {name}: {error}") from error
 
@@ -122,139 +186,112 @@ def read_action(text: str, pattern: Pattern) -> Action:
     return Action(text, resource, pattern, known or _OTHER)
 
 
-def _anything(value: Any) -> Any:
-    return value
+def _arn(*kinds: type) -> Ruled:
+    """Return the kind of the ARN of one of *kinds* of resources, kept as the resource."""
 
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be text")  # noqa: TRY004 - one error for everything a definition can hold
-    return value
-
-
-def _named(value: Any) -> str:
-    if not NAME.match(_text(value)):
-        raise ValueError(f"{value[:200]!r} is not a name: {NAME_RULE}")
-    return _text(value)
-
-
-def _map(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("must be a map")  # noqa: TRY004 - see _text
-    return value
-
-
-def _one_of(*words: str) -> Check:
-    def check(value: Any) -> Any:
-        if value not in words:
-            raise ValueError(f"must be {' or '.join(words)}")
-        return value
-
-    return check
-
-
-def _arn(*kinds: type) -> Check:
-    def check(value: Any) -> Any:
-        resource = parse_arn(_text(value))
+    def resource_of(text: str, _name: str) -> Resource:
+        resource = parse_arn(text)
         if not isinstance(resource, kinds):
-            raise ValueError("names a resource of another kind than the action calls")  # noqa: TRY004 - see _text
+            raise ValueError("names a resource of another kind than the action calls")  # noqa: TRY004 - see text
         return resource
 
-    return check
+    return Ruled(TEXT, resource_of)
 
 
-def _whole(low: int, high: int) -> Check:
-    return lambda value: whole_number(value, low, high)
-
-
-METHODS: Final = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD")
-
-
-def _method(value: Any) -> str:
-    method = _text(value).upper()
-    if method not in METHODS:
-        raise ValueError(f"must be one of {', '.join(METHODS)}")
-    return method
-
-
-def _url(value: Any) -> str:
-    parts = urlsplit(_text(value))
+def _url(text: str, _name: str) -> str:
+    parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be a whole address that begins with http:// or https://")
-    return _text(value)
+    return text
 
 
-def _headers(value: Any) -> dict[str, str]:
-    headers = {}
-    for name, content in _map(value).items():
+def _headers(headers: dict[str, Any], _name: str) -> dict[str, str]:
+    for name, content in headers.items():
         if isinstance(content, list | dict) or content is None:
             raise ValueError(f"the header {name[:100]!r} must be text")
-        headers[name] = content if isinstance(content, str) else canonical(content)
-    return headers
+    return {name: each if isinstance(each, str) else canonical(each) for name, each in headers.items()}
 
+
+METHOD: Final = OneOf(("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"), fold=str.upper)
 
 _ALL: Final[tuple[Pattern, ...]] = ("requestResponse", "sync", "waitForCallback")
 _WITHOUT_JOBS: Final[tuple[Pattern, ...]] = ("requestResponse", "waitForCallback")
-_OTHER: Final = Kind({}, _WITHOUT_JOBS)
+_OTHER: Final = Kind(record(), _WITHOUT_JOBS)
+
+
+def _resource(kind: Ruled, english: str, chinese: str) -> Field:
+    return Field("resourceArn", "", kind, required=True, help=(english, chinese))
+
+
+def _parameter(name: str, attribute: str, kind: KindOfValue, english: str, chinese: str) -> Field:
+    return Field(name, attribute, kind, help=(english, chinese))
+
 
 ACTIONS: Final[dict[str, Kind]] = {
     "FC:InvokeFunction": Kind(
-        {
-            "resourceArn": Parameter(_arn(FunctionResource), required=True),
-            "invocationType": Parameter(_one_of("Sync", "Async"), sent_as="InvocationType"),
-            "body": Parameter(_anything),
-        },
+        record(
+            _resource(_arn(FunctionResource), "the function", "函数"),
+            _parameter("invocationType", "InvocationType", OneOf(("Sync", "Async")),
+                       "whether the result of the call is waited for", "是否等待调用结果"),
+            _parameter("body", "", ANYTHING, "the event; what is no text is sent as JSON",
+                       "事件；不是文本时以 JSON 发送"),
+        ),
         _ALL,
         FunctionResource,
         answers_in_full=True,
     ),
     "MNS:SendMessage": Kind(
-        {
-            "resourceArn": Parameter(_arn(QueueResource, TopicResource), required=True),
-            "message": Parameter(_anything, required=True, sent_as="MessageBody"),
-            "priority": Parameter(_whole(1, 16), sent_as="Priority"),
-            "delaySeconds": Parameter(_whole(0, 604_800), sent_as="DelaySeconds"),
-            "messageTag": Parameter(_text, sent_as="MessageTag"),
-            "messageAttributes": Parameter(_map, sent_as="MessageAttributes"),
-        },
+        record(
+            _resource(_arn(QueueResource, TopicResource), "the queue or topic", "队列或主题"),
+            Field("message", "MessageBody", ANYTHING, required=True,
+                  help=("the message; what is no text is sent as JSON", "消息内容；不是文本时以 JSON 发送")),
+            _parameter("priority", "Priority", Whole(1, 16, digits=True), "1 is received first", "1 最先被消费"),
+            _parameter("delaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
+                       "how long the message is hidden at first", "消息最初不可见的时长"),
+            _parameter("messageTag", "MessageTag", TEXT, "what subscriptions filter by", "订阅过滤所用的标签"),
+            _parameter("messageAttributes", "MessageAttributes", OBJECT, "attributes for mail and SMS",
+                       "邮件和短信所用的属性"),
+        ),
         _WITHOUT_JOBS,
         QueueResource,
     ),
     "FNF:StartExecution": Kind(
-        {
-            "resourceArn": Parameter(_arn(FlowResource), required=True),
-            "executionName": Parameter(_named, sent_as="ExecutionName"),
-            "input": Parameter(_map, sent_as="Input"),
-        },
+        record(
+            _resource(_arn(FlowResource), "the flow", "流程"),
+            _parameter("executionName", "ExecutionName", NAME_TEXT, "the name of the execution", "执行的名称"),
+            _parameter("input", "Input", OBJECT, "the input of the execution", "执行的输入"),
+        ),
         _ALL,
         FlowResource,
     ),
     "HTTP:Request": Kind(
-        {
-            "url": Parameter(_url, required=True),
-            "method": Parameter(_method, required=True),
-            "headers": Parameter(_headers, sent_as="Headers"),
-            "body": Parameter(_anything, sent_as="Body"),
-        },
+        record(
+            Field("url", "", Ruled(TEXT, _url), required=True, help=("the address", "地址")),
+            Field("method", "", METHOD, required=True, help=("the method", "方法")),
+            _parameter("headers", "Headers", Ruled(OBJECT, _headers), "headers by name", "按名称给出的请求头"),
+            _parameter("body", "Body", ANYTHING, "the body; what is no text is sent as JSON",
+                       "请求体；不是文本时以 JSON 发送"),
+        ),
         _WITHOUT_JOBS,
         HttpResource,
         answers_in_full=True,
     ),
     "OSS:GetObject": Kind(
-        {
-            "bucket": Parameter(_text, required=True),
-            "key": Parameter(_text, required=True),
-            "region": Parameter(_text, sent_as="region"),
-            "versionId": Parameter(_text, sent_as="versionId"),
-            "range": Parameter(_text, sent_as="range"),
-            "ifMatch": Parameter(_text, sent_as="ifMatch"),
-            "ifNoneMatch": Parameter(_text, sent_as="ifNoneMatch"),
-        },
+        record(
+            Field("bucket", "", TEXT, required=True, help=("the bucket", "存储空间")),
+            Field("key", "", TEXT, required=True, help=("the key of the object", "对象的键")),
+            _parameter("region", "region", TEXT, "the region, which has no effect here", "地域，在此不起作用"),
+            _parameter("versionId", "versionId", TEXT, "the version of the object", "对象的版本"),
+            _parameter("range", "range", TEXT, "the part of the object, as in HTTP", "对象的范围，写法同 HTTP"),
+            _parameter("ifMatch", "ifMatch", TEXT, "the ETag that the object must have", "对象必须具有的 ETag"),
+            _parameter("ifNoneMatch", "ifNoneMatch", TEXT, "the ETag that the object must not have",
+                       "对象不得具有的 ETag"),
+        ),
         ("requestResponse",),
         ObjectResource,
     ),
-    "EventBridge:PutEvents": Kind({}, _WITHOUT_JOBS),
-}
+    "EventBridge:PutEvents": Kind(record(), _WITHOUT_JOBS),
+}  # fmt: skip
 
 MISSPELT: Final = {
     **{name.lower(): name for name in ACTIONS},

@@ -11,7 +11,7 @@ without OutputConstructor is ``{}``, and that a retried parallel or map starts a
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
@@ -30,7 +30,8 @@ from emulator.services.workflow.engine.decide import (
     strand_exited,
     while_called,
 )
-from emulator.services.workflow.engine.events import Event, canonical, quoted
+from emulator.services.workflow.engine.events import Event, StepEntered, StepExited, StepStarted, StepSucceeded
+from emulator.services.workflow.engine.json_text import NOTHING, Json, canonical, with_text
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
 from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
@@ -43,12 +44,10 @@ from emulator.services.workflow.languages.statemachine.evaluating import (
     elements_of,
     outcome,
     seconds_of,
-    state_of,
     text_of,
     timeout_of,
 )
 from emulator.services.workflow.languages.statemachine.nodes import (
-    MODES,
     Catch,
     ChoiceState,
     DistributedMapState,
@@ -56,13 +55,15 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     Guarded,
     Machine,
     MapState,
+    ParallelState,
     PassState,
     State,
     SucceedState,
     TaskState,
     WaitState,
-    as_input,
+    machine_state,
 )
+from emulator.services.workflow.languages.values import as_input
 
 
 @frozen
@@ -109,32 +110,33 @@ class MachineProgram(Machine, Program):
         except FAULTS as fault:
             raise ValueError(str(fault)) from fault
 
-    def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> Event:
+    def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> StepExited:
         """Return StepExited with *data* as output, or with what the state got when that is None."""
-        scope = strand.scopes[-1]
-        output, text = (scope.local, scope.local_text) if data is None else (data, canonical(data))
-        check_size(facts, text)
-        detail, value = f'{{"output":{text}}}', (output, text, None, None)
-        return Event(number, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)
+        left = strand.scopes[-1].left if data is None else with_text(data)
+        check_size(facts, left.text)
+        return StepExited(number, strand.id, strand.last, step.name, left)
 
 
 def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     if strand.id == ROOT:
-        detail = f'{{"output":{scope.local_text}}}'
-        value = (scope.local, scope.local_text)
-        return (Event(state.last + 1, events.EXECUTION_SUCCEEDED, ROOT, strand.last, "", detail, None, value),)
-    return (strand_exited(state, strand, scope.local, scope.local_text, "output"),)
+        return (events.ExecutionSucceeded(state.last + 1, strand.last, scope.left),)
+    is_branch = isinstance(state.strands[strand.parent].entry.step, ParallelState)
+    return (strand_exited(state, strand, scope.left, _branch_name(strand.index) if is_branch else None),)
+
+
+def _branch_name(index: int) -> str:
+    """Return the implicit name of a branch.
+
+    Source: Succeed states, CloudFlow documentation; that the events of a branch have it as StepName is assumed.
+    """
+    return f"ParallelBranch #{index}"
 
 
 def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     step = scope.steps.steps[scope.position]
     assert isinstance(step, State)
-    number = state.last + 1
-    value, text = scope.local, scope.local_text
-    detail = f'{{"input":{text}}}'
-    if isinstance(step, TaskState) and not isinstance(step, DistributedMapState):
-        detail = events.detail(input=text, action=quoted(step.action.name))
-    entered = Event(number, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
+    called = step.action.name if isinstance(step, TaskState) and not isinstance(step, DistributedMapState) else None
+    entered = StepEntered(state.last + 1, strand.id, strand.last, step.name, scope.left, target=called)
     if isinstance(step, PassState | SucceedState):
         try:
             return _at_once(facts, state, strand, step, entered)
@@ -143,20 +145,17 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     return (entered,)
 
 
-def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, entered: Event) -> Events:
+def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, entered: StepEntered) -> Events:
     """Return all four events of a state that does nothing but construct: the common case, worth a way of its own."""
-    entry = Entry(step, entered.id, Millis(0), *entered.value)
+    entry = Entry(step, entered.id, Millis(0), entered.input)
     first, sid, name = entered.id + 1, strand.id, step.name
-    entry.input, entry.input_text = constructed_input(facts, state, entry, first)
-    output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
-    step_input = (entry.input, entry.input_text, None)
-    succeeded = f'{{"output":{text}}}'
-    exited = _went_well(text, None, variables) if variables else succeeded
+    entry.given = constructed_input(facts, state, entry, first)
+    output, variables = outcome(facts, state, entry, first + 1, first + 2)
     return (
         entered,
-        Event(first, events.STEP_STARTED, sid, entered.id, name, f'{{"input":{entry.input_text}}}', None, step_input),
-        Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, succeeded, None, (output, text)),
-        Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
+        StepStarted(first, sid, entered.id, name, entry.given),
+        StepSucceeded(first + 1, sid, first, name, output),
+        StepExited(first + 2, sid, first + 1, name, output, None, variables),
     )
 
 
@@ -165,45 +164,46 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     if isinstance(step, TaskState) and step.input is None:
         return _scheduled(facts, state, strand, entry, 0)
     step_input = constructed_input(facts, state, entry, state.last + 1)
-    if isinstance(step, FailState):
-        data = Data(facts, state, step, step_input[0], entry.id, 0)
-        code, detail = (text_of(each, data, state.last + 1) for each in (step.code, step.detail))
-        check_size(facts, code, detail)
-        return (failed(state, strand, entry, code, detail),)
     return _started(facts, state, strand, entry, step_input, 0)
 
 
 def _started(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step_input: tuple[Any, str], retries: int
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step_input: Json, retries: int
 ) -> Events:
     """Return the event that starts a state with its input *step_input*, for the first time or once more."""
-    step = entry.step
+    step = machine_state(entry.step)
     number = state.last + 1
-    mark: int | None = None
+    branch: int | None = None
     seconds: int | None = None
     items: list[Any] | None = None
-    data = Data(facts, state, state_of(entry), step_input[0], entry.id, retries)
-    if isinstance(step, ChoiceState):
-        mark = chosen_branch(step, data, number)
-    elif isinstance(step, WaitState):
-        mark = seconds = seconds_of(facts, step, data, number)
-    elif isinstance(step, MapState):
-        items = elements_of(step, data, number)
-    detail = events.detail(
-        input=step_input[1],
-        items=None if items is None else canonical(items),
-        seconds=None if seconds is None else str(seconds),
-        retryCount=str(retries) if retries else None,
+    data = Data(facts, state, step, step_input.value, entry.id, retries)
+    match step:
+        case FailState():
+            code, detail = (text_of(each, data, number) for each in (step.code, step.detail))
+            check_size(facts, code, detail)
+            return (failed(state, strand, entry, code, detail),)
+        case ChoiceState():
+            branch = chosen_branch(step, data, number)
+        case WaitState():
+            seconds = seconds_of(facts, step, data, number)
+        case MapState():
+            items = elements_of(step, data, number)
+        case PassState() | SucceedState() | ParallelState() | TaskState() | DistributedMapState():
+            pass
+        case _:
+            assert_never(step)
+    return (
+        StepStarted(
+            number, strand.id, strand.last, step.name, step_input, branch, seconds, items=items, retries=retries
+        ),
     )
-    value = (*step_input, items)
-    return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
 
 
 def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     if isinstance(entry.step, TaskState):
         return _scheduled(facts, state, strand, entry, 0)
     if isinstance(entry.step, WaitState):
-        return Park((WakeAt(entry.id, "wait", _wakes_at(entry)),))
+        return Park(strand.id, (WakeAt(entry.id, "wait", _wakes_at(entry)),))
     if entry.fork is not None and entry.fork.total:
         return _open_strands(state, strand, entry)
     return _succeeded(facts, state, strand, entry)
@@ -215,50 +215,40 @@ def _wakes_at(entry: Entry) -> Millis:
 
 
 def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    fork, step = entry.fork, entry.step
+    fork, step, name = entry.fork, entry.step, entry.step.name
     assert fork is not None
     items = fork.items
 
-    def inside(index: int) -> str:
+    def opened(number: int, trigger: int, index: int) -> Event:
         if items is None:
-            return f'"name":"ParallelBranch #{index}","input":{entry.input_text}'
-        return f'"input":{canonical(as_input(items[index]))}'
+            return events.BranchEntered(number, strand.id, trigger, _branch_name(index), index, entry.given.text)
+        return events.IterationEntered(number, strand.id, trigger, name, index, canonical(as_input(items[index])))
 
-    at_once = step.at_once if isinstance(step, MapState) else fork.total
-    return open_strands(state, strand, entry, at_once, inside, None)
+    return open_strands(state, strand, entry, step.at_once if isinstance(step, MapState) else fork.total, opened)
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     """Return the events that end a state well, but for tasks, which have one event less."""
     number = state.last + 1
-    output, text, variables = outcome(facts, state, entry, number, number + 1)
-    name = entry.step.name
+    output, variables = outcome(facts, state, entry, number, number + 1)
     return (
-        Event(
-            number, events.STEP_SUCCEEDED, strand.id, strand.last, name, f'{{"output":{text}}}', None, (output, text)
-        ),
-        _exited(number + 1, number, strand, entry, output, text, variables),
+        StepSucceeded(number, strand.id, strand.last, entry.step.name, output),
+        _exited(number + 1, number, strand, entry, output, variables),
     )
 
 
 def _exited(
-    number: int, cause: int, strand: Strand, entry: Entry, output: Any, text: str, variables: dict[str, Any] | None
-) -> Event:
+    number: int, scheduled: int, strand: Strand, entry: Entry, output: Json, variables: dict[str, Any] | None
+) -> StepExited:
     step = entry.step
     goto = step.target(entry.mark) if isinstance(step, ChoiceState) else None
-    detail = _went_well(text, goto, variables)
-    return Event(number, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (output, text, goto, variables))
-
-
-def _went_well(text: str, goto: str | None, variables: dict[str, Any] | None) -> str:
-    """Detail of StepExited of a state that went well; *goto* is what a choice chose."""
-    members = {"global": canonical(variables) if variables else None}
-    return events.detail(output=text, goto=quoted(goto), **members)
+    return StepExited(number, strand.id, scheduled, step.name, output, goto, variables)
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    _, _, variables = outcome(facts, state, entry, state.last, state.last + 1)
-    return (_exited(state.last + 1, strand.last, strand, entry, entry.output, entry.output_text, variables),)
+    _, variables = outcome(facts, state, entry, state.last, state.last + 1)
+    assert entry.output is not None
+    return (_exited(state.last + 1, strand.last, strand, entry, entry.output, variables),)
 
 
 def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, retries: int) -> Events:
@@ -267,22 +257,15 @@ def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     assert isinstance(step, TaskState)
     first = state.last + 1
     data = Data(facts, state, step, entry.input, entry.id, retries)
-    value = built(facts, step.arguments, data, first)
+    sent = built(facts, step.arguments, data, first)
     timeout_s = step.timeout_s if step.timeout is None else timeout_of(step.timeout, data, first)
-    detail = events.detail(
-        input=value[1],
-        action=quoted(step.action.name),
-        taskMode=f'"{MODES[step.pattern]}"',
-        timeoutSeconds=None if timeout_s is None else str(timeout_s),
-        retryCount=str(retries),
-    )
-    return attempt(state, strand, step, detail, value, timeout_s)
+    return attempt(state, strand, step, sent, target=step.action.name, timeout_s=timeout_s, retries=retries)
 
 
 def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     number = state.last + 1
-    output, text, variables = outcome(facts, state, entry, number, number)
-    return (_exited(number, strand.last, strand, entry, output, text, variables),)
+    output, variables = outcome(facts, state, entry, number, number)
+    return (_exited(number, strand.last, strand, entry, output, variables),)
 
 
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
@@ -294,7 +277,7 @@ def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: E
 def _again(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     if isinstance(entry.step, TaskState):
         return _scheduled(facts, state, strand, entry, entry.retries + 1)
-    return _started(facts, state, strand, entry, (entry.input, entry.input_text), entry.retries + 1)
+    return _started(facts, state, strand, entry, entry.given, entry.retries + 1)
 
 
 def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
@@ -302,34 +285,24 @@ def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, e
     rule = catch_for(step.catch, error) if isinstance(step, Guarded) else None
     if rule is None:
         return None
-    output: Any = {}
-    text = "{}"
+    output = NOTHING
     if isinstance(rule, Catch) and rule.output is not None:
         data = data_of(facts, state, entry)
         data.error = (error, cause)
-        output, text = built(facts, rule.output, data, state.last + 1)
-    return _left_with_error(state, strand, entry, error, cause, (output, text, rule.goto))
+        output = built(facts, rule.output, data, state.last + 1)
+    return _left_with_error(state, strand, entry, error, cause, output, rule.goto)
 
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    return (_left_with_error(state, strand, entry, entry.error, entry.cause, ({}, "{}", None)),)
+    return (_left_with_error(state, strand, entry, entry.error, entry.cause, NOTHING, None),)
 
 
 def _left_with_error(
-    state: ExecutionState,
-    strand: Strand,
-    entry: Entry,
-    error: str,
-    cause: str,
-    left: tuple[Any, str, str | None],
-) -> Event:
-    """Return StepExited of a state that failed; *left* is its output, the text of that, and the state that follows."""
-    _, text, goto = left
-    detail = events.detail(
-        output=text, cause=quoted(cause), error=quoted(error), retryCount=str(entry.retries), goto=quoted(goto)
-    )
-    number, name = state.last + 1, entry.step.name
-    return Event(number, events.STEP_EXITED, strand.id, strand.last, name, detail, None, (*left, None))
+    state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str, output: Json, goto: str | None
+) -> StepExited:
+    """Return StepExited of a state that failed, with its *output*; *goto* is the state that follows."""
+    number, name, retries = state.last + 1, entry.step.name, entry.retries
+    return StepExited(number, strand.id, strand.last, name, output, goto, error=error, cause=cause, retries=retries)
 
 
 _BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (

@@ -11,14 +11,16 @@ Source: system variables, CloudFlow documentation. That there is a task token on
 import hashlib
 from typing import Any, Final
 
-from emulator.services.workflow.engine.decide import check_size
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.decide import TooMuchData, check_size
+from emulator.services.workflow.engine.json_text import Json, canonical, with_text
 from emulator.services.workflow.engine.language import EvaluationError, Facts
 from emulator.services.workflow.engine.model import ROOT, Entry, whole_number
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Template
 from emulator.services.workflow.languages.statemachine.nodes import (
     EXPRESS_WAIT_S,
+    TIMEOUT_S,
+    WAIT_S,
     ChoiceState,
     Elements,
     MapState,
@@ -30,9 +32,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
 )
 from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
-
-WAIT_S: Final = 300
-TIMEOUT_S: Final = 604_800
 
 SURELY_FITS: Final = 16 * 1024
 """So many characters are within the limit whatever they are."""
@@ -132,23 +131,22 @@ def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
     return Data(facts, state, state_of(entry), entry.input, entry.id, entry.retries)
 
 
-def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> tuple[Any, str]:
-    """Return what a constructor makes for event *number*, and its text."""
+def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> Json:
+    """Return what a constructor makes for event *number*."""
     if type(template) is Fixed and template.text is not None:
-        value, text = template.value, template.text
+        made = Json(template.value, template.text)
     else:
-        value = template.build(data.evaluation(number))
-        text = canonical(value)
-    if len(text) > SURELY_FITS:
-        check_size(facts, text)
-    return value, text
+        made = with_text(template.build(data.evaluation(number)))
+    if len(made.text) > SURELY_FITS:
+        check_size(facts, made.text)
+    return made
 
 
-def constructed_input(facts: Facts, state: ExecutionState, entry: Entry, number: int) -> tuple[Any, str]:
+def constructed_input(facts: Facts, state: ExecutionState, entry: Entry, number: int) -> Json:
     """Return the constructed input of a state that has been entered."""
     template = state_of(entry).input
     if template is None:
-        return entry.input, entry.input_text
+        return entry.given
     return built(facts, template, data_of(facts, state, entry), number)
 
 
@@ -167,31 +165,33 @@ def raw_output(entry: Entry) -> Any:
 
 def outcome(
     facts: Facts, state: ExecutionState, entry: Entry, number: int, exit_number: int
-) -> tuple[Any, str, dict[str, Any] | None]:
-    """Return the output of a state with its text, and what it writes to ``$Global``.
+) -> tuple[Json, dict[str, Any] | None]:
+    """Return the output of a state, and what it writes to ``$Global``.
 
     *number* is that of the event that records the output, *exit_number* that of StepExited.
+
+    Raises: TooMuchData; ValueError when something cannot be evaluated.
     """
     step = state_of(entry)
     raw = raw_output(entry)
     if step.output is None and step.variables is None and raw is entry.input:
-        return raw, entry.input_text, None
+        return entry.given, None
     data = data_of(facts, state, entry)
     data.output = raw
     if step.output is not None:
-        output, text = built(facts, step.output, data, number)
+        output = built(facts, step.output, data, number)
     elif raw is entry.input:
-        output, text = raw, entry.input_text
+        output = entry.given
     else:
-        output, text = raw, canonical(raw)
-        check_size(facts, text)
+        output = with_text(raw)
+        check_size(facts, output.text)
     if step.variables is None:
-        return output, text, None
+        return output, None
     variables: dict[str, Any] = step.variables.build(data.evaluation(exit_number))
     for name, value in variables.items():
         if len(canonical(value).encode()) > VARIABLE_BYTES:
-            raise EvaluationError(f"the value of {name!r} in $Global has more than {VARIABLE_BYTES} bytes")
-    return output, text, variables
+            raise TooMuchData(f"The value of {name!r} in $Global has more than {VARIABLE_BYTES} bytes.")
+    return output, variables
 
 
 def text_of(source: str | Expression, data: Data, number: int) -> str:

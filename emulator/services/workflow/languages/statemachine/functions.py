@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
+from emulator.services.workflow.engine.json_text import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.terms import Evaluation

@@ -1,15 +1,13 @@
-"""The parsed machine: one frozen data class per kind of state.
+"""The parsed machine: one frozen data class per kind of state, and `MachineState`, which is all of them.
 
 Nodes hold what the definition says, already checked and with every expression compiled, and answer what the fold asks
 of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.statemachine.decide`.
 """
 
-import json
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine import events, model
-from emulator.services.workflow.engine.events import with_text
+from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
     Branching,
@@ -17,17 +15,27 @@ from emulator.services.workflow.engine.model import (
     Definition,
     Entry,
     Fork,
+    ParameterError,
     RetryPolicy,
     StepList,
     Task,
 )
+from emulator.services.workflow.engine.notation import Notation, Pattern
+from emulator.services.workflow.engine.outline import StepKind, Way
 from emulator.services.workflow.languages.statemachine.actions import Action
-from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Path, Template
+from emulator.services.workflow.languages.statemachine.expressions import Expression, Fixed, Members, Path, Template
 from emulator.services.workflow.languages.terms import Evaluation
+from emulator.services.workflow.languages.values import as_input
 from emulator.services.workflow.ports import Resource
 
 DATA_BYTES: Final = 64 * 1024
 """Input and output of a state, each, and the data of one event, in bytes of JSON."""
+
+WAIT_S: Final = 300
+"""Longest wait."""
+
+TIMEOUT_S: Final = 604_800
+"""Longest ``Timeout`` of a task's attempt."""
 
 EXPRESS_WAIT_S: Final = 20
 """Longest wait of an express flow."""
@@ -37,12 +45,12 @@ MAP_ITEMS: Final = 10_000
 
 Mode = Literal["RequestComplete", "WaitForSystemCallback", "WaitForCustomCallback"]
 
-PATTERNS: Final[dict[Mode, model.Pattern]] = {
+PATTERNS: Final[dict[Mode, Pattern]] = {
     "RequestComplete": "requestResponse",
     "WaitForSystemCallback": "sync",
     "WaitForCustomCallback": "waitForCallback",
 }
-MODES: Final[dict[model.Pattern, Mode]] = {pattern: mode for mode, pattern in PATTERNS.items()}
+MODES: Final[dict[Pattern, Mode]] = {pattern: mode for mode, pattern in PATTERNS.items()}
 
 
 @frozen
@@ -62,6 +70,27 @@ class State(model.Step):
         """Return the position of the next state, or the end."""
         return len(steps.steps) if self.next is None else steps.index[self.next]
 
+    def onward(self) -> list[Way]:
+        """Return the way to the state that follows."""
+        return [Way(self.next)]
+
+
+@frozen
+class PlainState(State):
+    """A state with nothing inside, which goes on with the next one."""
+
+    def about(self) -> str:
+        """Return nothing."""
+        return ""
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next state."""
+        return self.onward()
+
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return nothing."""
+        return []
+
 
 @frozen
 class Catch(CatchPolicy):
@@ -77,30 +106,60 @@ class Guarded(State):
     retry: tuple[RetryPolicy, ...] = ()
     catch: tuple[Catch, ...] = ()
 
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return the way to the next state, and those of errors that are caught."""
+        caught = [Way(rule.goto, ", ".join(rule.errors), caught=n) for n, rule in enumerate(self.catch)]
+        return [*self.onward(), *caught]
+
+    def policies(self) -> tuple[tuple[RetryPolicy, ...], tuple[CatchPolicy, ...]]:
+        """Return Retry and Catch."""
+        return self.retry, self.catch
+
 
 @frozen
-class PassState(State):
+class PassState(PlainState):
     """Emits constants or reshapes its input."""
 
+    kind: ClassVar[StepKind] = "pass"
+
 
 @frozen
-class SucceedState(State):
+class SucceedState(PlainState):
     """Ends its scope; the scope's output is its own."""
 
+    kind: ClassVar[StepKind] = "succeed"
+
 
 @frozen
-class WaitState(State):
+class WaitState(PlainState):
     """Waits for some seconds."""
 
     seconds: int | Expression
 
+    kind: ClassVar[StepKind] = "wait"
+
+    def about(self) -> str:
+        """Return how long it waits."""
+        return f"{self.seconds} s" if isinstance(self.seconds, int) else self.seconds.text
+
 
 @frozen
-class FailState(State):
+class FailState(PlainState):
     """Ends its scope with an error."""
 
     code: str | Expression
     detail: str | Expression
+
+    kind: ClassVar[StepKind] = "fail"
+
+    def about(self) -> str:
+        """Return the error and its cause."""
+        texts = (each.text if isinstance(each, Expression) else each for each in (self.code, self.detail))
+        return " ".join(filter(None, texts))
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return nothing: it leads nowhere."""
+        return []
 
 
 class Branch(NamedTuple):
@@ -111,13 +170,20 @@ class Branch(NamedTuple):
 
 
 @frozen
-class ChoiceState(State):
+class ChoiceState(PlainState):
     """Goes on at the first branch whose condition is true, else at the default."""
 
     can_be_skipped: ClassVar[bool] = False
 
     branches: tuple[Branch, ...]
     default: str
+
+    kind: ClassVar[StepKind] = "choice"
+
+    def ways(self, steps: StepList, position: int) -> list[Way]:
+        """Return a way for each branch, and the default."""
+        ways = [Way(branch.next, branch.condition.text, option=n) for n, branch in enumerate(self.branches)]
+        return [*ways, Way(self.default, "default", option=len(ways))]
 
     def target(self, mark: int | None) -> str:
         """Return where branch number *mark* leads; the number after the last is the default."""
@@ -130,6 +196,12 @@ class ParallelState(Branching, Guarded):
 
     branches: tuple[StepList, ...]
 
+    kind: ClassVar[StepKind] = "parallel"
+
+    def about(self) -> str:
+        """Return nothing: its branches are shown."""
+        return ""
+
 
 @frozen
 class MapState(Guarded):
@@ -140,6 +212,12 @@ class MapState(Guarded):
     """The ItemConstructor."""
     steps: StepList
     at_once: int
+
+    kind: ClassVar[StepKind] = "foreach"
+
+    def about(self) -> str:
+        """Return what it iterates over."""
+        return self.items.text
 
     @property
     def items_follow(self) -> bool:
@@ -164,9 +242,9 @@ class MapState(Guarded):
         items = entry.fork.items if entry.fork is not None else None
         return self.steps, {} if items is None else as_input(items[index])
 
-    def inner_lists(self) -> list[StepList]:
+    def parts(self) -> list[tuple[str, StepList]]:
         """Return the states of an iteration."""
-        return [self.steps]
+        return [("each iteration", self.steps)]
 
 
 def array_of(items: Expression, evaluation: Evaluation) -> list[Any]:
@@ -180,14 +258,6 @@ def array_of(items: Expression, evaluation: Evaluation) -> list[Any]:
     return elements
 
 
-def as_input(element: Any) -> dict[str, Any]:
-    """Return the input of an iteration over *element*; one that is no object becomes the member ``Item``.
-
-    Source: assumed for elements that are no objects.
-    """
-    return element if isinstance(element, dict) else {"Item": element}
-
-
 @frozen
 class TaskState(Guarded, Task):
     """Calls a service."""
@@ -197,11 +267,22 @@ class TaskState(Guarded, Task):
     action: Action
     resource: Resource
     resource_arn: str = ""
-    pattern: model.Pattern = "requestResponse"
+    pattern: Pattern = "requestResponse"
     timeout_s: int | None = None
     timeout: Expression | None = None
     arguments: "Template | Elements" = Fixed({})
     """The Parameters."""
+
+    kind: ClassVar[StepKind] = "task"
+
+    def about(self) -> str:
+        """Return what it calls, the resource where it is written down, else the action; with how it waits."""
+        resource = self.written_target()
+        return resource.label if self.pattern == "requestResponse" else f"{resource.label}, {MODES[self.pattern]}"
+
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return nothing."""
+        return []
 
     @property
     def answers_in_full(self) -> bool:  # type: ignore[override]  # it depends on what is called
@@ -221,6 +302,18 @@ class TaskState(Guarded, Task):
         Raises: ParameterError.
         """
         return self.action.target(value)
+
+    def written_target(self) -> Resource:
+        """Return the resource where it is written down, else the action."""
+        called: dict[str, Any] = {}
+        if isinstance(self.arguments, Members):
+            called = {name: each.value for name, each in self.arguments.members if isinstance(each, Fixed)}
+        elif isinstance(self.arguments, Fixed):
+            called = self.arguments.value
+        try:
+            return self.target(called)
+        except ParameterError:
+            return self.action.resource
 
     def event(self, value: Any, text: str) -> bytes:
         """Return the body for the function."""
@@ -248,7 +341,7 @@ class Elements:
     item: Template | None
 
     def build(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Return the inputs of the executions.
+        """Return what the inputs of the executions are made of: the wrapping would count against the limit of data.
 
         Raises: EvaluationError when ItemsPath gives no array.
         """
@@ -256,7 +349,7 @@ class Elements:
         if len(elements) > MAP_ITEMS:
             raise EvaluationError(f"a distributed map has at most {MAP_ITEMS} elements")
         if self.item is None:
-            return {"items": [as_input(element) for element in elements]}
+            return {"items": elements}
         return {"items": [self.item.build(_of_element(evaluation, element)) for element in elements]}
 
 
@@ -274,9 +367,15 @@ class DistributedMapState(TaskState):
     It is a task that starts the run and waits for its end.
     """
 
-    submitted_event: ClassVar[str] = events.MAP_RUN_STARTED
+    begins_map_run: ClassVar[bool] = True
 
     steps: StepList
+
+    kind: ClassVar[StepKind] = "foreach"
+
+    def about(self) -> str:
+        """Return nothing: what runs for an element is shown."""
+        return ""
 
     def target(self, value: Any) -> Resource:
         """Return the bounds of the run."""
@@ -291,14 +390,31 @@ class DistributedMapState(TaskState):
         """The end of a run is reported."""
         return False
 
-    def inner_lists(self) -> list[StepList]:
+    def parts(self) -> list[tuple[str, StepList]]:
         """Return the states of an element."""
-        return [self.steps]
+        return [("each element, as an execution", self.steps)]
+
+
+MachineState = (
+    PassState | WaitState | SucceedState | FailState | ChoiceState | ParallelState | MapState | TaskState
+    | DistributedMapState
+)  # fmt: skip
+"""Every kind of state. A ``match`` on it ends with ``assert_never``: a type checker names each that forgot a kind."""
+
+
+def machine_state(step: model.Step) -> MachineState:
+    """Return a state of a machine as what it is; its scopes hold nothing else."""
+    return cast(MachineState, step)
 
 
 @frozen
 class Machine(Definition):
     """A whole definition. ``warnings`` are for the log, not for the client."""
+
+    notation: ClassVar[Notation] = Notation(
+        target="action", mode="taskMode", modes=MODES, seconds="seconds", left="output"
+    )
+    """Source: assumed as a whole, like the members of the details; no history of this language has been published."""
 
     step_data_bytes: ClassVar[int] = DATA_BYTES
     needs_description: ClassVar[bool] = False
@@ -311,25 +427,6 @@ class Machine(Definition):
     def begin(self, value: Any) -> Any:
         """Return the execution's input."""
         return value
-
-    def decode(self, kind: str, detail: str) -> Any:
-        """Return the value of an event.
-
-        Source: assumed as a whole, like the members of the details; no history of this language has been published.
-        """
-        match kind:
-            case "StepStarted":
-                members = json.loads(detail)
-                if len(members) == 1:  # its text is what stands there
-                    return members["input"], detail[len('{"input":') : -1], None
-                return (*with_text(members["input"]), members.get("items"))
-            case "BranchExited" | "IterationExited":
-                return with_text(json.loads(detail)["output"])
-            case "StepExited":
-                members = json.loads(detail)
-                return (*with_text(members["output"]), members.get("goto"), members.get("global"))
-            case _:
-                return events.decode(kind, detail)
 
     def unfit_for_express(self) -> str | None:
         """Return what keeps the machine from being express: tasks that wait for callbacks, and long waits.

@@ -7,32 +7,30 @@ another flow of it.
 Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
 """
 
-from collections.abc import Callable, Collection
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
-from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, whole
-from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, Kind, read_action
+from emulator.services.workflow.languages.document import LocatedNode, Reading
+from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, placed
+from emulator.services.workflow.languages.statemachine.actions import Action, Kind
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
 from emulator.services.workflow.languages.statemachine.expressions import (
     ITEM_ROOTS,
     RESULT_ROOTS,
     STATE_ROOTS,
     SUFFIX,
-    Expression,
-    Fixed,
-    Members,
     Template,
 )
 from emulator.services.workflow.languages.statemachine.nodes import (
     MAP_ITEMS,
-    PATTERNS,
+    WAIT_S,
     Branch,
     ChoiceState,
     DistributedMapState,
     Elements,
     FailState,
+    MachineState,
     MapState,
     ParallelState,
     PassState,
@@ -40,82 +38,78 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     SucceedState,
     TaskState,
     WaitState,
+    machine_state,
 )
 from emulator.services.workflow.languages.statemachine.reading import (
-    Arguments,
+    DEFINITIONS,
+    DESCRIPTION,
+    EXPRESSION,
+    GUARDED,
     check_ways,
-    constructor_of,
+    constructor_on,
+    dynamic,
     read_constructor,
-    read_expression,
-    read_fields,
-    read_policies,
 )
+from emulator.services.workflow.languages.statemachine.tasks import TASK, TIMEOUTS, finish_task
 from emulator.services.workflow.limits import NAME_MAX
 from emulator.services.workflow.ports import ActionResource, MapResource
+from emulator.wire.schema.kinds import (
+    ANYTHING,
+    FLAG,
+    OBJECT,
+    TEXT,
+    Also,
+    Duration,
+    Either,
+    Field,
+    Items,
+    Number,
+    OneOf,
+    Shape,
+    Tagged,
+    Text,
+    Whole,
+    record,
+)
 from emulator.wire.yaml import Node, Table
 
-WAIT_S: Final = Range(1, 300, 1)
-"""Seconds of a wait."""
+AT_ONCE: Final = 40
+"""Iterations of a map that run side by side, at most and by default."""
 
-BRANCHES: Final = Range(1, 50, 1)
-"""Branches of a parallel."""
+DISTRIBUTED_AT_ONCE: Final = 100
+"""Executions of a distributed map that run side by side, at most and by default."""
 
-AT_ONCE: Final = Range(1, 40, 40)
-"""Iterations of a map that run side by side."""
+KEY_BYTES: Final = 128
+"""Longest key of ``$Global``."""
 
-DISTRIBUTED_AT_ONCE: Final = Range(1, 100, 100)
-DISTRIBUTED_FAILURES: Final = Range(0, MAP_ITEMS, 0)
-"""Executions of a distributed map that run side by side, and that may fail."""
+MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind(record(), ("sync",)))
 
-MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind({}, ("sync",)))
-
-TIMEOUT_S: Final = Range(0, 604_800, 0)
-"""Seconds of a task's attempt; 0 is without end."""
+Arguments = dict[str, Any]
+"""Keyword arguments for a state's class."""
 
 
-_DOCUMENT: Final = frozenset({"Type", "Name", "SpecVersion", "StartAt", "States", "Description"})
-_SCOPE: Final = frozenset({"StartAt", "States"})
-_EVERY_STATE: Final = frozenset({"Type", "Name", "Description", "InputConstructor"})
-_ENDING: Final = frozenset({"OutputConstructor", "GlobalConstructor"})
-_GOING_ON: Final = frozenset({"Next", "End"})
-_GUARDED: Final = frozenset({"Retry", "Catch"})
-
-TOLERANCES: Final = (
-    "ToleratedFailureCount", "ToleratedFailedCount", "ToleratedFailurePercentage", "ToleratedFailedPercentage",
-)  # fmt: skip
-"""How many executions of a distributed map may fail, in the vendor's two spellings."""
-
-
-def read_machine(root: Node) -> MachineProgram:
-    """Return the machine that the document *root* defines.
-
-    Raises: DefinitionError, for everything that would keep the flow from running as written.
-    """
-    part = LocatedNode(root, "")
-    warnings: list[str] = []
-    fields = read_fields(part, _DOCUMENT, Reading(warnings, {}, []))
-    kind = fields.need("Type")
-    if kind.text() != "StateMachine":
-        raise kind.failure("must be StateMachine")
-    version = fields.need("SpecVersion")
-    if version.text() != "v1":
-        raise version.failure("must be v1")
-    name = fields.need("Name")
-    name.name()
-    fields.text("Description")
-    return MachineProgram(name=name.text(), steps=_scope(fields, warnings), warnings=tuple(warnings))
-
-
-def _scope(fields: Fields, warnings: list[str]) -> StepList:
-    """Read the list of states that *fields* has, and where it starts."""
-    part = fields.need("States")
+def _read_states(part: LocatedNode, outer: Reading) -> tuple[tuple[MachineState, ...], list[LocatedNode], Reading]:
+    """Return the states of a scope, their places, and what reading them has found."""
     if isinstance(part.node, Table):
         raise part.failure("must be a list of states, each with its Name")
-    reading = Reading(warnings, {}, [])
+    reading = Reading(outer.warnings, {}, [])
     items = part.items(least=1)
-    states = tuple(_state(item, reading) for item in items)
+    return tuple(_read_state(item, reading) for item in items), items, reading
+
+
+def _read_state(part: LocatedNode, reading: Reading) -> MachineState:
+    node, shape, finish = KINDS[DEFINITIONS.tag(STATE, part)]
+    values = finish(DEFINITIONS.read(shape, part, reading), part, reading)
+    if isinstance(values.get("resource"), MapResource):
+        node = DistributedMapState
+    return machine_state(node(**values))
+
+
+def _scope_of(values: Arguments) -> StepList:
+    """Return the list of states that a scope has, and where it starts, from what its fields say."""
+    states, items, reading = values["states"]
+    start: LocatedNode = values["start"]
     index = {state.name: position for position, state in enumerate(states)}
-    start = fields.need("StartAt")
     for way in (*reading.jumps, start):
         if way.text() not in index:
             raise way.failure(f"there is no state {way.text()[:200]!r} in this scope; there are {_names(index)}")
@@ -129,50 +123,12 @@ def _names(index: dict[str, int]) -> str:
     return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
 
 
-def _state(part: LocatedNode, reading: Reading) -> State:
-    anything = Fields(part)
-    kind = anything.need("Type")
-    if kind.text() not in _KINDS:
-        raise kind.failure(f"unknown type of state; there are {', '.join(_KINDS)}")
-    node, own_fields, read = _KINDS[kind.text()]
-    fields = read_fields(part, _EVERY_STATE | own_fields, reading)
-    name = fields.need("Name")
-    if not name.text() or len(name.text()) > NAME_MAX:
-        raise name.failure(f"must be a name of 1 to {NAME_MAX} characters")
-    fields.text("Description")
-    reading.enter("state", name)
-    arguments = read(fields, reading)
-    if isinstance(arguments.get("resource"), MapResource):
-        node = DistributedMapState
-    if "Next" in own_fields:
-        arguments["next"] = _next(fields, reading)
-    elif fields.find("End") is not None:
-        fields.flag("End")
-    return node(
-        name=name.text(),
-        input=constructor_of(fields, "InputConstructor", STATE_ROOTS),
-        output=constructor_of(fields, "OutputConstructor", RESULT_ROOTS),
-        variables=_variables(fields),
-        **arguments,
-    )
+def _name(part: LocatedNode, reading: Reading) -> str:
+    DEFINITIONS.reader(_STATE_NAME)(part, reading)
+    return reading.enter("state", part)
 
 
-def _next(fields: Fields, reading: Reading) -> str | None:
-    following, ends = fields.find("Next"), fields.flag("End")
-    if following is not None and ends:
-        raise following.failure("a state has Next or 'End: true', not both")
-    if following is None:
-        if not ends:
-            raise fields.part.failure("a state of this type needs Next or 'End: true'")
-        return None
-    reading.jumps.append(following)
-    return following.text()
-
-
-def _variables(fields: Fields) -> Template | None:
-    part = fields.find("GlobalConstructor")
-    if part is None:
-        return None
+def _variables(part: LocatedNode, _reading: Reading) -> Template:
     constructor = read_constructor(part, RESULT_ROOTS)
     assert isinstance(part.node, Table)
     for key, _ in part.node.entries:
@@ -181,196 +137,222 @@ def _variables(fields: Fields) -> Template | None:
     return constructor
 
 
-KEY_BYTES: Final = 128
-"""Longest key of ``$Global``."""
+def _branch(part: LocatedNode, reading: Reading) -> StepList:
+    return _scope_of(DEFINITIONS.read(_BRANCH, part, reading))
 
 
-def _nothing(read_fields: Fields, _reading: Reading) -> Arguments:
-    return {}
+def _processor(part: LocatedNode, reading: Reading) -> tuple[StepList, str]:
+    """Return the states of an iteration, and the mode of a distributed map, empty for one that runs inline."""
+    values = DEFINITIONS.read(_PROCESSOR, part, reading)
+    mode = values.get("config", {}).get("mode", "Inline")
+    return _scope_of(values), "" if mode == "Inline" else mode
 
 
-def _either(fields: Fields, key: str) -> tuple[LocatedNode | None, Expression | None]:
-    """Return a field as it is, or as the expression under its key with ``.$``."""
-    constant, dynamic = fields.find(key), fields.find(key + SUFFIX)
-    if constant is not None and dynamic is not None:
-        raise dynamic.failure(f"{key!r} stands here with and without '.$'")
-    return constant, None if dynamic is None else read_expression(dynamic, STATE_ROOTS)
+def _as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
+    return values
 
 
-def _wait(fields: Fields, _reading: Reading) -> Arguments:
-    constant, dynamic = _either(fields, "Seconds")
-    if dynamic is not None:
-        return {"seconds": dynamic}
-    return {"seconds": whole(constant or fields.need("Seconds"), WAIT_S)}
+def _going_on(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
+    ends = values.pop("end")
+    if "next" in values and ends:
+        raise part.get("Next").failure("a state has Next or 'End: true', not both")
+    if "next" not in values and not ends:
+        raise part.failure("a state of this type needs Next or 'End: true'")
+    return values
 
 
-def _fail(fields: Fields, _reading: Reading) -> Arguments:
-    code, code_expression = _either(fields, "Code")
-    detail, detail_expression = _either(fields, "Detail")
-    return {
-        "code": code_expression or (code.text() if code else "FnF.Fail"),
-        "detail": detail_expression or (detail.text() if detail else ""),
-    }
-
-
-def _choice(fields: Fields, reading: Reading) -> Arguments:
+def _finish_choice(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
     for key in ("Next", "End"):
-        if (part := fields.find(key)) is not None:
-            raise part.failure(f"a choice has no {key}: its Branches and Default say where it leads")
-    branches = []
-    for item in fields.need("Branches").items(least=1):
-        branch = read_fields(item, {"Condition", "Next", "Description"}, reading)
-        following = branch.need("Next")
-        reading.jumps.append(following)
-        branches.append(Branch(read_expression(branch.need("Condition"), STATE_ROOTS), following.text()))
-    default = fields.need("Default")
-    reading.jumps.append(default)
-    return {"branches": tuple(branches), "default": default.text()}
+        if (found := part.find(key)) is not None:
+            raise found.failure(f"a choice has no {key}: its Branches and Default say where it leads")
+    return values
 
 
-def _parallel(fields: Fields, reading: Reading) -> Arguments:
-    part = fields.need("Branches")
-    branches = part.items(least=BRANCHES.low)
-    if len(branches) > BRANCHES.high:
-        raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
-    known = _SCOPE | {"Name", "Description"}
-    scopes = [_scope(read_fields(item, known, reading), reading.warnings) for item in branches]
-    return {"branches": tuple(scopes), **read_policies(fields, reading)}
+def _finish_task(values: Arguments, part: LocatedNode, reading: Reading) -> Arguments:
+    return _going_on(finish_task(values, part, reading), part, reading)
 
 
-def _map(fields: Fields, reading: Reading) -> Arguments:
-    processor = read_fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
-    mode = _map_mode(processor, reading)
-    spelt = [part for key in ("MaxConcurrency", "MaxConcuccency") if (part := fields.find(key)) is not None]
-    if len(spelt) > 1:
-        raise spelt[1].failure("MaxConcurrency stands here twice, in both spellings")
-    items = read_expression(fields.need("ItemsPath"), STATE_ROOTS)
-    item = constructor_of(fields, "ItemConstructor", ITEM_ROOTS)
-    shared = {"steps": _scope(processor, reading.warnings), **read_policies(fields, reading)}
+def _finish_map(values: Arguments, part: LocatedNode, reading: Reading) -> Arguments:
+    steps, mode = values.pop("processor")
+    values["steps"] = steps
     limit = DISTRIBUTED_AT_ONCE if mode else AT_ONCE
-    at_once = whole(spelt[0], limit) if spelt else limit.default
+    spelt = values.pop("at_once")
+    at_once = DEFINITIONS.reader(Whole(1, limit))(spelt, reading) if spelt is not None else limit
+    failures, percentage = values.pop("failures"), values.pop("percentage")
     if not mode:
-        for key in TOLERANCES:
-            if (part := fields.find(key)) is not None:
-                raise part.failure("only a distributed map tolerates failures")
-        return {"items": items, "item": item, "at_once": at_once, **shared}
-    count = _tolerated(fields, TOLERANCES[:2], DISTRIBUTED_FAILURES)
-    percentage = _tolerated(fields, TOLERANCES[2:], Range(0, 100, 0))
-    return {
+        for key in (*_FAILURES, *_PERCENTAGE):
+            if (found := part.find(key)) is not None:
+                raise found.failure("only a distributed map tolerates failures")
+        return _going_on({"at_once": at_once, **values}, part, reading)
+    distributed = {
         "action": MAP_RUN,
         "pattern": "sync",
-        "resource": MapResource(at_once, mode == "Express", int(count), percentage),
-        "arguments": Elements(items, item),
-        **shared,
+        "resource": MapResource(at_once, mode == "Express", int(failures), percentage),
+        "arguments": Elements(values.pop("items"), values.pop("item", None)),
     }
+    return _going_on({**values, **distributed}, part, reading)
 
 
-def _map_mode(processor: Fields, reading: Reading) -> str:
-    """Return the mode of a distributed map, empty for one that runs inline."""
-    config = processor.find("ProcessorConfig")
-    part = read_fields(config, {"ExecutionMode"}, reading).find("ExecutionMode") if config is not None else None
-    if part is None or part.text() == "Inline":
-        return ""
-    if part.text() not in {"Express", "Standard"}:
-        raise part.failure("must be Inline, Express or Standard")
-    return part.text()
+STATE_KINDS: Final[dict[str, Shape]] = {}
+"""The fields of each kind of state."""
+
+STATE: Final = Tagged("state", "Type", STATE_KINDS)
+
+_STATE_NAME: Final = Text(NAME_MAX, 1, expected=f"a name of 1 to {NAME_MAX} characters")
+
+_SCOPE: Final = (
+    Field("States", "states", Also(Items(STATE, least=1), _read_states), required=True,
+          help=("the states, in any order", "各状态，顺序不限")),
+    Field("StartAt", "start", Also(TEXT, placed), required=True,
+          help=("the state to begin with", "起始状态")),
+)  # fmt: skip
+
+MACHINE: Final = Shape("StateMachine", (
+    Field("Type", "type", OneOf(("StateMachine",)), required=True, help=("what is defined", "定义的种类")),
+    Field("SpecVersion", "version", OneOf(("v1",)), required=True,
+          help=("the version of the language", "语言的版本")),
+    Field("Name", "name", NAME_TEXT, required=True, help=("the name of the flow", "流程的名称")),
+    DESCRIPTION,
+    *_SCOPE,
+))  # fmt: skip
+
+_BRANCH: Final = Shape("branch", (
+    Field("Name", "", ANYTHING, help=("for readers", "供阅读者参考")),
+    Field("Description", "", ANYTHING, help=("for readers", "供阅读者参考")),
+    *_SCOPE,
+))  # fmt: skip
+
+_CONFIG: Final = record(
+    Field("ExecutionMode", "mode", OneOf(("Inline", "Express", "Standard")),
+          help=("where iterations run: in this execution, or in one of their own of this kind",
+                "迭代在何处运行：在本执行中，或在该类型的独立执行中")),
+)  # fmt: skip
+
+_PROCESSOR: Final = Shape("processor", (
+    Field("ProcessorConfig", "config", Also(_CONFIG, lambda part, reading: DEFINITIONS.read(_CONFIG, part, reading)),
+          help=("`ExecutionMode`: `Inline`, `Express` or `Standard`",
+                "`ExecutionMode`：`Inline`、`Express` 或 `Standard`")),
+    *_SCOPE,
+))  # fmt: skip
+
+_CHOSEN: Final = Shape("branch", (
+    Field("Condition", "condition", EXPRESSION, required=True,
+          help=("when the branch is taken", "选取该分支的条件")),
+    Field("Next", "next", STEP_NAME, required=True, help=("the state that follows then", "随后执行的状态")),
+    Field("Description", "", ANYTHING, help=("for readers", "供阅读者参考")),
+), Branch)  # fmt: skip
+
+_HEAD: Final = (
+    Field("Type", "", ANYTHING),
+    Field("Name", "name", Also(_STATE_NAME, _name), required=True,
+          help=("the name, which no other state of the scope has", "状态名称，在作用域中唯一")),
+    DESCRIPTION,
+)  # fmt: skip
+_ONWARD: Final = (
+    Field("Next", "next", STEP_NAME, help=("the state of the same scope that follows", "同一作用域中随后的状态")),
+    Field("End", "end", FLAG, default=False, help=("whether the scope ends here", "作用域是否在此结束")),
+)  # fmt: skip
+_LAST: Final = Field("End", "", FLAG, help=("whether the scope ends here, as it does anyway",
+                                            "作用域是否在此结束；总会在此结束"))  # fmt: skip
+_INPUT: Final = Field("InputConstructor", "input", constructor_on(STATE_ROOTS),
+                      help=("what makes `$Input`", "如何得出 `$Input`"))  # fmt: skip
+_OUTPUT: Final = Field("OutputConstructor", "output", constructor_on(RESULT_ROOTS),
+                       help=("what makes the output", "如何得出输出"))  # fmt: skip
+_GLOBAL: Final = Field("GlobalConstructor", "variables", Also(OBJECT, _variables),
+                       help=("what is added to `$Global`", "添加到 `$Global` 的内容"))  # fmt: skip
+
+_FAILURES: Final = ("ToleratedFailureCount", "ToleratedFailedCount")
+_PERCENTAGE: Final = ("ToleratedFailurePercentage", "ToleratedFailedPercentage")
+"""How many executions of a distributed map may fail, in the vendor's two spellings."""
 
 
-def _tolerated(fields: Fields, keys: Collection[str], limit: Range) -> float:
-    spelt = [part for key in keys if (part := fields.find(key)) is not None]
-    if len(spelt) > 1:
-        raise spelt[1].failure("the tolerance stands here twice, in both spellings")
-    return fields.number(spelt[0].field.rpartition(".")[2], limit) if spelt else 0
+class StateType(NamedTuple):
+    """What is read of one kind: its class, its fields, and what makes of their values the class's arguments."""
+
+    kind: type[State]
+    shape: Shape
+    finish: Callable[[Arguments, LocatedNode, Reading], Arguments]
 
 
-def _task(fields: Fields, reading: Reading) -> Arguments:
-    mode = fields.find("TaskMode")
-    if mode is not None and mode.text() not in PATTERNS:
-        raise mode.failure(f"unknown mode; there are {', '.join(PATTERNS)}")
-    pattern = PATTERNS[mode.text()] if mode is not None else "requestResponse"  # type: ignore[index]  # checked above
-    part = fields.need("Action")
-    try:
-        action = read_action(part.text(), pattern)
-    except ValueError as error:
-        raise part.failure(str(error)) from error
-    if mode is not None and pattern not in action.kind.patterns:
-        known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
-        raise mode.failure(f"for {action.name} the mode is {' or '.join(known)}")
-    if action.kind.stands_for is None:
-        reading.warn(part, f"{action.name} is not available here and will fail; there are {_available()}")
-    constant, timeout = _either(fields, "Timeout")
-    return {
-        "action": action,
-        "resource": action.resource,
-        "pattern": pattern,
-        "timeout_s": _seconds(constant) if constant else None,
-        "timeout": timeout,
-        "arguments": _parameters(fields, action, reading),
-        **read_policies(fields, reading),
-    }
+def _state_type(
+    kind: type[State],
+    *own: Field,
+    finish: Callable[[Arguments, LocatedNode, Reading], Arguments] = _as_it_is,
+    either: tuple[Either, ...] = (),
+) -> StateType:
+    return StateType(kind, Shape(kind.__name__.removesuffix("State"), (*_HEAD, *own), kind, either), finish)
 
 
-def _available() -> str:
-    return ", ".join(name for name, kind in ACTIONS.items() if kind.stands_for is not None)
+_CONSTRUCTED: Final = (_INPUT, _OUTPUT, _GLOBAL)
 
-
-def _seconds(part: LocatedNode) -> int | None:
-    """Return a time-out, a number or its digits; None for 0, which is without end."""
-    text = part.text()
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and TIMEOUT_S.contains(int(text))):
-        raise part.failure(f"must be a whole number from {TIMEOUT_S.low} to {TIMEOUT_S.high}")
-    return int(text) or None
-
-
-def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
-    part = fields.find("Parameters")
-    required = [name for name, parameter in action.kind.parameters.items() if parameter.required]
-    if part is None:
-        if required:
-            raise fields.part.failure(f"Parameters must have {' and '.join(required)} for {action.name}")
-        return Fixed({})
-    template = read_constructor(part, STATE_ROOTS)
-    if isinstance(template, Members):
-        templates: dict[str, Template] = dict(template.members)
-    else:
-        assert isinstance(template, Fixed)
-        templates = {name: Fixed(value) for name, value in template.value.items()}
-    inside = Fields(part)
-    for name in required:
-        if name not in templates:
-            raise part.failure(f"the parameter {name!r} is required")
-    for name, value in templates.items():
-        known = action.kind.parameters.get(name)
-        here = inside.raw(name) or part
-        if known is None and action.kind.parameters:
-            reading.warn(here, f"{action.name} has no parameter {name!r}, which is ignored")
-        elif known is not None and isinstance(value, Fixed) and value.value is not None:
-            try:
-                known.check(value.value)
-            except ValueError as error:
-                raise here.failure(str(error)) from error
-    return template
-
-
-_KINDS: Final[
-    dict[str, tuple[type[State], frozenset[str], Callable[[Fields, Reading], Arguments]]]
-] = {
-    "Pass": (PassState, _ENDING | _GOING_ON, _nothing),
-    "Wait": (WaitState, frozenset({"Seconds", "Seconds.$"}) | _ENDING | _GOING_ON, _wait),
-    "Succeed": (SucceedState, _ENDING | {"End"}, _nothing),
-    "Fail": (FailState, frozenset({"Code", "Code.$", "Detail", "Detail.$", "End", "OutputConstructor"}), _fail),
-    "Choice": (ChoiceState, frozenset({"Branches", "Default", "GlobalConstructor"}), _choice),
-    "Parallel": (ParallelState, frozenset({"Branches"}) | _ENDING | _GOING_ON | _GUARDED, _parallel),
-    "Map": (
-        MapState,
-        frozenset({"ItemsPath", "Processor", "MaxConcurrency", "MaxConcuccency", "ItemConstructor", *TOLERANCES})
-        | _ENDING | _GOING_ON | _GUARDED,
-        _map,
+KINDS: Final = {
+    "Pass": _state_type(PassState, *_ONWARD, *_CONSTRUCTED, finish=_going_on),
+    "Wait": _state_type(
+        WaitState,
+        *dynamic(Field("Seconds", "seconds", Duration(1, WAIT_S),
+                        help=("how long; in express flows up to 20 seconds", "等待时长；快速流程中最多 20 秒"))),
+        *_ONWARD, *_CONSTRUCTED,
+        finish=_going_on,
+        either=(Either(("Seconds", "Seconds.$")),),
     ),
-    "Task": (
-        TaskState,
-        frozenset({"Action", "TaskMode", "Parameters", "Timeout", "Timeout.$"}) | _ENDING | _GOING_ON | _GUARDED,
-        _task,
+    "Succeed": _state_type(SucceedState, _LAST, *_CONSTRUCTED),
+    "Fail": _state_type(
+        FailState,
+        *dynamic(Field("Code", "code", TEXT, "FnF.Fail", help=("the name of the error", "错误名称"))),
+        *dynamic(Field("Detail", "detail", TEXT, "", help=("what happened", "错误原因"))),
+        _LAST, _INPUT, _OUTPUT,
+        either=(Either(("Code", "Code.$"), needed=False), Either(("Detail", "Detail.$"), needed=False)),
+    ),
+    "Choice": _state_type(
+        ChoiceState,
+        Field("Branches", "branches", Items(_CHOSEN, least=1), required=True,
+              help=("the branches; the first whose condition is true is taken",
+                    "各分支；选取第一个条件为真的分支")),
+        Field("Default", "default", STEP_NAME, required=True,
+              help=("the state that follows when no condition is true", "没有条件为真时随后的状态")),
+        _INPUT, _GLOBAL,
+        finish=_finish_choice,
+    ),
+    "Parallel": _state_type(
+        ParallelState,
+        Field("Branches", "branches", Items(Also(_BRANCH, _branch), most=50, least=1), required=True,
+              help=("scopes that run side by side", "并行运行的作用域")),
+        *GUARDED, *_ONWARD, *_CONSTRUCTED,
+        finish=_going_on,
+    ),
+    "Map": _state_type(
+        MapState,
+        Field("Processor", "processor", Also(_PROCESSOR, _processor), required=True,
+              help=("the states of an iteration", "每次迭代的状态")),
+        Field("ItemsPath", "items", EXPRESSION, required=True,
+              help=("an expression that gives the array", "得出数组的表达式")),
+        Field("ItemConstructor", "item", constructor_on(ITEM_ROOTS),
+              help=("what makes the input of an iteration", "如何得出每次迭代的输入")),
+        Field("MaxConcurrency", "at_once", Also(Whole(1, DISTRIBUTED_AT_ONCE), placed), None,
+              names={"definition": ("MaxConcurrency", "MaxConcuccency")},
+              help=(f"how many run side by side; inline up to {AT_ONCE}",
+                    f"并行迭代的数量；内联运行时最多 {AT_ONCE}")),
+        Field("ToleratedFailureCount", "failures", Number(0, MAP_ITEMS), 0, names={"definition": _FAILURES},
+              help=("how many executions of a distributed map may fail", "分布式 Map 允许失败的执行数量")),
+        Field("ToleratedFailurePercentage", "percentage", Number(0, 100), 0, names={"definition": _PERCENTAGE},
+              help=("the same in percent", "同上，以百分比表示")),
+        *GUARDED, *_ONWARD, *_CONSTRUCTED,
+        finish=_finish_map,
+    ),
+    "Task": _state_type(
+        TaskState, *TASK, *GUARDED, *_ONWARD, *_CONSTRUCTED, finish=_finish_task, either=(TIMEOUTS,)
     ),
 }  # fmt: skip
-"""For each type: its class, its fields beyond those of every state, and what reads them."""
+"""Every type there is. The classes are those of `MachineState`."""
+
+STATE_KINDS.update({name: each.shape for name, each in KINDS.items()})
+
+
+def read_machine(root: Node) -> MachineProgram:
+    """Return the machine that the document *root* defines.
+
+    Raises: DefinitionError, for everything that would keep the flow from running as written.
+    """
+    warnings: list[str] = []
+    values = DEFINITIONS.read(MACHINE, LocatedNode(root, ""), Reading(warnings, {}, []))
+    return MachineProgram(name=values["name"], steps=_scope_of(values), warnings=tuple(warnings))

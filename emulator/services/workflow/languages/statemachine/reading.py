@@ -10,21 +10,21 @@ suffix ``.$`` is assumed.
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from emulator.kernel.paging import Range
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
-from emulator.services.workflow.languages.fields import Fields, LocatedNode, Reading, reachable, whole
+from emulator.services.workflow.languages.document import LocatedNode, Reading, reachable
+from emulator.services.workflow.languages.notation import STEP_NAME, Definitions
 from emulator.services.workflow.languages.statemachine.expressions import (
     STATE_ROOTS,
     SUFFIX,
     Expression,
     Fixed,
-    Items,
     Members,
     Template,
     parse,
 )
+from emulator.services.workflow.languages.statemachine.expressions import Items as ItemTemplates
 from emulator.services.workflow.languages.statemachine.nodes import (
     Catch,
     ChoiceState,
@@ -34,22 +34,27 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     SucceedState,
 )
 from emulator.services.workflow.languages.values import ExpressionError
+from emulator.wire.schema.kinds import ABSENT, OBJECT, TEXT, Also, Duration, Field, Items, Number, Shape, Text, Whole
 from emulator.wire.yaml import Scalar, Table
 from emulator.wire.yaml import Sequence as YamlSequence
 
-Arguments = dict[str, Any]
-"""Keyword arguments for a state's class."""
-
 _DISTRIBUTED: Final = {
-    "ItemReader": "reading elements from object storage", "ItemBatcher": "putting elements together",
-    "ResultWriter": "writing results to object storage", "MaxItems": "a limit of elements",
-}  # fmt: skip
+    "ItemReader": (
+        "reading elements from object storage",
+        "let a function before list them, and ItemsPath name that",
+    ),
+    "ItemBatcher": ("putting elements together", "let a function before put them together, one list for each element"),
+    "ResultWriter": ("writing results to object storage", "let a task behind the map write them"),
+    "MaxItems": ("a limit of elements", "let a function before cut the list"),
+}
+"""Fields of a distributed map whose members are in no source that could be found, and the way round each."""
 
 FOREIGN: Final[dict[str, str]] = {
     "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
     **{
-        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented"
-        for name, what in _DISTRIBUTED.items()
+        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented; "
+        + around
+        for name, (what, around) in _DISTRIBUTED.items()
     },
     **{
         name: f"this field is of another language; here it is {own}"
@@ -68,28 +73,36 @@ FOREIGN: Final[dict[str, str]] = {
 }  # fmt: skip
 """Fields that this language does not have, or not here, each with a sentence that helps."""
 
-RETRY_S: Final = Range(0, 86_400, 86_400)
-RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 0)
-RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
-"""The ends of attempts and rate are assumed: they keep the arithmetic finite."""
+
+class MachineDefinitions(Definitions):
+    """How state machines write values: unknown fields are remarked upon, those of other languages refused."""
+
+    def unknown(self, part: LocatedNode, known: Collection[str], reading: Reading) -> None:
+        """Look at the fields of the map at *part* that are not *known*.
+
+        Raises: DefinitionError for one of another language, or in the wrong case.
+        """
+        lower = {name.lower(): name for name in known}
+        assert isinstance(part.node, Table)
+        for entry, _ in part.node.entries:
+            key = entry.text
+            if key in known:
+                continue
+            here = LocatedNode(entry, part.path(key[:200]))
+            if key in FOREIGN:
+                raise here.failure(FOREIGN[key])
+            if key.lower() in lower:
+                raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
+            reading.warn(here, "unknown field, which is ignored" + _near(key, known))
+
+    def both(self, shape: Shape, names: tuple[str, ...], part: LocatedNode) -> DefinitionError:
+        """Return the error for a field given as it is and as an expression, or in two spellings."""
+        if names[1] == names[0] + SUFFIX:
+            return part.failure(f"{names[0]!r} stands here with and without '.$'")
+        return part.failure(f"{names[0]} stands here twice, in both spellings")
 
 
-def read_fields(part: LocatedNode, known: Collection[str], reading: Reading) -> Fields:
-    """Return the fields of a map; those that are not known are remarked upon, those of other languages refused."""
-    fields = Fields(part)
-    lower = {name.lower(): name for name in known}
-    for key in fields:
-        if key in known:
-            continue
-        here = LocatedNode(part.node, fields.path(key[:200]))
-        if isinstance(part.node, Table):
-            here = LocatedNode(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
-        if key in FOREIGN:
-            raise here.failure(FOREIGN[key])
-        if key.lower() in lower:
-            raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
-        reading.warn(here, "unknown field, which is ignored" + _near(key, known))
-    return fields
+DEFINITIONS: Final = MachineDefinitions()
 
 
 def _near(key: str, known: Collection[str]) -> str:
@@ -122,7 +135,7 @@ def read_template(part: LocatedNode, roots: Collection[str]) -> Template:
     node = part.node
     if isinstance(node, YamlSequence):
         items = tuple(read_template(item, roots) for item in part.items())
-        return _folded([*items], Items(items), list)
+        return _folded([*items], ItemTemplates(items), list)
     if isinstance(node, Table):
         return _map(part, node, roots)
     return Fixed(part.value())
@@ -156,43 +169,60 @@ def _folded(inner: list[Template], otherwise: Template, made: Callable[[list[Any
     return Fixed(made(values)) if len(values) == len(inner) else otherwise
 
 
-def constructor_of(fields: Fields, key: str, roots: Collection[str]) -> Template | None:
-    """Return the constructor under *key*, if there is one."""
-    part = fields.find(key)
-    return read_constructor(part, roots) if part else None
+def expression_on(roots: Collection[str]) -> Also:
+    """Return the kind of an expression on *roots*."""
+    return Also(Text(expected="an expression"), lambda part, _reading: read_expression(part, roots))
 
 
-def read_policies(fields: Fields, reading: Reading) -> Arguments:
-    """Return the rules of Retry and Catch."""
-    retry, catch = fields.find("Retry"), fields.find("Catch")
-    return {
-        "retry": tuple(_retry(item, reading) for item in retry.items()) if retry else (),
-        "catch": tuple(_catch(item, reading) for item in catch.items()) if catch else (),
-    }
+def constructor_on(roots: Collection[str]) -> Also:
+    """Return the kind of a map with expressions on *roots* in it."""
+    return Also(OBJECT, lambda part, _reading: read_constructor(part, roots))
 
 
-def _retry(part: LocatedNode, reading: Reading) -> RetryPolicy:
-    known = {"Errors", "Description", "MaxAttempts", "IntervalSeconds", "BackoffRate", "MaxBackoffSeconds"}
-    fields = read_fields(part, known, reading)
-    longest = fields.whole("MaxBackoffSeconds", RETRY_S)
-    return RetryPolicy(
-        errors=fields.texts("Errors"),
-        max_attempts=whole(fields.need("MaxAttempts"), RETRY_ATTEMPTS),
-        interval_s=whole(fields.need("IntervalSeconds"), RETRY_S),
-        multiplier=fields.number("BackoffRate", RETRY_RATE),
-        max_interval_s=RETRY_S.default if longest is None else longest,
-    )
+EXPRESSION: Final = expression_on(STATE_ROOTS)
 
 
-def _catch(part: LocatedNode, reading: Reading) -> Catch:
-    fields = read_fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
-    following = fields.need("Next")
-    reading.jumps.append(following)
-    return Catch(
-        errors=fields.texts("Errors"),
-        goto=following.text(),
-        output=constructor_of(fields, "OutputConstructor", STATE_ROOTS),
-    )
+def dynamic(field: Field, attribute: str = "") -> tuple[Field, Field]:
+    """Return a field and the one with an expression in its place, which is kept as *attribute* if that is another."""
+    name, attribute = field.name + SUFFIX, attribute or field.attribute
+    return field, field._replace(name=name, attribute=attribute, kind=EXPRESSION, default=ABSENT)
+
+
+DESCRIPTION: Final = Field("Description", "", TEXT, help=("for readers", "供阅读者参考"))
+
+_ERRORS: Final = Field("Errors", "errors", Items(TEXT, least=1), required=True,
+                       help=("names of errors; `FnF.ALL` is every one",
+                             "错误名称；`FnF.ALL` 表示所有错误"))  # fmt: skip
+
+RETRY: Final = Shape("Retry", (
+    _ERRORS,
+    DESCRIPTION,
+    Field("MaxAttempts", "max_attempts", Whole(0, 2**31 - 1), required=True,
+          help=("how many retries there are", "重试的次数")),
+    Field("IntervalSeconds", "interval_s", Duration(0, 86_400), required=True,
+          help=("the pause before the first retry", "第一次重试前的间隔")),
+    Field("BackoffRate", "multiplier", Number(0, 2**31 - 1), default=1,
+          help=("how much longer each pause is than the one before", "每次间隔是前一次的多少倍")),
+    Field("MaxBackoffSeconds", "max_interval_s", Duration(0, 86_400), default=86_400,
+          help=("the longest pause", "最长的间隔")),
+), RetryPolicy)  # fmt: skip
+"""The ends of attempts and rate are assumed: they keep the arithmetic finite."""
+
+CATCH: Final = Shape("Catch", (
+    _ERRORS,
+    DESCRIPTION,
+    Field("Next", "goto", STEP_NAME, required=True,
+          help=("the state of the same scope that follows then", "随后执行的同一作用域中的状态")),
+    Field("OutputConstructor", "output", constructor_on(STATE_ROOTS),
+          help=("what makes the input of that state", "如何得出该状态的输入")),
+), Catch)  # fmt: skip
+
+GUARDED: Final = (
+    Field("Retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
+                                                "重试规则；第一条列出该错误的规则生效")),
+    Field("Catch", "catch", Items(CATCH), help=("where the machine goes on after an error", "出错后从何处继续")),
+)  # fmt: skip
+"""The fields of states that retry and catch."""
 
 
 def _ways_out(state: Step) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.document import read_document
 from emulator.services.workflow.languages.fdl.nodes import Flow, parse_timestamp
-from emulator.services.workflow.languages.fields import read_document
 from emulator.services.workflow.languages.programs import read_program as parse_flow
 from emulator.wire.yaml import plain_value
 

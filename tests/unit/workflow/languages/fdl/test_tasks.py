@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.services.workflow.languages.fdl.tasks import parse_action, parse_arn
+from emulator.services.workflow.languages.resources import parse_action, parse_arn
 from emulator.services.workflow.ports import FlowResource, FunctionResource, QueueResource, TopicResource
 
 

@@ -36,7 +36,7 @@ def test_what_was_evaluated_is_not_evaluated_again(play):
 
     assert crashed.details("draw", "StepSucceeded")[0]["output"] == drawn
     assert crashed.types == expected.types
-    assert json.loads(crashed.history[-1][0].detail)["output"]["drawn"] == drawn["id"]
+    assert crashed.last_detail["output"]["drawn"] == drawn["id"]
 
 
 VALUES = st.sampled_from(["uuid()", "randomInt(0, 9)", "$Input", "$Input.n", "$Context.Execution", "length($Input.n)"])

@@ -42,12 +42,12 @@ def a_parallel(*scopes, name="both", **fields):
 
 def output(played):
     assert played.types[-1] == "ExecutionSucceeded", played.history[-1][0].detail
-    return json.loads(played.history[-1][0].detail)["output"]
+    return played.last_detail["output"]
 
 
 def failure(played):
     assert played.types[-1] == "ExecutionFailed", played.history[-1][0].detail
-    detail = json.loads(played.history[-1][0].detail)
+    detail = played.last_detail
     return detail["error"], detail.get("cause", "")
 
 
@@ -134,13 +134,13 @@ def test_the_last_writer_of_a_global_wins(play):
 
 
 def test_a_value_of_global_may_not_be_too_long(play):
-    """More than 256 KiB fail the state."""
+    """More than 256 KiB end the execution as any data over its limit do."""
     states = [a_pass(f"s{n}", GlobalConstructor={"v.$": "toArray($Global.v, $Global.v, $Input.x)"}, Next=f"s{n + 1}")
               for n in range(8)]  # fmt: skip
     played = play(machine(*states, a_pass("s8")), json.dumps({"x": "x" * 5_000})).run()
 
-    assert failure(played)[0] == "FnF.RuntimeError"
-    assert "$Global" in failure(played)[1]
+    assert failure(played)[0] == "FnF.DataLimitExceeded"
+    assert failure(played)[1] == "The value of 'v' in $Global has more than 262144 bytes."
 
 
 def test_data_over_the_limit_ends_the_execution(play):
@@ -257,7 +257,8 @@ def test_branches_run_side_by_side_and_are_named_by_position(play):
 
     assert output(whole) == {"Branch0": {"n": 0, "x": 5}, "Branch1": {"n": 1, "x": 5}}
     assert output(constructed) == {"second": {"n": 1, "x": 6}}
-    assert whole.details("both", "BranchEntered")[1] == {"index": 1, "name": "ParallelBranch #1", "input": {"x": 5}}
+    assert whole.details("ParallelBranch #1", "BranchEntered") == [{"index": 1, "input": {"x": 5}}]
+    assert whole.details("ParallelBranch #1", "BranchExited") == [{"index": 1, "output": {"n": 1, "x": 5}}]
 
 
 def test_a_map_runs_for_each_element_in_order(play):

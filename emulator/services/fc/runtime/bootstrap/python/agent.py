@@ -95,7 +95,7 @@ class Agent:
     def _mount_folders(self) -> None:
         from . import sandbox  # noqa: TID252 - only where the zygote has loaded it
 
-        sandbox.mount_folders(self._boot["mounts"], self._boot["opt"], self._boot["hidden"])
+        sandbox.mount_folders(*(self._boot[name] for name in ("mounts", "covered", "opt", "hidden")))
 
     def _answer(self, call: dict[str, Any], payload: bytes) -> None:
         if self._boot["mark"]:

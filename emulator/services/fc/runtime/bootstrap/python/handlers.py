@@ -51,6 +51,8 @@ modules; awesome-fnf/oss-unzip for chardet, which it does not pack."""
 
 _EXTRA = "The cloud's Python runtimes bring {0}; here it comes with: pip install 'localyun[runtime]'"
 
+_REQUIRED = "requirements.txt names {0}, which is not installed: pip install -r '{1}/requirements.txt' -t '{1}'"
+
 
 class LoadFailure(Exception):
     """The handler cannot be used; ``error`` is the object the caller gets."""
@@ -101,6 +103,8 @@ class Handlers:
             failure = LoadFailure("ImportModuleError", f"Unable to import module '{name}'", error)
             if (error.name or "").partition(".")[0] in PLATFORM_MODULES:
                 failure.error["stackTrace"].append(_EXTRA.format(error.name))
+            elif required := _requirement((error.name or "").partition(".")[0], self._code_dir):
+                failure.error["stackTrace"].append(_REQUIRED.format(required, self._code_dir))
             raise failure from error
         except SyntaxError as error:
             raise LoadFailure("UserCodeSyntaxError", f"Syntax error in module '{name}'", error) from error
@@ -108,6 +112,24 @@ class Handlers:
             raise LoadFailure("InvalidHandleName", f"Invalid handler '{name}'", error) from error
         except Exception as error:
             raise LoadFailure("UserCodeError", f"Module initialization error: '{error}'", error) from error
+
+
+def _requirement(module: str, folder: str) -> str:
+    """Return the line of the function's requirements.txt that brings *module*, going by its name; empty for none."""
+    try:
+        with open(os.path.join(folder, "requirements.txt"), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123 - as above
+            lines = [line.partition("#")[0].strip() for line in file]
+    except OSError:
+        return ""
+    wanted = module.replace("_", "-").lower()
+    for line in lines:
+        package = line
+        for sign in "[=<>!~; @":
+            package = package.partition(sign)[0]
+        package = package.strip().replace("_", "-").replace(".", "-").lower()
+        if wanted and wanted in {package, package.removeprefix("python-"), package.removeprefix("py")}:
+            return line
+    return ""
 
 
 def _find(name: str, folder: str) -> str:

@@ -9,12 +9,14 @@ counts these as well.
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -82,6 +84,28 @@ def exec_program(frame: dict[str, Any], channel: socket.socket) -> NoReturn:
     os.execvpe(command[0], command, frame["environment"])  # noqa: S606 - the program is the user's own
 
 
+def _distrust_young_bytecode() -> None:
+    """Have modules compiled whose bytecode may be that of an earlier text.
+
+    Bytecode, which a user's own tests may have written, names its source by size and by the second of its last change:
+    an edit of the same length in the second in which it was compiled goes unnoticed.
+    """
+    loader = importlib.machinery.SourceFileLoader
+    stats = loader.path_stats
+
+    def path_stats(self: importlib.machinery.SourceFileLoader, path: str) -> Mapping[str, Any]:
+        source = stats(self, path)
+        try:
+            compiled = os.stat(importlib.util.cache_from_source(path))  # noqa: PTH116 - no pathlib, for memory
+        except (OSError, NotImplementedError):
+            return source
+        if int(compiled.st_mtime) <= int(source["mtime"]):
+            raise OSError("the bytecode may be older than its source")
+        return source
+
+    loader.path_stats = path_stats  # type: ignore[method-assign]  # for this process only
+
+
 def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:
     """Give the process the environment, working directory and import path of its function.
 
@@ -102,6 +126,7 @@ def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:
     sys.path += own_path
     sys.argv[:] = ["bootstrap"]
     sys.dont_write_bytecode = True
+    _distrust_young_bytecode()
     sys.modules["__main__"] = ModuleType("__main__")
     if hook is not None:
         hook.install()

@@ -6,8 +6,10 @@ and processes below that (`fork_inside`), and when it is known which instance th
 over ``/tmp``, ``/code`` and ``/opt`` (`mount_folders`). Without rights of root this needs a user namespace, in which
 the user has one name, their own: files stay theirs.
 
-An emulator that is to isolate its functions names the user's home and what no function needs in it: the one is
-read-only for every instance, the others are empty (`confine`).
+What an instance runs with cannot take any of that apart: it has no right to mount (`_give_up_rights`), and the kernel
+locks the mounts of a namespace for namespaces of users made in it. An emulator that is to isolate its functions names
+the user's home and what no function needs in it: the one is read-only for every instance, the others are empty
+(`confine`).
 
 The first process of such a namespace reaps and waits; when it ends, the kernel ends all others in it.
 """
@@ -19,28 +21,31 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 _HOST = "/.host"
 _EMPTY = "/.empty"
+_CODE = "/code"
 
 _NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
 _SET_CHILD_SUBREAPER, _DROP_FROM_BOUNDING_SET = 36, 24
 _LAST_CAPABILITY = 63
 _KEPT = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
-"""What root may do in a confined instance: the capabilities that containers of Docker have, but for device files."""
+"""What root may do in an instance: the capabilities that containers of Docker have, but for device files.
+
+None of them undoes a mount, opens a file by its handle or reaches into a process that has more.
+"""
 
 _DOORS = ("/run/user", "/run/docker.sock", "/run/podman", "/run/containerd")
 """Where servers of the machine listen that act for whoever may connect to them."""
 
 _CAPABILITY_VERSION = 0x20080522
-_SYSTEM_CALLS = {"x86_64": (56, 155, 126), "aarch64": (220, 41, 91)}
+_SYSTEM_CALLS = {"x86_64": (56, 155, 125, 126), "aarch64": (220, 41, 90, 91)}
 
 _libc: Any = None
-_clone = _pivot_root = _capset = 0
-_confined = False
+_clone = _pivot_root = _capget = _capset = 0
 
 
 class Probe:
@@ -101,8 +106,6 @@ def confine(home: str, masked: Iterable[str]) -> None:
 
     Raises: OSError.
     """
-    global _confined  # of this process and what it forks
-    _confined = True
     home = os.path.realpath(home)
     if os.path.isdir(home):  # noqa: PTH112 - users of servers may have none
         _mount(home, home, None, _BIND | _REC)
@@ -110,10 +113,7 @@ def confine(home: str, masked: Iterable[str]) -> None:
             locked = os.statvfs(place).f_flag & (_NOSUID | _NODEV | _NOEXEC)
             _mount(None, place, None, _REMOUNT | _BIND | _RDONLY | locked)
     for place in (*masked, *_DOORS):
-        if os.path.isdir(place):  # noqa: PTH112
-            _mount(_EMPTY, place, None, _BIND)
-        elif os.path.exists(place):  # noqa: PTH110
-            _mount(os.devnull, place, None, _BIND)
+        _hide(place)
 
 
 def fork_inside() -> int:
@@ -127,42 +127,41 @@ def fork_inside() -> int:
     try:
         signal.set_wakeup_fd(-1)
         _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-        _mount("shm", "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")  # noqa: S108 - the instance's own
         instance = os.fork()
         if instance:
             _reap_until(instance)
-        if _confined and not os.getuid():
-            _shrink_bounding_set()
+        _shrink_bounding_set()
     except BaseException:
         os._exit(1)
     return 0
 
 
-def mount_folders(mounts: Iterable[list[Any]], layers: list[str], hidden: str) -> None:
-    """Bind the folders of an instance in order, each ``[source, target, writable]``, and give up the right to do so.
+def mount_folders(
+    mounts: Iterable[list[Any]], covered: Sequence[str], layers: list[str], hidden: Iterable[str]
+) -> None:
+    """Bind the folders of an instance, each ``[source, target, writable]``, and give up the right to do so.
 
-    *layers* are put over ``/opt``, the first one on top; *hidden* is a folder that is not to be seen.
+    In the *covered* folders, which are the instance's own now, this interpreter's folders are mounted again as well;
+    one that lies in the machine's ``/code`` leaves that as it is.
+    *layers* are put over ``/opt``, the first one on top; *hidden* are files and folders that are not to be seen.
 
     Raises: OSError.
     """
-    for source, target, writable in mounts:
-        _bind(source, target, writable=writable)
+    _mount("shm", "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")  # noqa: S108 - its own; this program may lie in it
+    own = [[os.path.realpath(name), name, False] for name in _own_folders(covered)]
+    kept = _CODE if _own_folders((_CODE, os.path.realpath(_CODE))) else ""
+    for source, target, writable in _outer_first([*own, *mounts], covered):
+        if target != kept:
+            _bind(source, target, writable=writable)
     if layers:
         lower = ":".join(_HOST + layer.replace("\\", "\\\\").replace(":", "\\:") for layer in layers)
         with contextlib.suppress(OSError):  # no overlays: layers are in the paths of each runtime anyway
             options = f"lowerdir={lower}:/opt".replace(",", "\\,")
             _mount("layers", "/opt", "overlay", _RDONLY | _NOSUID | _NODEV, options)
-    for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.abspath(__file__))):  # noqa: PTH100, PTH120
-        real = os.path.realpath(own)
-        if not os.path.exists(real):  # noqa: PTH110 - it lies in a folder that is the instance's own now
-            _bind(real, real, writable=False)
     _mount(_EMPTY, _HOST, None, _BIND)
-    if os.path.isdir(hidden):  # noqa: PTH112
-        _mount(_EMPTY, hidden, None, _BIND)
-    if os.getuid():
-        _give_up_capabilities()
-    elif _confined:
-        _give_up_capabilities(_KEPT)
+    for name in hidden:
+        _hide(name)
+    _give_up_capabilities()
 
 
 def adopt_orphans() -> None:
@@ -207,8 +206,7 @@ def start(arguments: list[str]) -> NoReturn:
     pid = os.fork()
     if pid == 0:
         os.chdir(arguments[1])
-        if os.getuid():
-            _give_up_capabilities()
+        _give_up_rights()
         os.execvp(arguments[2], arguments[2:])  # noqa: S606 - the owner of the function runs what they like
     for number in (signal.SIGINT, signal.SIGQUIT):  # of a terminal, for the command
         signal.signal(number, signal.SIG_IGN)
@@ -217,10 +215,10 @@ def start(arguments: list[str]) -> NoReturn:
 
 
 def _load() -> None:
-    global _libc, _clone, _pivot_root, _capset
+    global _libc, _clone, _pivot_root, _capget, _capset
     import ctypes
 
-    _clone, _pivot_root, _capset = _SYSTEM_CALLS[os.uname().machine]
+    _clone, _pivot_root, _capget, _capset = _SYSTEM_CALLS[os.uname().machine]
     if sys.platform != "linux":
         raise OSError(sys.platform)
     _libc = ctypes.CDLL(None, use_errno=True)
@@ -233,7 +231,7 @@ def _try_out(folder: str, confined: Sequence[str], writing: int) -> None:
         enter(folder, confined)
         pid = fork_inside()
         if pid == 0:
-            mount_folders([[folder, "/tmp", True]], [], "")  # noqa: S108 - as an instance does
+            mount_folders([[folder, "/tmp", True]], [], [], [])  # noqa: S108 - as an instance does
             os.write(writing, b"+")
             os._exit(0)
         os.waitpid(pid, 0)
@@ -282,6 +280,46 @@ def _bind(source: str, target: str, *, writable: bool) -> None:
         _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | locked)
 
 
+def _own_folders(covered: Sequence[str]) -> list[str]:
+    """Return where this interpreter and its libraries are, under each name, as far as that is below *covered*."""
+    package = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib, for memory
+    folders = [package, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path]
+    names = {name for folder in folders for name in (folder, os.path.realpath(folder))}
+    return [name for name in names if name.startswith(tuple(f"{place}/" for place in covered)) and _is_there(name)]
+
+
+def _is_there(name: str) -> bool:
+    return os.path.exists(_HOST + os.path.realpath(name))  # noqa: PTH110
+
+
+def _outer_first(mounts: Iterable[list[Any]], covered: Sequence[str]) -> Iterator[list[Any]]:
+    """Return *mounts* so that none covers another; one that another shows already is left out.
+
+    What covers a folder comes first, then files under their own names, then those under names with links.
+    """
+
+    def order(mount: list[Any]) -> tuple[bool, bool, list[str], bool]:
+        source, target, writable = mount
+        return target not in covered, source != target, target.split("/"), writable
+
+    above: list[Any] = []
+    for mount in sorted(mounts, key=order):
+        source, target, writable = mount
+        below = above and not writable and not above[2] and target.startswith(f"{above[1]}/")
+        if below and source == above[0] + target[len(above[1]) :]:
+            continue
+        above = mount
+        yield mount
+
+
+def _hide(name: str) -> None:
+    """Show an empty folder or file instead of one that is there."""
+    if os.path.isdir(name):  # noqa: PTH112
+        _mount(_EMPTY, name, None, _BIND)
+    elif os.path.exists(name):  # noqa: PTH110
+        _mount(os.devnull, name, None, _BIND)
+
+
 def _mounted_below(place: str) -> list[str]:
     """Return *place* and what is mounted below it, as far as it is reached by its name."""
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123 - no pathlib, for memory
@@ -290,18 +328,32 @@ def _mounted_below(place: str) -> list[str]:
     return [place, *(each for each in below if os.path.exists(each))]  # noqa: PTH110
 
 
+def _give_up_rights() -> None:
+    """Keep what a user of the machine has, or for root what `_KEPT` names, whatever this process executes later."""
+    _shrink_bounding_set()
+    _give_up_capabilities()
+
+
+def _kept() -> frozenset[int]:
+    return frozenset() if os.getuid() else _KEPT
+
+
 def _shrink_bounding_set() -> None:
+    kept = _kept()
     for capability in range(_LAST_CAPABILITY + 1):
-        if capability not in _KEPT:
+        if capability not in kept:
             _libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)  # fails for what this kernel does not know
 
 
-def _give_up_capabilities(kept: Iterable[int] = ()) -> None:
+def _give_up_capabilities() -> None:
     import ctypes
 
-    low = sum(1 << capability for capability in kept)
+    kept = sum(1 << capability for capability in _kept())  # all of them below 32, the first word of each set
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    _check(_libc.syscall(_capset, header, (ctypes.c_uint32 * 6)(low, low, 0, 0, 0, 0)), "capset")
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, then the same for capabilities from 32 on
+    _check(_libc.syscall(_capget, header, sets), "capget")
+    kept &= sets[1]  # in a container root may have less
+    _check(_libc.syscall(_capset, header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)), "capset")
 
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:

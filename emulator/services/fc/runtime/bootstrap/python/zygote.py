@@ -284,7 +284,7 @@ def mount_for(pid: int, link: socket.socket) -> NoReturn:
                 os._exit(1)
             frames.feed(received)
         sandbox.join_mounts(pid)
-        sandbox.mount_folders(frame[0]["mounts"], frame[0]["opt"], frame[0]["hidden"])
+        sandbox.mount_folders(*(frame[0][name] for name in ("mounts", "covered", "opt", "hidden")))
     except BaseException as error:
         link.sendall(str(error).encode())
         os._exit(1)

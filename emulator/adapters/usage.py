@@ -1,0 +1,111 @@
+"""Usage joined to the services: what all have counted, and what came of a single execution."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from emulator.gateway.traffic import Carried
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Tenant
+from emulator.kernel.metering import Amount
+from emulator.lab.errors import LabError
+from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.invoke.metering import of_call
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.service import MessageService
+from emulator.services.workflow.service import Workflow
+from emulator.usage import requests
+
+Node = Mapping[str, Any]
+"""A node of a trace, as `emulator.lab.traces` shows it."""
+
+
+class Counts:
+    """What all services have counted since the start. *carried* is what the gateway has."""
+
+    def __init__(
+        self,
+        functions: FunctionAdmin,
+        messages: MessageService,
+        workflow: Workflow,
+        carried: Callable[[], Iterable[Carried]],
+    ) -> None:
+        self._functions = functions
+        self._messages = messages
+        self._workflow = workflow
+        self._carried = carried
+
+    def __call__(self) -> Iterator[Amount]:
+        """Yield it."""
+        yield from self._functions.metered()
+        yield from self._messages.metered()
+        yield from self._workflow.metered()
+        yield from requests.amounts(self._carried())
+
+
+class ExecutionUsage:
+    """What an execution has used: the steps of its history, and what its trace says came of them.
+
+    *trace* returns the tree of an id. A call takes the time that the trace gives it: none where the clock is frozen.
+    """
+
+    def __init__(
+        self,
+        functions: FunctionCompute,
+        messages: MessageService,
+        workflow: Workflow,
+        trace: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        self._functions = functions
+        self._messages = messages
+        self._workflow = workflow
+        self._trace = trace
+
+    async def of_execution(self, tenant: Tenant, flow: str, execution: str) -> list[Amount]:
+        """Return it, children and what they called included.
+
+        Raises: WorkflowError when there is no such execution.
+        """
+        used = list(await self._workflow.metered_execution(tenant, flow, execution))
+        try:
+            tree = self._trace(f"{flow}/{execution}")["tree"]
+        except LabError:  # too long ago
+            return used
+        own = next((node for node in _below(tree) if node["key"] == f"execution {flow}/{execution}"), None)
+        for node in _below(own["children"]) if own is not None else ():
+            if node["kind"] == "execution":
+                with suppress(ServiceError):  # deleted since
+                    used += await self._workflow.metered_execution(tenant, *node["name"].split("/", 1))
+            else:
+                used += self._of_node(tenant, node)
+        return used
+
+    def _of_node(self, tenant: Tenant, node: Node) -> Iterator[Amount]:
+        name = str(node["name"])
+        match node["kind"]:
+            case "call":
+                with suppress(ServiceError):  # a mock has answered for a function that does not exist
+                    service, _, function = name.rpartition("/")
+                    size = self._functions.resolver.target(tenant, service, function, None, 1.0).image.size
+                    yield from of_call(name, size, int(node["duration_ms"] or 0))
+                    return
+                yield Amount("fc.calls", name, "mock", 1)
+            case "push":
+                yield Amount("mns.pushes", f"topics/{name.partition('/')[0]}", "", 1)
+            case "message" if _is_sent(node):
+                is_topic = self._messages.is_topic(tenant, name)
+                yield requests.of_messages("PublishMessage" if is_topic else "SendMessage", name, 1)
+            case "request" if name.startswith("mns "):
+                yield requests.of_messages(name.partition(" ")[2], "", 1)
+
+
+def _is_sent(node: Node) -> bool:
+    """Whether a step has sent the message: one that a request has sent, or a push, is metered as that."""
+    return node["above"] not in {"push", "request"}
+
+
+def _below(nodes: Iterable[Node], above: str = "") -> Iterator[dict[str, Any]]:
+    """Yield *nodes* and all below them, each with the kind of what it is directly below."""
+    for node in nodes:
+        yield {**node, "above": above}
+        yield from _below(node["children"], node["kind"])

@@ -1,0 +1,1 @@
+"""The emulator for assistants: a server of the Model Context Protocol over the commands there are."""

@@ -1,0 +1,27 @@
+"""Schemas of tools' arguments, from the rows that the admin API reads the same arguments by."""
+
+from types import ModuleType
+from typing import Any
+
+from pydantic import Field
+
+from emulator.lab import admin as lab
+from emulator.lab.faults import SERVICES
+from emulator.usage import admin as usage
+from emulator.wire.operation import operations_of
+from emulator.wire.schema.json_schema import SCHEMAS
+
+
+def _argument(module: ModuleType, operation: str, name: str) -> Any:
+    """Return what pydantic is told of an argument: its help and its schema."""
+    declared = next(each for each in operations_of(module) if each.name == operation)
+    row = next(each for each in declared.parameters if each.name == name)
+    return Field(description=row.help[0], json_schema_extra=SCHEMAS.reader(row.kind))
+
+
+USED_BY_EXECUTION = _argument(usage, "usage", "execution")
+USED_BY_DEPLOYMENT = _argument(usage, "usage", "deployment")
+ORDER = _argument(lab, "set-schedule", "order")
+VERDICTS = _argument(lab, "set-schedule", "faults")
+PATIENCE = _argument(lab, "set-schedule", "patience")
+FAULTY_SERVICE = Field(description="only calls of this service", json_schema_extra={"enum": ["", *SERVICES]})

@@ -1,0 +1,52 @@
+"""The server: tools, resources and prompts together, over standard input and output or over HTTP on loopback."""
+
+import logging
+import sys
+from hmac import compare_digest
+from typing import Any, Final
+
+import uvicorn
+from mcp.server import MCPServer
+
+from emulator import __version__
+from emulator.cli.assistant.reading import add_prompts, add_resources
+from emulator.cli.assistant.running import Project
+from emulator.cli.assistant.tools import add_tools
+
+_INSTRUCTIONS: Final = """A local emulator of Alibaba Cloud's Function Compute, Message Service and Serverless Workflow.
+Begin with status; deploy a template.yml or s.yaml; after a call use settle, then flow_show, logs or trace. Time can be
+moved with clock. Nothing here reaches the cloud. docs_search answers questions about the emulator."""
+
+HOST: Final = "127.0.0.1"
+
+
+def make(project: Project) -> MCPServer:
+    """Return the server of a project."""
+    server = MCPServer("localyun", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    add_tools(server, project)
+    add_resources(server, project)
+    add_prompts(server)
+    return server
+
+
+def serve_http(project: Project, port: int, token: str) -> None:
+    """Serve calls that have *token* as their bearer at *port* of the loopback address until interrupted; 0 is any."""
+    app: Any = make(project).streamable_http_app(host=HOST)
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and not _is_allowed(scope["headers"], token):
+            await send({"type": "http.response.start", "status": 401, "headers": [(b"www-authenticate", b"Bearer")]})
+            await send({"type": "http.response.body", "body": b"the admin token of keys.json is needed as a bearer\n"})
+            return
+        await app(scope, receive, send)
+
+    config = uvicorn.Config(guarded, host=HOST, port=port, log_config=None, access_log=False, lifespan="on")
+    socket = config.bind_socket()
+    print(f"http://{HOST}:{socket.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    uvicorn.Server(config).run(sockets=[socket])
+
+
+def _is_allowed(headers: list[tuple[bytes, bytes]], token: str) -> bool:
+    given = dict(headers).get(b"authorization", b"")
+    return bool(token) and compare_digest(given, b"Bearer " + token.encode())

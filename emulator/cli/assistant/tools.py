@@ -1,0 +1,293 @@
+"""The tools: one for each task, typed, with short answers that name what the next tool takes.
+
+Each is a command of the command line; what a command does is not done again here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp_types import ToolAnnotations
+from pydantic import BaseModel, Field
+
+from emulator.cli.assistant import schemas
+from emulator.cli.assistant.running import Project, cut, name
+
+READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+CHANGES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+DESTROYS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
+
+Detail = Annotated[bool, Field(description="everything, not only the first 4 kB")]
+Flow = Annotated[str, Field(description="name of the flow")]
+Execution = Annotated[str, Field(description="name of the execution; the one started last when empty")]
+Json = Annotated[str, Field(description="a JSON document")]
+File = Annotated[str, Field(description="path of a file of the project")]
+
+
+class Consent(BaseModel):
+    """What the user is asked before something is destroyed."""
+
+    go_on: bool = Field(description="Go on?")
+
+
+def _consent(context: Context, loss: str) -> Consent | Elicit[Consent]:
+    """Ask where something would be lost and the client can ask; a client that cannot has the tool's hint."""
+    capabilities = context.client_capabilities
+    if not loss or capabilities is None or capabilities.elicitation is None:
+        return Consent(go_on=True)
+    return Elicit(f"{loss} Go on?", Consent)
+
+
+def _of_deploy(context: Context, remove: bool) -> Consent | Elicit[Consent]:
+    return _consent(context, "This takes away everything that the deployment has made." if remove else "")
+
+
+def _of_checkpoint(context: Context, action: str, checkpoint: str) -> Consent | Elicit[Consent]:
+    losses = {"restore": f"The present state is replaced by the checkpoint {checkpoint}.",
+              "delete": f"The checkpoint {checkpoint} is forgotten."}  # fmt: skip
+    return _consent(context, losses.get(action, ""))
+
+
+def _agreed(consent: Consent) -> None:
+    """Raises: ToolError when the user has said no."""
+    if not consent.go_on:
+        raise ToolError("The user does not want this; nothing was changed.")
+
+
+def add_tools(server: MCPServer, project: Project) -> None:
+    """Add all tools."""
+    for add in (_add_project_tools, _add_flow_tools, _add_message_tools, _add_lab_tools, _add_trial_tools):
+        add(partial(_add, server), project)
+
+
+Add = Callable[[Callable[..., Any], ToolAnnotations], None]
+
+
+def _add(server: MCPServer, function: Callable[..., Any], hints: ToolAnnotations) -> None:
+    server.add_tool(function, annotations=hints, structured_output=False)
+
+
+def _add_project_tools(add: Add, project: Project) -> None:
+    async def status(detail: Detail = False) -> str:
+        """What runs: address, account, region, functions, numbers of flows, queues and topics."""
+        return await project.ask("status", "--json", detail=detail)
+
+    async def deploy(
+        context: Context,
+        consent: Annotated[Consent, Resolve(_of_deploy)],
+        file: File = "",
+        plan: Annotated[bool, Field(description="only tell what would be done")] = False,
+        remove: Annotated[bool, Field(description="take away what the deployment made")] = False,
+        detail: Detail = False,
+    ) -> str:
+        """Make what a template.yml or an s.yaml of the project describes; commands in an s.yaml are not run."""
+        _agreed(consent)
+        options = [*(["--plan"] if plan else []), *(["--remove"] if remove else []), "--yes"]
+        return await project.ask("deploy", project.file(file or "."), *options, context=context, detail=detail)
+
+    async def export(
+        folder: Annotated[str, Field(description="a folder of the project to write into")],
+        form: Literal["s.yaml", "template.yml", "terraform"] = "s.yaml",
+    ) -> str:
+        """Write what runs as files that the cloud's tools deploy."""
+        return await project.ask("export", f"--format={form}", f"--output={project.file(folder)}")
+
+    async def invoke(
+        function: Annotated[str, Field(description="[SERVICE[.QUALIFIER]/]FUNCTION, as status lists it")],
+        event: str = "",
+        detail: Detail = False,
+    ) -> str:
+        """Call a function; answers its result, its log and, when it failed, the type of its error."""
+        words = ("invoke", name(function, "function"), "--event-file=-", "--log", "--json")
+        return await project.ask(*words, stdin=event, detail=detail)
+
+    async def logs(
+        function: Annotated[str, Field(description="SERVICE/FUNCTION; all when empty")] = "",
+        request: Annotated[str, Field(description="instead: all that came of this request id")] = "",
+        lines: Annotated[int, Field(ge=1, le=1000)] = 50,
+        detail: Detail = False,
+    ) -> str:
+        """What functions have printed, or everything recent that came of one request."""
+        options = (
+            [f"--request={request}"] if request else [f"--lines={lines}", *filter(None, [name(function, "function")])]
+        )
+        return await project.ask("logs", *options, detail=detail) or "Nothing was logged."
+
+    async def docs_search(
+        query: Annotated[str, Field(description="words, in English or Chinese; or an error code")],
+        page: Annotated[str, Field(description="instead: print this page")] = "",
+        detail: Detail = False,
+    ) -> str:
+        """Search the documentation of the emulator, or print a page of it."""
+        words = [f"--page={page}"] if page else [name(query, "page")]
+        return cut(await project.local("docs", *words), detail=detail)
+
+    for function, hints in ((status, READS), (deploy, DESTROYS), (export, DESTROYS), (invoke, CHANGES), (logs, READS),
+                            (docs_search, READS)):  # fmt: skip
+        add(function, hints)
+
+
+def _add_flow_tools(add: Add, project: Project) -> None:
+    async def flow_check(
+        file: File = "", definition: Annotated[str, Field(description="instead of a file")] = ""
+    ) -> str:
+        """Check the definition of a flow without running it; says line, column and what is expected there."""
+        if not file and not definition:
+            raise ToolError("flow_check takes a file of the project, or the text of a definition")
+        return await project.local("flow", "check", project.file(file) if file else "-", stdin=definition)
+
+    async def flow_start(flow: Flow, input: Json = "{}", execution: str = "") -> str:
+        """Start an execution of a flow that was deployed; an express flow is answered at its end."""
+        options = [f"--input={input}", *([f"--name={execution}"] if execution else [])]
+        answer = await project.ask("flow", "start", name(flow, "flow"), *options)
+        return f"{answer}\nnext: settle, then flow_show flow={flow}"
+
+    async def flow_show(flow: Flow, execution: Execution = "", detail: Detail = False) -> str:
+        """An execution as the tree of its steps: data, errors with causes, retries, where it stands."""
+        words = ("flow", "history", name(flow, "flow"), *filter(None, [name(execution, "execution")]))
+        return await project.ask(*words, detail=detail)
+
+    for function, hints in ((flow_check, READS), (flow_start, CHANGES), (flow_show, READS)):
+        add(function, hints)
+
+
+def _add_message_tools(add: Add, project: Project) -> None:
+    async def queue_send(
+        queue: str, body: str, base64: Annotated[bool, Field(description="as some SDKs do")] = False
+    ) -> str:
+        """Send a message to a queue."""
+        options = ["--base64"] if base64 else []
+        return await project.ask("queue", "send", name(queue, "queue"), "-", *options, stdin=body)
+
+    async def queue_peek(queue: str, number: Annotated[int, Field(ge=1, le=16)] = 4, detail: Detail = False) -> str:
+        """The visible messages of a queue, without receiving them; how many are hidden or delayed."""
+        shown = await project.ask("queue", "attributes", name(queue, "queue"))
+        counts = "\n".join(line for line in shown.splitlines() if "Messages" in line)
+        try:
+            messages = await project.ask("queue", "peek", queue, f"--number={number}", detail=detail)
+        except ToolError as error:
+            if "MessageNotExist" not in str(error):
+                raise
+            messages = "No message is visible."
+        return f"{counts}\n{messages}"
+
+    async def topic_publish(topic: str, body: str, tag: str = "") -> str:
+        """Publish a message to a topic."""
+        options = [f"--tag={tag}"] if tag else []
+        answer = await project.ask("topic", "publish", name(topic, "topic"), "-", *options, stdin=body)
+        return f"{answer}\nnext: settle, then trace with the message's id"
+
+    for function, hints in ((queue_send, CHANGES), (queue_peek, READS), (topic_publish, CHANGES)):
+        add(function, hints)
+
+
+def _add_lab_tools(add: Add, project: Project) -> None:
+    async def trace(
+        id: Annotated[str, Field(description="a request, message or call id, or FLOW/EXECUTION")],
+        detail: Detail = False,
+    ) -> str:
+        """What caused a request, a message or an execution, and all that came of it, as a tree with times."""
+        return await project.ask("trace", name(id, "trace"), detail=detail)
+
+    async def clock(
+        action: Literal["show", "advance", "to", "next", "freeze", "unfreeze"] = "show",
+        value: Annotated[
+            str, Field(description="a duration such as 1h for advance, a time for to, a number for next")
+        ] = "",
+    ) -> str:
+        """The emulator's time and what comes, or move it: timers, delays and timeouts on the way happen."""
+        words = [] if action == "show" else [action, *filter(None, [name(value, "time")])]
+        return await project.ask("clock", *words)
+
+    async def settle(
+        context: Context, timeout: Annotated[str, Field(description="real time, such as 30s")] = "10s"
+    ) -> str:
+        """Wait until nothing is at work; says what still is when the time is over."""
+        return await project.ask("settle", f"--timeout={timeout}", context=context)
+
+    async def mock(
+        action: Literal["add", "list", "remove", "calls"],
+        function: Annotated[str, Field(description="[SERVICE/]FUNCTION, for remove and calls a mock's id too")] = "",
+        returns: Annotated[list[str], Field(description="JSON results, one call after the other")] = [],  # noqa: B006
+        raises: Annotated[str, Field(description="[TYPE:]MESSAGE to fail with, after the results")] = "",
+    ) -> str:
+        """Answer calls of a function in its place; the function need not exist."""
+        options = [f"--returns={each}" for each in returns] + ([f"--raises={raises}"] if raises else [])
+        words = filter(None, [name(function, "function")])
+        return await project.ask(
+            "mock", action, *([] if action == "list" else words), *(options if action == "add" else [])
+        )
+
+    async def fault(
+        action: Literal["add", "list", "remove"],
+        service: Annotated[str, schemas.FAULTY_SERVICE] = "",
+        operation: str = "",
+        error: Annotated[str, Field(description="an error code of the service, such as ResourceExhausted")] = "",
+        times: Annotated[int, Field(ge=0, description="so often; 0 is always")] = 0,
+        id: Annotated[str, Field(description="for remove: the fault; all when empty")] = "",
+    ) -> str:
+        """Have calls of a service fail, to see how a program bears it."""
+        given = {"service": service, "operation": operation, "error": error, "times": times or ""}
+        options = [f"--{option}={value}" for option, value in given.items() if value] if action == "add" else []
+        return await project.ask("fault", action, *filter(None, [name(id, "fault")]), *options)
+
+    async def checkpoint(
+        consent: Annotated[Consent, Resolve(_of_checkpoint)],
+        action: Literal["save", "restore", "list", "delete"],
+        checkpoint: Annotated[str, Field(description="its name; not for list")] = "",
+    ) -> str:
+        """Keep the whole state under a name, or put it back in place of the present one."""
+        _agreed(consent)
+        if action != "list" and not checkpoint:
+            raise ToolError(f"checkpoint {action} takes the name of a checkpoint; action=list shows them")
+        return await project.ask("checkpoint", action, *filter(None, [name(checkpoint, "checkpoint")]))
+
+    for function, hints in ((trace, READS), (clock, CHANGES), (settle, READS), (mock, CHANGES), (fault, CHANGES),
+                            (checkpoint, DESTROYS)):  # fmt: skip
+        add(function, hints)
+
+
+def _add_trial_tools(add: Add, project: Project) -> None:
+    async def flow_test(context: Context, file: File = "", detail: Detail = False) -> str:
+        """Run the cases of flows (*.test.yaml) in a file or folder of the project."""
+        return cut(await project.local("flow", "test", project.file(file or "."), context=context), detail=detail)
+
+    async def explore(
+        context: Context,
+        flow: Flow,
+        input: Json = "{}",
+        deviations: Annotated[int, Field(ge=0, le=5, description="choices that differ from the first order")] = 2,
+        order: Annotated[list[str], schemas.ORDER] = [],  # noqa: B006 - not changed
+        faults: Annotated[list[str], schemas.VERDICTS] = [],  # noqa: B006 - not changed
+        patience: Annotated[str, schemas.PATIENCE] = "1s",
+        runs: Annotated[int, Field(ge=1, le=5000)] = 200,
+        detail: Detail = False,
+    ) -> str:
+        """Run a flow in every order of its effects; tells the outcomes, each with the shortest order that leads there.
+
+        The state is put back afterwards.
+        """
+        options = [f"--input={input}", f"--deviations={deviations}", f"--patience={patience}", f"--runs={runs}"]
+        options += [f"--order={','.join(order)}"] if order else []
+        options += [f"--faults={','.join(faults)}"] if faults else []
+        return await project.ask("explore", name(flow, "flow"), *options, context=context, detail=detail)
+
+    async def usage(
+        execution: Annotated[str, schemas.USED_BY_EXECUTION] = "",
+        deployment: Annotated[str, schemas.USED_BY_DEPLOYMENT] = "",
+        prices: Annotated[str, Field(description="a list of prices of the project, YAML: also estimate the cost")] = "",
+        scale: Annotated[float, Field(gt=0, description="so many times what has run")] = 1.0,
+        detail: Detail = False,
+    ) -> str:
+        """What the cloud would meter for what has run, and with prices what that would cost."""
+        options = [f"--scale={scale:g}", *([f"--prices={project.file(prices)}"] if prices else [])]
+        options += [f"--execution={execution}"] if execution else []
+        options += [f"--deployment={deployment}"] if deployment else []
+        return await project.ask("usage", *options, detail=detail) or "Nothing has been used yet."
+
+    for function, hints in ((flow_test, READS), (explore, CHANGES), (usage, READS)):
+        add(function, hints)

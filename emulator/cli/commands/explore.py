@@ -1,0 +1,190 @@
+"""``explore``: every order in which the effects of an execution can go, and the outcomes there are.
+
+With ``--schedule`` one of the schedules is run again, and its execution stays, to be looked at.
+"""
+
+import json
+import os
+import re
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from emulator.cli.client import Client, connect
+from emulator.cli.commands.flow import check_input, start_execution
+from emulator.cli.output import CallRefused, WrongUsage, _, note, say, say_json, say_table, wants_json
+from emulator.config import Settings
+from emulator.lab.exploration import (
+    Deviations,
+    Search,
+    deviations_in_words,
+    read_schedule_text,
+    schedule_text,
+    steps_of,
+    taken_in,
+)
+
+ONE_OUTCOME = 0
+MORE_OUTCOMES = 1
+
+_ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{32}\b")
+"""Ids of requests, messages and what functions draw: they tell no outcomes apart."""
+
+_SHOWN = 200
+"""Characters of an output that a table shows."""
+
+
+def explore(arguments: Namespace, settings: Settings) -> int:
+    """Run an execution once for each schedule; say what came out, each with the shortest schedule that leads there."""
+    check_input(arguments.input)
+    mocks = _mocks(arguments.mocks)
+    given = _schedule(arguments.schedule)
+    client = connect(settings)
+    with _explored(client, mocks, keeps=given is not None) as begin_again:
+        if given is not None:
+            begin_again()
+            _tell_run(arguments, *_run(client, arguments, {"choices": {str(at): taken for at, taken in given}}))
+            return ONE_OUTCOME
+        return _search(client, arguments, begin_again)
+
+
+@contextmanager
+def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> Iterator[Callable[[], None]]:
+    """Let time stand still; yield what goes back to the state of now. At the end it is put back, unless one *keeps*."""
+    checkpoint = f"checkpoints/explore-{os.getpid()}"
+    frozen = client.admin("GET", "clock")["frozen"]
+    client.admin("POST", "clock", {"freeze": True})
+    client.admin("POST", "settle", {"timeout": "60s"})
+    client.admin("POST", checkpoint)
+
+    added: list[str] = []
+
+    def begin_again() -> None:
+        client.admin("POST", f"{checkpoint}/restore")
+        added[:] = [client.admin("POST", "mocks", mock)["id"] for mock in mocks]
+
+    try:
+        yield begin_again
+    finally:
+        client.admin("DELETE", "schedule")
+        if not keeps:
+            client.admin("POST", f"{checkpoint}/restore")
+            added.clear()
+        for mock in added:
+            client.admin("DELETE", f"mocks/{mock}")
+        client.admin("DELETE", checkpoint)
+        if not frozen:
+            client.admin("POST", "clock", {"freeze": False})
+
+
+def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None]) -> int:
+    search = Search(deviations=arguments.deviations, most=arguments.runs)
+    outcomes: dict[str, dict[str, Any]] = {}
+    for schedule in search:
+        begin_again()
+        view, outcome = _run(client, arguments, schedule)
+        search.learn(view)
+        known = outcomes.setdefault(
+            _ID.sub("*", json.dumps(outcome, sort_keys=True)),
+            {**outcome, "runs": 0, "schedule": schedule_text(taken_in(view)), "deviations": deviations_in_words(view)},
+        )
+        known["runs"] += 1
+    _tell(arguments, search, list(outcomes.values()))
+    return ONE_OUTCOME if len(outcomes) == 1 else MORE_OUTCOMES
+
+
+def _schedule(text: str | None) -> Deviations | None:
+    """Raises: WrongUsage for what is no schedule."""
+    try:
+        return None if text is None else read_schedule_text(text)
+    except ValueError as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run an execution by a schedule; return what GET schedule shows of it, and what came out."""
+    fixed = {"order": _list(arguments.order), "faults": _list(arguments.faults) or [], "patience": arguments.patience}
+    client.admin("POST", "schedule", {**fixed, **schedule})
+    flow = arguments.flow
+    name = f"explored-{os.getpid()}"
+    started = start_execution(client, flow, arguments.input, name)
+    try:
+        client.admin("POST", "skip", {"until": {"quiet": True}, "limit": arguments.limit, "timeout": "60s"})
+    except CallRefused as refusal:
+        if "active" not in refusal.content:
+            raise  # else it waits for something outside, which is an outcome too
+    view = client.admin("GET", "schedule")
+    is_express = "ErrorCode" in started  # which has ended, and is kept nowhere
+    ended = started if is_express else client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name)
+    trace = started["RequestId"] if is_express else f"{quote(flow, safe='')}/{quote(name, safe='')}"
+    tree = client.admin("GET", f"trace/{trace}")["tree"]
+    return view, {
+        "status": ended["Status"],
+        "output": ended.get("Output") or "",
+        "calls": sorted(_named(tree, "call")),
+        "messages": sorted(_named(tree, "push")),
+    }
+
+
+def _named(tree: list[dict[str, Any]], kind: str) -> list[str]:
+    """Return the names of all nodes of a kind, below others too."""
+    own = [f"{node['name']} {node.get('status', '')}".strip() for node in tree if node.get("kind") == kind]
+    return own + [name for node in tree for name in _named(node.get("children") or [], kind)]
+
+
+def _list(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _mocks(file: str | None) -> list[dict[str, Any]]:
+    """Return the mocks of a file, as POST mocks takes them. Raises: WrongUsage."""
+    if file is None:
+        return []
+    try:
+        content = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WrongUsage(_("{file} cannot be read: {error}", file=file, error=error)) from error
+    return content if isinstance(content, list) else [content]
+
+
+def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]]) -> None:
+    if wants_json(arguments):
+        told = {"outcomes": outcomes, "tried": search.tried, "known": search.known, "complete": search.is_complete}
+        say_json(told)
+        return
+    rows = [
+        (each["status"], str(each["runs"]), each["schedule"], _counted(each), each["output"][:_SHOWN])
+        for each in outcomes
+    ]
+    say_table(("status", "runs", "shortest schedule", "calls and pushes", "output"), rows)
+    for each in outcomes:
+        if each["deviations"]:
+            note(f"{each['schedule']}:")
+            for sentence in each["deviations"]:
+                note(f"  {sentence}")
+    say(_("{outcomes} outcomes, {tried} schedules of {known} tried", outcomes=len(outcomes), tried=search.tried,
+          known=search.known))  # fmt: skip
+    if search.tried == 1:
+        note(_("No effect could go in another order; --faults names what may befall effects."))
+
+
+def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
+    """Say what a run has done whose execution stays."""
+    if wants_json(arguments):
+        say_json({**outcome, "steps": steps_of(view), "deviations": deviations_in_words(view)})
+        return
+    for step in steps_of(view):
+        say(step)
+    for sentence in deviations_in_words(view):
+        note(f"  {sentence}")
+    say(f"{outcome['status']}: {outcome['output']}" if outcome["output"] else outcome["status"])
+
+
+def _counted(outcome: Mapping[str, Any]) -> str:
+    """Return what was called and pushed, each once with how often."""
+    counts = Counter([*outcome["calls"], *outcome["messages"]])
+    return ", ".join(what if count == 1 else f"{count} x {what}" for what, count in counts.items())

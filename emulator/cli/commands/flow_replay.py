@@ -1,0 +1,135 @@
+"""``flow replay`` and ``flow show``: histories from files, of this emulator or of the cloud."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emulator.cli.commands.graph import write
+from emulator.cli.output import DONE, FAILED, CommandFailed, WrongUsage, _, say, say_json, wants_json
+from emulator.cli.tree_view import Style, render
+from emulator.config import Settings
+from emulator.drawing.execution_tree import Execution
+from emulator.kernel.clock import Millis
+from emulator.wire.dates import iso_millis
+
+if TYPE_CHECKING:
+    from emulator.services.workflow.rehearsal.replay import Entered, Replayed
+
+ACCOUNT = "{accountID}"
+
+
+class UnreadableHistory(WrongUsage):
+    """A file that is no history, or a definition that is none."""
+
+
+def replay(arguments: Namespace, settings: Settings) -> int:
+    """Play a history to a definition; the exit code is 1 when the flow goes another way."""
+    # Imported here: the languages take longer to load than most commands take to run.
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.document import read_document
+    from emulator.services.workflow.languages.programs import read_program
+    from emulator.services.workflow.rehearsal import replay as rehearsal
+
+    document, history = _history(arguments.file)
+    text, place = _definition(arguments, document)
+    try:
+        program = read_program(text)
+        root = read_document(text)
+    except DefinitionError as error:
+        raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
+    replayed = rehearsal.replay(program, history)
+    if arguments.report:
+        write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
+    line = None if replayed.difference is None else rehearsal.line_of(root, replayed.difference.step)
+    if wants_json(arguments):
+        difference = replayed.difference and {**replayed.difference._asdict(), "line": line}
+        notes = [note._asdict() for note in replayed.notes] if arguments.from_cloud else []
+        say_json({"events": replayed.events, "difference": difference, "notes": notes})
+    else:
+        _tell(arguments, replayed, place, line)
+    return DONE if replayed.difference is None else FAILED
+
+
+def _tell(arguments: Namespace, replayed: "Replayed", place: str, line: int | None) -> None:
+    for note in replayed.notes if arguments.from_cloud else ():
+        what = _("event {number}, {type} {step}: {member} {what}", number=note.event, **_named(note))
+        say(what)
+    difference = replayed.difference
+    if difference is None:
+        say(_("the same way: {number} events", number=replayed.events))
+        return
+    where = f"{place}:{line}: " if line is not None else ""
+    say(where + _("the flow goes another way at event {number}", number=difference.event))
+    say(_("    recorded: {event}", event=difference.expected))
+    say(_("    here:     {event}", event=difference.found))
+
+
+def _named(note: Any) -> dict[str, str]:
+    return {"type": note.type, "step": note.step, "member": note.member, "what": note.what}
+
+
+def show(arguments: Namespace, settings: Settings) -> int:
+    """Print a history as the tree of its steps, or write its graph."""
+    from emulator.drawing.picture import picture
+    from emulator.services.workflow.engine.language import DefinitionError
+
+    document, history = _history(arguments.file)
+    execution = Execution()
+    for event in history:
+        execution.add(_shown(event))
+    if arguments.output:
+        text, place = _definition(arguments, document)
+        try:
+            write(Path(arguments.output), picture(text, Path(arguments.file).stem, execution, "svg"))
+        except DefinitionError as error:
+            raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
+        say(_("wrote {file}", file=arguments.output))
+        return DONE
+    if wants_json(arguments):
+        say_json([_shown(event) for event in history])
+        return DONE
+    for line in render(execution, Path(arguments.file).name, Style.of_terminal(full=arguments.full)):
+        say(line)
+    return DONE
+
+
+def _shown(event: "Entered") -> dict[str, Any]:
+    return {
+        "EventId": event.id,
+        "ScheduleEventId": event.scheduled,
+        "StepName": event.step,
+        "Type": event.type,
+        "Time": iso_millis(Millis(event.at)),
+        "EventDetail": json.dumps(event.detail, ensure_ascii=False),
+    }
+
+
+def _history(file: str) -> "tuple[Any, list[Entered]]":
+    from emulator.services.workflow.rehearsal.replay import NoHistory, read_history, read_pages
+
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableHistory(_("{file} cannot be read: {error}", file=file, error=error)) from error
+    try:
+        document = read_pages(text)
+        return document, read_history(document)
+    except NoHistory as error:
+        raise UnreadableHistory(_("{file} is no history: {error}", file=file, error=error)) from error
+
+
+def _definition(arguments: Namespace, document: Any) -> tuple[str, str]:
+    """Return the text of the definition and where it is: the file that is named, or one that the history brings."""
+    if arguments.definition:
+        try:
+            text = Path(arguments.definition).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.definition, error=error)) from error
+        return text.replace(ACCOUNT, "0" * len(ACCOUNT)), arguments.definition
+    from emulator.services.workflow.rehearsal.replay import definition_in
+
+    found = definition_in(document)
+    if found is not None:
+        return found, arguments.file
+    raise WrongUsage(_("the history brings no definition; --definition FILE names it"))

@@ -1,0 +1,271 @@
+"""``flow test`` and ``flow cases``: cases of flows run here, without an emulator, and what they leave out."""
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from emulator.cli.output import DONE, FAILED, WRONG_USAGE, CommandFailed, _, complain, say, say_json, wants_json
+from emulator.config import Settings
+from emulator.kernel.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from emulator.services.workflow.rehearsal.cases import Suite
+    from emulator.services.workflow.rehearsal.coverage import Coverage, Item
+
+SUFFIXES = (".test.yaml", ".test.yml", ".test.json")
+"""How files of cases are called when a folder is given."""
+
+NO_CASES = 5
+"""The exit code when nothing was run, as pytest's."""
+
+MANY = 2000
+"""From so many cases on it pays to start more processes."""
+
+
+class Unusable(CommandFailed):
+    """A file of cases that cannot be used."""
+
+    exit_code = WRONG_USAGE
+
+
+class Ran(NamedTuple):
+    """What came of a case, in words that go between processes."""
+
+    name: str
+    line: int
+    reasons: list[str]
+    actual: dict[str, Any]
+    spent_s: float
+    taken: "Counter[Item]"
+
+
+def test(arguments: Namespace, settings: Settings) -> int:
+    """Run cases; the exit code is 0 when all went as expected, 1 when not, 2 for a bad file, 5 for none."""
+    began = SystemClock().monotonic()
+    suites = [_read(file) for file in _files(arguments.files)]
+    for doubt in dict.fromkeys(doubt for suite in suites for doubt in suite.doubts):
+        complain(doubt)
+    results: list[tuple[Suite, Coverage, list[Ran]]] = []
+    for suite in suites:
+        chosen = [
+            number
+            for number, case in enumerate(suite.cases)
+            if (not arguments.name or any(text in case.name for text in arguments.name))
+            and (not arguments.tag or not set(arguments.tag).isdisjoint(case.tags))
+        ]
+        coverage, ran = _run(suite, chosen, arguments.jobs or os.cpu_count() or 1)
+        results.append((suite, coverage, ran))
+    failed = sum(bool(each.reasons) for _suite, _coverage, ran in results for each in ran)
+    number = sum(len(ran) for _suite, _coverage, ran in results)
+    if arguments.update and failed:
+        for suite, _coverage, ran in results:
+            _update(suite, ran)
+    if arguments.junit:
+        _write(Path(arguments.junit), _junit(results))
+    if arguments.coverage == "html":
+        _write(Path("coverage.html"), _html(results))
+    if wants_json(arguments):
+        say_json(_as_json(results))
+    else:
+        _tell(results, with_coverage=arguments.coverage is not None)
+        text = _("{number} cases, {failed} failed, in {seconds} s")
+        say(text.format(number=number, failed=failed, seconds=f"{SystemClock().monotonic() - began:.2f}"))
+    if not number:
+        return NO_CASES
+    return FAILED if (failed and not arguments.update) or _is_below(results, arguments.fail_under) else DONE
+
+
+def _is_below(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]", limit: float | None) -> bool:
+    if limit is None:
+        return False
+    below = [(suite, coverage) for suite, coverage, _ran in results if coverage.percentage < limit]
+    for suite, coverage in below:
+        part = f"{coverage.percentage:.1f}"
+        complain(_("{flow} is covered to {part} %, less than {limit}", flow=suite.flow, part=part, limit=limit))
+    return bool(below)
+
+
+def _files(names: Sequence[str]) -> list[Path]:
+    found: list[Path] = []
+    for name in names or ["."]:
+        path = Path(name)
+        if path.is_dir():
+            found += sorted(each for each in path.rglob("*.test.*") if each.name.endswith(SUFFIXES))
+        else:
+            found.append(path)
+    return found
+
+
+def _read(file: Path) -> "Suite":
+    from emulator.services.workflow.rehearsal.cases import read_suite  # loads the languages
+    from emulator.services.workflow.rehearsal.documents import CaseError
+
+    try:
+        return read_suite(file)
+    except CaseError as error:
+        raise Unusable(str(error)) from error
+
+
+def _run(suite: "Suite", chosen: list[int], jobs: int) -> "tuple[Coverage, list[Ran]]":
+    from emulator.services.workflow.rehearsal.coverage import Coverage
+
+    coverage = Coverage(suite.program)
+    if len(chosen) < MANY or jobs < 2:
+        ran = _run_some(suite, chosen)
+    else:
+        from concurrent.futures import ProcessPoolExecutor  # for many cases only
+
+        size = -(-len(chosen) // jobs)
+        parts = [chosen[at : at + size] for at in range(0, len(chosen), size)]
+        with ProcessPoolExecutor(len(parts)) as pool:
+            ran = [each for part in pool.map(_run_of_file, [str(suite.file)] * len(parts), parts) for each in part]
+    for each in ran:
+        coverage.add(each.taken)
+    return coverage, ran
+
+
+def _run_of_file(file: str, chosen: list[int]) -> list[Ran]:
+    return _run_some(_read(Path(file)), chosen)
+
+
+def _run_some(suite: "Suite", chosen: list[int]) -> list[Ran]:
+    from emulator.services.workflow.rehearsal.cases import run_case
+    from emulator.services.workflow.rehearsal.coverage import Coverage
+
+    coverage = Coverage(suite.program)
+    ran = []
+    for number in chosen:
+        began = SystemClock().monotonic()
+        outcome = run_case(suite, suite.cases[number], coverage)
+        case = outcome.case
+        spent = SystemClock().monotonic() - began
+        ran.append(Ran(case.name, case.line, outcome.reasons, outcome.actual, spent, outcome.taken))
+    return ran
+
+
+def _tell(results: "Iterable[tuple[Suite, Coverage, list[Ran]]]", *, with_coverage: bool) -> None:
+    for suite, coverage, ran in results:
+        for each in ran:
+            if each.reasons:
+                say(f"{suite.file}:{each.line}: {each.name}")
+                for reason in each.reasons:
+                    say(f"    {reason}")
+        if with_coverage:
+            for line in covered_lines(str(suite.flow), coverage):
+                say(line)
+
+
+def covered_lines(flow: str, coverage: "Coverage") -> Iterator[str]:
+    """Yield what was taken of a flow, by kinds, and what was not."""
+    from emulator.services.workflow.rehearsal.coverage import KINDS
+
+    counts = [(kind, *coverage.counts(kind)) for kind in KINDS]
+    shown = ", ".join(f"{kind} {taken}/{there}" for kind, taken, there in counts if there)
+    yield f"{flow}: {coverage.percentage:.1f} % ({shown})"
+    for item in coverage.missing():
+        yield _("    not taken: {kind}, {what}", kind=item.kind, what=item.text)
+
+
+def _as_json(results: "Iterable[tuple[Suite, Coverage, list[Ran]]]") -> list[dict[str, Any]]:
+    return [
+        {
+            "file": str(suite.file),
+            "flow": str(suite.flow),
+            "cases": [
+                {"name": each.name, "line": each.line, "passed": not each.reasons, "reasons": each.reasons,
+                 "actual": {**each.actual, "lasts": f"{each.actual['lasts']}ms"}}
+                for each in ran
+            ],
+            "coverage": {
+                "percentage": round(coverage.percentage, 1),
+                "missing": [item._asdict() for item in coverage.missing()],
+            },
+        }
+        for suite, coverage, ran in results
+    ]  # fmt: skip
+
+
+def _junit(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]") -> str:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
+    for suite, _coverage, ran in results:
+        failed = sum(bool(each.reasons) for each in ran)
+        spent = sum(each.spent_s for each in ran)
+        name = quoteattr(str(suite.file))
+        lines.append(f'<testsuite name={name} tests="{len(ran)}" failures="{failed}" errors="0" time="{spent:.3f}">')
+        for each in ran:
+            called = quoteattr(each.name)
+            head = f'<testcase classname={name} name={called} line="{each.line}" time="{each.spent_s:.4f}"'
+            if not each.reasons:
+                lines.append(f"{head}/>")
+                continue
+            text = escape("\n".join(each.reasons))
+            lines.append(f"{head}><failure message={quoteattr(each.reasons[0])}>{text}</failure></testcase>")
+        lines.append("</testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def _html(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]") -> str:
+    from emulator.drawing.covered import page
+
+    return page("coverage", [(str(suite.flow), suite.program, coverage) for suite, coverage, _ran in results])
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+
+
+def _update(suite: "Suite", ran: list[Ran]) -> None:
+    """Write what came in the place of what was expected, for the members that a failed case expects."""
+    from emulator.services.workflow.rehearsal.updating import updated
+
+    failed = {each.line: each.actual for each in ran if each.reasons and each.actual}
+    text = updated(suite, failed)
+    _write(suite.file, text)
+    say(_("wrote {file}", file=suite.file))
+
+
+def cases(arguments: Namespace, settings: Settings) -> int:
+    """Print cases for what the cases so far leave out of a flow, or write them to a file."""
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.rehearsal.cases import load_program
+    from emulator.services.workflow.rehearsal.proposals import propose
+
+    path = Path(arguments.file)
+    covered: list[Any] = []
+    if path.name.endswith(SUFFIXES):
+        suite = _read(path)
+        program, definition = suite.program, suite.flow
+        covered = [each.taken for each in _run_some(suite, list(range(len(suite.cases))))]
+    else:
+        definition = path
+        try:
+            program = load_program(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unusable(_("{file} cannot be read: {error}", file=path, error=error)) from error
+        except DefinitionError as error:
+            raise Unusable(f"{path}:{error.line}:{error.column}: {error.message}") from error
+    proposed, missing = propose(program, covered)
+    if wants_json(arguments):
+        say_json({"cases": proposed, "missing": [item._asdict() for item in missing]})
+        return DONE
+    import yaml  # here only: slow to import
+
+    folder = Path(arguments.output).parent if arguments.output else Path()
+    document = {"flow": Path(os.path.relpath(definition, folder)).as_posix(), "cases": proposed}
+    text: str = yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=120)
+    text += "".join(f"# no case was found for: {item.kind}, {item.text}\n" for item in missing)
+    if arguments.output:
+        _write(Path(arguments.output), text)
+        say(_("wrote {file}", file=arguments.output))
+    else:
+        say(text.rstrip("\n"))
+    return DONE

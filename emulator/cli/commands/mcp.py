@@ -1,0 +1,48 @@
+"""``mcp``: the emulator as a server of the Model Context Protocol, for editors and assistants."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from emulator import keyfile
+from emulator.cli.background import command
+from emulator.cli.output import CommandFailed, _, say
+from emulator.config import Settings
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Serve over standard input and output, or over HTTP; with ``--print-config`` print what editors need.
+
+    Raises: CommandFailed.
+    """
+    if arguments.print_config:
+        say(configuration(command()))
+        return 0
+    try:
+        from emulator.cli.assistant import running, server  # an extra; it takes half a second to load
+    except ModuleNotFoundError as error:
+        raise CommandFailed(_("mcp needs an extra: {command}", command="pip install 'localyun[mcp]'")) from error
+    project = running.Project(settings, Path.cwd())
+    if arguments.http is None:
+        server.make(project).run("stdio")
+    else:
+        keys = keyfile.load(settings.config)
+        if keys is None:
+            raise CommandFailed(_("there is no admin token here before the first start: localyun start -d"))
+        server.serve_http(project, arguments.http, keys.admin_token)
+    return 0
+
+
+def configuration(program: str) -> str:
+    """Return the files by which common editors and assistants find the server; no token is needed."""
+    own: dict[str, Any] = {"command": program, "args": ["mcp"]}
+    files = {
+        ".mcp.json (Claude Code), .cursor/mcp.json (Cursor)": {"mcpServers": {"localyun": own}},
+        ".vscode/mcp.json (VS Code)": {"servers": {"localyun": {"type": "stdio", **own}}},
+        ".zed/settings.json (Zed)": {"context_servers": {"localyun": {"source": "custom", **own}}},
+    }
+    parts = [f"# {name}\n{json.dumps(content, indent=2)}" for name, content in files.items()]
+    words = json.dumps(program)
+    parts.append(f'# ~/.codex/config.toml (Codex)\n[mcp_servers.localyun]\ncommand = {words}\nargs = ["mcp"]')
+    return "\n\n".join(parts)

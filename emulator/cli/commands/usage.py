@@ -1,0 +1,122 @@
+"""``usage``: what the cloud would meter for what has run, and what it would cost by a list of prices."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.client import connect
+from emulator.cli.output import (
+    CommandFailed,
+    WrongUsage,
+    _,
+    is_chinese,
+    note,
+    say,
+    say_json,
+    say_table,
+    tell,
+    wants_json,
+)
+from emulator.config import Settings
+from emulator.deploy.model import FileProblems
+from emulator.usage.items import BY_NAME
+from emulator.usage.prices import Line, PriceList, estimate, read_prices, unpriced
+
+_MOST_RESOURCES = 40
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Print usage, with ``--prices`` what it would cost, or set the counters to 0.
+
+    Raises: WrongUsage for a list of prices that cannot be read; CommandFailed.
+    """
+    if arguments.scale <= 0:
+        raise WrongUsage(_("--scale takes a number above 0"))
+    prices = _read(arguments.prices) if arguments.prices else None
+    client = connect(settings)
+    if arguments.reset:
+        return tell(arguments, _("The counters are at 0."), client.admin("POST", "usage/reset"))
+    narrowed = {name: getattr(arguments, name) for name in ("execution", "deployment") if getattr(arguments, name)}
+    usage = client.admin("GET", "usage", **narrowed)
+    lines = estimate(usage["items"], prices, arguments.scale) if prices else []
+    if wants_json(arguments):
+        say_json(_told(usage, lines, prices, arguments.scale))
+    else:
+        _show(usage, arguments.scale)
+        if prices is not None:
+            _show_costs(usage["items"], lines, prices)
+    return 0
+
+
+def _read(file: str) -> PriceList:
+    try:
+        return read_prices(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUsage(_("{file} cannot be read: {error}", file=file, error=error)) from error
+    except FileProblems as error:
+        problems = "\n".join(f"{file}:{each.line}:{each.column}: {each.text}" for each in error.problems)
+        raise CommandFailed(problems) from error
+
+
+def _told(usage: Mapping[str, Any], lines: Sequence[Line], prices: PriceList | None, scale: float) -> dict[str, Any]:
+    """Return what ``--json`` prints."""
+    told: dict[str, Any] = {
+        "items": {item: amount * scale for item, amount in usage["items"].items()},
+        "rows": [{**row, "amount": row["amount"] * scale} for row in usage["rows"]],
+    }
+    if prices is None:
+        return told
+    costs = [
+        {"name": each.name, "units": each.units, "free": each.free, "billed": each.billed, "cost": each.cost}
+        for each in lines
+    ]
+    assumed = {item: BY_NAME[item].assumed[0] for each in lines for item in each.assumed}
+    return told | {
+        "estimate": {
+            "currency": prices.currency,
+            "lines": costs,
+            "total": sum(each.cost for each in lines),
+            "assumed": assumed,
+            "unpriced": unpriced(usage["items"], prices),
+        }
+    }
+
+
+def _show(usage: Mapping[str, Any], scale: float) -> None:
+    if not usage["rows"]:
+        note(_("Nothing has been used yet."))
+        return
+    totals = [
+        (item, amount_text(amount * scale), BY_NAME[item].unit[is_chinese()]) for item, amount in usage["items"].items()
+    ]
+    say_table(("ITEM", "AMOUNT", "UNIT"), totals)
+    say()
+    rows = [
+        (row["item"], row["resource"], row["kind"], amount_text(row["amount"] * scale))
+        for row in usage["rows"][:_MOST_RESOURCES]
+    ]
+    say_table(("ITEM", "RESOURCE", "KIND", "AMOUNT"), rows)
+    left = len(usage["rows"]) - len(rows)
+    if left:
+        note(_("{count} more rows: --json prints all", count=left))
+
+
+def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: PriceList) -> None:
+    say()
+    rows = [(each.name, *map(amount_text, (each.units, each.free, each.billed, each.cost))) for each in lines]
+    total = sum(each.cost for each in lines)
+    say_table(("PRICE", "UNITS", "FREE", "BILLED", prices.currency), [*rows, (_("total"), "", "", "", f"{total:.4f}")])
+    say()
+    say(_("An estimate: the usage is that of a month, and nothing else uses the free amounts. What is assumed:"))
+    language = is_chinese()
+    for item in dict.fromkeys(item for each in lines for item in each.assumed):
+        say(f"  {item}: {BY_NAME[item].assumed[language]}")
+    left = unpriced(amounts, prices)
+    if left:
+        say(_("Without a price: {items}", items=", ".join(left)))
+
+
+def amount_text(amount: float) -> str:
+    """Return an amount for people: whole numbers as they are, others with six digits that count."""
+    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.6g}"

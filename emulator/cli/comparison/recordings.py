@@ -1,0 +1,157 @@
+"""Recordings: HAR files, as browsers and proxies write them and `localyun record` does.
+
+Source: HTTP Archive 1.2. Bodies that are no text stand in base64, which proxies mark with ``encoding`` in either way.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator import __version__
+from emulator.kernel.frozen import frozen
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class NoRecording(ValueError):
+    """The text is no HAR file; the message says why."""
+
+
+@frozen
+class Message:
+    """Headers and body of a request or an answer."""
+
+    headers: Pairs
+    body: bytes
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header by its lower-case name, "" for none."""
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+@frozen
+class Exchange:
+    """A request and its answer. ``began`` is when, as the recording writes it."""
+
+    method: str
+    url: str
+    request: Message
+    status: int
+    answer: Message
+    began: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host that the request went to, without a port."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        parts = urlsplit(self.url)
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def read(text: str) -> list[Exchange]:
+    """Return the exchanges of a HAR file, in order; those without an answer are left out.
+
+    Raises: NoRecording.
+    """
+    try:
+        entries = json.loads(text)["log"]["entries"]
+        found = [_exchange(entry) for entry in entries]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise NoRecording(f"{type(error).__name__}: {error}") from error
+    return [each for each in found if each.status]
+
+
+def _exchange(entry: Mapping[str, Any]) -> Exchange:
+    request, response = entry["request"], entry["response"]
+    return Exchange(
+        method=str(request["method"]).upper(),
+        url=str(request["url"]),
+        request=Message(headers=_pairs(request.get("headers")), body=_sent(request.get("postData") or {})),
+        status=int(response.get("status") or 0),
+        answer=Message(headers=_pairs(response.get("headers")), body=_body(response.get("content") or {})),
+        began=str(entry.get("startedDateTime") or ""),
+    )
+
+
+def _pairs(headers: Iterable[Mapping[str, Any]] | None) -> Pairs:
+    """Return headers without what HTTP/2 makes of the request line."""
+    pairs = ((str(each["name"]), str(each["value"])) for each in headers or ())
+    return tuple((name, value) for name, value in pairs if not name.startswith(":"))
+
+
+def _sent(content: Mapping[str, Any]) -> bytes:
+    """Return the body of a request, of a form also where only its parameters are written."""
+    if "text" not in content and content.get("params"):
+        from urllib.parse import urlencode  # some browsers write forms so
+
+        return urlencode([(each["name"], each.get("value", "")) for each in content["params"]]).encode()
+    return _body(content)
+
+
+def _body(content: Mapping[str, Any]) -> bytes:
+    text = str(content.get("text") or "")
+    return b64decode(text) if content.get("encoding") == "base64" else text.encode("utf-8", "surrogatepass")
+
+
+def write(exchanges: Iterable[Exchange], comment: str = "") -> str:
+    """Return exchanges as a HAR file."""
+    entries = [_entry(each) for each in exchanges]
+    creator = {"name": "localyun", "version": __version__}
+    log: dict[str, Any] = {"version": "1.2", "creator": creator, "entries": entries}
+    if comment:
+        log["comment"] = comment
+    return json.dumps({"log": log}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _entry(each: Exchange) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "method": each.method,
+        "url": each.url,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _named(each.request.headers),
+        "queryString": [],
+        "headersSize": -1,
+        "bodySize": len(each.request.body),
+    }
+    if each.request.body:
+        request["postData"] = {"mimeType": each.request.header("content-type"), **_text(each.request.body)}
+    return {
+        "startedDateTime": each.began or "1970-01-01T00:00:00Z",
+        "time": 0,
+        "request": request,
+        "response": {
+            "status": each.status,
+            "statusText": "",
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _named(each.answer.headers),
+            "content": {
+                "size": len(each.answer.body),
+                "mimeType": each.answer.header("content-type"),
+                **_text(each.answer.body),
+            },
+            "redirectURL": "",
+            "headersSize": -1,
+            "bodySize": len(each.answer.body),
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": 0, "receive": 0},
+    }
+
+
+def _named(pairs: Pairs) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _text(body: bytes) -> dict[str, str]:
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"text": b64encode(body).decode("ascii"), "encoding": "base64"}

@@ -1,0 +1,151 @@
+"""The codes of errors: which service answers each, from the tables of errors, and what to do, from the page of errors.
+
+A code of the tables may have a part that differs, ``Missing{name}``; it stands for any word.
+"""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Final
+
+from emulator.cli import pages
+from emulator.cli.output import CommandFailed, _, enumerated
+from emulator.kernel.errors import ErrorRow
+from emulator.kernel.frozen import frozen
+
+PAGE: Final = "errors"
+
+TABLES: Final = {
+    "fc": ("emulator.services.fc.errors:ERRORS",),
+    "mns": ("emulator.services.mns.errors:ERRORS",),
+    "fnf": ("emulator.services.workflow.errors:ERRORS", "emulator.adapters.flows:HttpFault.table"),
+    "ram": ("emulator.services.ram.errors:ERRORS",),
+    "sts": ("emulator.services.sts.service:StsError.table",),
+    "fnf, ram, sts": ("emulator.wire.rpc:PopError.table",),
+    "oss": ("emulator.oss.errors:ERRORS",),
+    "sls": ("emulator.records.logs:LogError.table",),
+    "vpc": ("emulator.records.networks:NetworkError.table",),
+    "bss": ("emulator.gateway.openings:ERRORS",),
+    "location": ("emulator.gateway.other_products:LocationError.table",),
+    "localyun": (
+        "emulator.gateway.errors:ERRORS",
+        "emulator.gateway.deployments:DeploymentError.table",
+        "emulator.lab.errors:ERRORS",
+    ),
+}
+"""Where each service keeps its table of errors."""
+
+OF_CALLS: Final = frozenset(
+    {
+        *("HandledInvocationError", "UnhandledInvocationError", "InitializationError"),
+        *("InvalidFunctionFile", "FcCommonError"),
+    }
+)
+"""What a call of a function answers beside the table: ``X-Fc-Error-Type`` and ``errorType``."""
+
+OF_FLOWS: Final = frozenset(
+    {
+        *("FnF.RuntimeError", "FnF.TaskTimeout", "FnF.Timeout", "FnF.DataLimitExceeded", "FnF.EventsLimitExceeded"),
+        *("FnF.InvalidLocal", "FnF.ActionNotSupported", "FnF.MapRunFailed", "FnF.ExecutionStopped", "FnF.Fail"),
+        *("FC.Unknown", "FnF.ALL"),
+    }
+)
+"""Names of errors that histories hold and definitions catch; further ones are a code behind a prefix."""
+
+_PREFIX = re.compile(r"(FC|FnF|MNS|fc|fnf|mns)\.")
+
+
+@frozen
+class Answered:
+    """A service answers the code with this HTTP status; *text* has the names of its fields in braces."""
+
+    service: str
+    status: int
+    text: str
+
+    def shown(self) -> dict[str, Any]:
+        """Return this in JSON's terms."""
+        return {"service": self.service, "status": self.status, "text": self.text}
+
+
+@frozen
+class Explanation:
+    """What is known of a code."""
+
+    code: str
+    meaning: str
+    causes: str
+    remedy: str
+    answered: tuple[Answered, ...]
+
+    def shown(self) -> dict[str, Any]:
+        """Return this in JSON's terms."""
+        return {
+            "code": self.code,
+            "meaning": self.meaning,
+            "causes": self.causes,
+            "remedy": self.remedy,
+            "answered": [each.shown() for each in self.answered],
+        }
+
+
+def answered() -> dict[str, list[Answered]]:
+    """Return every code of the services' tables with the answers that have it."""
+    found: dict[str, list[Answered]] = {}
+    for service, places in TABLES.items():
+        for place in places:
+            for name, row in _table(place).items():
+                one = Answered(service=service, status=row.status, text=row.text)
+                found.setdefault(row.code or name, []).append(one)
+    return found
+
+
+def rows(*, chinese: bool = False) -> dict[str, tuple[str, str, str]]:
+    """Return meaning, causes and remedy of each code that the page of errors names."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for codes, meaning, causes, remedy in pages.table_rows(pages.read(PAGE, chinese=chinese)):
+        found.update(dict.fromkeys(re.findall(r"`([^`]+)`", codes), (meaning, causes, remedy)))
+    return found
+
+
+def explain(code: str, *, chinese: bool = False) -> Explanation:
+    """Return what is known of *code*, written as an answer or a history has it; case does not matter.
+
+    Raises: CommandFailed for a code that nothing here answers, with those that are near.
+    """
+    told, known = rows(chinese=chinese), answered()
+    for wanted in (code, _PREFIX.sub("", code, count=1)):
+        name = _named(wanted, told)
+        if name:
+            meaning, causes, remedy = told[name]
+            of = tuple(known.get(name, ()))
+            return Explanation(
+                code=code if "{" in name else name, meaning=meaning, causes=causes, remedy=remedy, answered=of
+            )
+    near = get_close_matches(code, told, n=3, cutoff=0.5)
+    if near:
+        raise CommandFailed(_("nothing here answers {code}; similar are: {names}", code=code, names=enumerated(near)))
+    raise CommandFailed(_("nothing here answers {code}; localyun docs {code} searches the pages", code=code))
+
+
+def _named(code: str, told: Mapping[str, Any]) -> str | None:
+    """Return the code of the page that *code* is: itself, or the narrowest form with a part that differs."""
+    lower = {each.lower(): each for each in told}
+    if code.lower() in lower:
+        return lower[code.lower()]
+    forms = sorted((each for each in told if "{" in each), key=len, reverse=True)
+    return next((each for each in forms if _form(each).fullmatch(code)), None)
+
+
+def _form(code: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", r"[\\w.]+", re.escape(code)), re.IGNORECASE)
+
+
+def _table(place: str) -> Mapping[str, ErrorRow]:
+    module, _colon, path = place.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    table: Mapping[str, ErrorRow] = found
+    return table

@@ -1,0 +1,142 @@
+"""The pages of documentation that the installation brings, and finding words in them, without a network.
+
+A page has one file per language; a section is what stands below a heading. English is searched by words, Chinese, which
+has no spaces, by pairs of characters.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import emulator
+from emulator.cli.output import CommandFailed, WrongUsage, _, enumerated
+from emulator.kernel.frozen import frozen
+
+CHINESE: Final = "zh-CN"
+_HEADING = re.compile(r"^(#{1,6}) +(.*)$")
+_WORD = re.compile(r"[a-z0-9_]+|[\u3400-\u9fff]+")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_HEADING_WEIGHT = 6
+_SHORT_WORD = 3
+"""A longer word is the same with an s at its end."""
+
+_LONG_SECTION = 400
+"""In a section of more words than this a word counts for less."""
+
+
+@frozen
+class Section:
+    """What stands below one heading of a page; ``page`` is its name without the ending, such as ``flows/debugging``."""
+
+    page: str
+    heading: str
+    text: str
+
+
+def folder(*, chinese: bool = False) -> Path:
+    """Return where the pages are.
+
+    Raises: CommandFailed when they were left out of the installation.
+    """
+    package = Path(emulator.__file__).parent
+    for root in (package / "_docs", package.parent / "docs"):
+        if (root / "quickstart.md").is_file():
+            return root / CHINESE if chinese else root
+    raise CommandFailed(_("the documentation is missing from the installation in {folder}", folder=package))
+
+
+def names(*, chinese: bool = False) -> list[str]:
+    """Return the names of the pages of a language, in their order."""
+    root = folder(chinese=chinese)
+    found = sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md"))
+    return found if chinese else [name for name in found if not name.startswith(f"{CHINESE}/")]
+
+
+def read(name: str, *, chinese: bool = False) -> str:
+    """Return a page as Markdown; in English where it is in no other language.
+
+    Raises: WrongUsage when there is no page of this name.
+    """
+    wanted = name.removesuffix(".md").removeprefix(f"{CHINESE}/")
+    for language in (chinese, False):
+        if wanted in names(chinese=language):
+            return (folder(chinese=language) / f"{wanted}.md").read_text(encoding="utf-8")
+    known = enumerated(names(chinese=chinese))
+    raise WrongUsage(_("there is no page {name!r}; there are: {names}", name=name, names=known))
+
+
+def title(markdown: str) -> str:
+    """Return the heading of a page."""
+    return markdown.partition("\n")[0].removeprefix("# ")
+
+
+def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section]:
+    """Return the sections that fit the words of *query*, the best first; those with all of the words before others."""
+    wanted = set(_words(query))
+    sections = [each for name in names(chinese=chinese) for each in sections_of(name, read(name, chinese=chinese))]
+    counted = [(Counter(_words(each.text)), Counter(_words(f"{each.page} {each.heading}"))) for each in sections]
+    rare = {word: _rarity(sum(word in text or word in head for text, head in counted), len(counted)) for word in wanted}
+    ranked = []
+    for section, (text, head) in zip(sections, counted, strict=True):
+        has = {word for word in wanted if word in text or word in head}
+        length = 1 + text.total() / _LONG_SECTION
+        weights = (rare[word] * (math.log1p(text[word]) / length + _HEADING_WEIGHT * (word in head)) for word in has)
+        if has:
+            ranked.append((-len(has), -sum(weights), section.page, section.heading, section))
+    return [section for *_order, section in sorted(ranked, key=lambda each: each[:4])[:limit]]
+
+
+def sections_of(name: str, markdown: str) -> Iterator[Section]:
+    """Yield the sections of a page; a line of a fenced block is no heading."""
+    heading, lines, fenced = title(markdown), list[str](), False
+    for line in markdown.splitlines():
+        fenced ^= line.startswith("```")
+        found = None if fenced else _HEADING.match(line)
+        if found:
+            if any(each.strip() for each in lines):
+                yield Section(page=name, heading=heading, text="\n".join(lines).strip())
+            heading, lines = found[2], []
+        else:
+            lines.append(line)
+    if any(each.strip() for each in lines):
+        yield Section(page=name, heading=heading, text="\n".join(lines).strip())
+
+
+def excerpt(section: Section, query: str, size: int) -> str:
+    """Return the line of *section* with the most words of *query*, without links, cut to *size* characters."""
+    wanted = set(_words(query))
+    lines = [plain(line) for line in section.text.splitlines() if line.strip(" |-`")]
+    best = max(lines, key=lambda line: len(wanted & set(_words(line))), default="")
+    if len(best) <= size:
+        return best
+    found = min((place for word in wanted if (place := best.lower().find(word)) >= 0), default=0)
+    begin = max(0, min(found - size // 3, len(best) - size))
+    return f"{'... ' if begin else ''}{best[begin : begin + size].strip()}{' ...' if begin + size < len(best) else ''}"
+
+
+def plain(line: str) -> str:
+    """Return a line of Markdown as it reads: links by their words, cells of a table with a gap between."""
+    return " ".join(_LINK.sub(r"\1", line).replace("`", "").replace("|", " ").split())
+
+
+def table_rows(markdown: str) -> Iterator[Sequence[str]]:
+    """Yield the cells of each row of the tables of a page, without heads and rules."""
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    rules = {number for number, line in enumerate(markdown.splitlines()) if line.startswith("|---")}
+    heads = {line for number, line in enumerate(markdown.splitlines()) if number + 1 in rules}
+    yield from (tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows if row not in heads)
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text.lower()):
+        if word[0] < "\u3400" or len(word) == 1:
+            yield word.removesuffix("s") if len(word) > _SHORT_WORD else word
+        else:
+            yield from (word[place : place + 2] for place in range(len(word) - 1))
+
+
+def _rarity(having: int, among: int) -> float:
+    return math.log((among + 1) / (having + 1)) + 0.1

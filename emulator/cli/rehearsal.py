@@ -1,0 +1,100 @@
+"""The emulator at which a plan is rehearsed: of the same account and region, in this process, for as long as it takes.
+
+It keeps what it is told and does nothing: no timer fires, no message is pushed, no function is run.
+"""
+
+import asyncio
+import logging
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from emulator.app import Emulator
+from emulator.cli.client import Client
+from emulator.cli.deploy_client import DeployClient
+from emulator.cli.endpoint import Endpoint
+from emulator.cli.output import CommandFailed
+from emulator.config import Config
+from emulator.keyfile import InstallationKeys
+
+T = TypeVar("T")
+
+
+class Stage:
+    """An emulator in a thread of its own, at rest; ``client`` and ``api`` call it. ``with`` ends it."""
+
+    def __init__(self, keys: InstallationKeys) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-rehearsal-")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rehearsal", daemon=True)
+        self._thread.start()
+        config = Config(
+            port=0, https_port=0, state=Path(self._folder.name), ephemeral=True, console=False,
+            access_key_id=keys.access_key_id, access_key_secret=keys.access_key_secret,
+            account_id=keys.account_id, region=keys.region,
+        )  # fmt: skip
+        self._emulator = Emulator(config)
+        try:
+            self._run(self._start())
+        except BaseException:
+            self._end()
+            raise
+        self.client = Client(
+            Endpoint(http=self._emulator.http_url, source="rehearsal"), self._emulator.keys, config.state
+        )
+        self.api = DeployClient(self.client)
+
+    def clear(self) -> None:
+        """Forget everything, and be at rest again."""
+        self._run(self._clear())
+
+    def stand_at(self, now: str) -> None:
+        """Let its clock stand at a later time."""
+        self.client.admin("POST", "clock", {"to": now})
+        self.client.admin("POST", "clock", {"freeze": True})
+
+    def __enter__(self) -> "Stage":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._run(self._emulator.stop())
+        finally:
+            self._end()
+
+    async def _start(self) -> None:
+        await self._emulator.start()
+        await self._emulator.services.suspend()
+
+    async def _clear(self) -> None:
+        await self._emulator.reset({})
+        await self._emulator.services.suspend()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._folder.cleanup()
+
+
+@contextmanager
+def stage_like(client: Client) -> Iterator[Stage]:
+    """Start an empty emulator for the account, region and time of *client*'s; what it logs is nobody's."""
+    log = logging.getLogger("emulator")
+    silent, propagates = logging.NullHandler(), log.propagate
+    log.addHandler(silent)
+    log.propagate = False
+    try:
+        with Stage(client.keys) as stage:
+            with suppress(CommandFailed):  # an emulator elsewhere may not let this command see its clock
+                stage.stand_at(client.admin("GET", "clock")["now"])
+            yield stage
+    finally:
+        log.removeHandler(silent)
+        log.propagate = propagates

@@ -1,0 +1,123 @@
+"""What queues, topics, functions and flows have done of late: how often, with what state and which error at last.
+
+It is counted from the kept lines of the log and the recorded calls, so that nothing is written down for it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.lab.mocks import Recorded, shown_call
+
+WINDOW_MS = 5 * 60_000
+"""Rates are those of the last five minutes of the emulator's time."""
+
+_LONGEST_ERROR = 160
+
+_NOTHING_THERE = "MessageNotExist"
+"""What a client that polls an empty queue is told: no error of anybody."""
+
+_QUEUE = {"SendMessage": "in", "BatchSendMessage": "in", "ReceiveMessage": "out", "BatchReceiveMessage": "out"}
+
+
+class Activity:
+    """What one resource has done: how many ``in`` and ``out`` within the window, the last state and the last error.
+
+    In are messages sent or published, calls, started executions; out are messages received or delivered.
+    """
+
+    __slots__ = ("counts", "error", "error_at", "request", "state")
+
+    def __init__(self) -> None:
+        self.counts = {"in": 0, "out": 0}
+        self.state = ""
+        self.error = ""
+        self.error_at: int | None = None
+        self.request = ""
+
+    def per_minute(self, side: str = "in") -> float:
+        """Return how many of one *side* there were in a minute, to a tenth."""
+        return round(self.counts[side] * 60_000 / WINDOW_MS, 1)
+
+    def failed(self, text: str, at: int, request: str = "") -> None:
+        """Remember the latest error and the id that leads to it."""
+        self.error, self.error_at, self.request = text[:_LONGEST_ERROR], at, request
+
+
+NONE = Activity()
+"""Of what has done nothing."""
+
+Activities = dict[tuple[str, str], Activity]
+"""By kind and name of the resource."""
+
+
+def activities(
+    lines: Iterable[tuple[int, str, str, Mapping[str, Any]]], calls: Iterable[Recorded], now: Millis
+) -> Activities:
+    """Return what has happened by the *lines* of the log, as the journal has them, and the recorded *calls*."""
+    found: Activities = {}
+    since = now - WINDOW_MS
+    for at, _, _, fields in lines:
+        if "operation" in fields:
+            if fields.get("service") == "mns":
+                _client(found, fields, at, since)
+        elif "subscription" in fields:
+            _push(found, fields, at, since)
+        elif "queue" in fields:
+            _count(_of(found, "queue", str(fields["queue"])), "in", at, since)
+        elif "flow" in fields and "step" not in fields and "status" not in fields:
+            _count(_of(found, "flow", str(fields["flow"])), "in", at, since)
+    for call in calls:
+        _call(found, call, since)
+    return found
+
+
+def _of(found: Activities, kind: str, name: str) -> Activity:
+    return found.setdefault((kind, name), Activity())
+
+
+def _count(activity: Activity, side: str, at: int, since: int, number: int = 1) -> None:
+    if at >= since:
+        activity.counts[side] += number
+
+
+def _client(found: Activities, fields: Mapping[str, Any], at: int, since: int) -> None:
+    """Count a request of a client of the message service."""
+    name, operation = str(fields.get("resource") or "").partition("/")[0], str(fields["operation"])
+    if not name:
+        return
+    activity = _of(found, "queue" if is_of_queue(operation) else "topic", name)
+    error = str(fields.get("error") or "")
+    if error and error != _NOTHING_THERE:
+        activity.failed(f"{operation}: {error}", at, str(fields.get("request") or ""))
+    elif not error:
+        number = len(fields.get("message_ids") or ()) or 1
+        if operation in _QUEUE:
+            _count(activity, _QUEUE[operation], at, since, number)
+        elif operation == "PublishMessage":
+            _count(activity, "in", at, since)
+
+
+def is_of_queue(operation: str) -> bool:
+    """Whether an operation of the message service is about a queue, and not about a topic or a subscription."""
+    return "Topic" not in operation and "ubscri" not in operation and operation != "PublishMessage"
+
+
+def _push(found: Activities, fields: Mapping[str, Any], at: int, since: int) -> None:
+    activity = _of(found, "topic", str(fields.get("topic")))
+    if fields.get("result") == "delivered":
+        activity.state = "delivered"
+        _count(activity, "out", at, since)
+    else:
+        activity.state = "failed"
+        text = f"{fields['subscription']}: {fields.get('detail') or fields.get('result')}"
+        activity.failed(text, at, str(fields.get("message_id") or ""))
+
+
+def _call(found: Activities, call: Recorded, since: int) -> None:
+    activity = _of(found, "function", call.name)
+    _count(activity, "in", call.at, since)
+    activity.state = "failed" if call.error_type else "succeeded"
+    if call.error_type:
+        message = str(shown_call(call)["error"].get("errorMessage") or "")
+        activity.failed(f"{call.error_type}: {message}" if message else call.error_type, call.at, call.request_id)

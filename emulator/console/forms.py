@@ -1,0 +1,151 @@
+"""The notation of the console: a field of a shape is a control of a form, with its range, words, default and help."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from emulator.gateway.errors import GatewayError
+from emulator.kernel.frozen import frozen, replace
+from emulator.wire.schema.kinds import Field, Flag, Number, OneOf, Shape, Text, Whole, bare
+
+Widget = Literal["number", "choice", "text", "json"]
+
+
+@frozen
+class Control:
+    """A control: ``name`` is that of the field, with its member's behind a dot where the field is an object."""
+
+    name: str
+    help: str
+    widget: Widget
+    value: str
+    default: str
+    required: bool
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+
+
+def controls(
+    shape: Shape, form: str, values: Mapping[str, Any] | None = None, *, chinese: bool = False
+) -> Iterator[Control]:
+    """Yield the controls of the fields that *form* sets; with *values*, those of a resource that is to be changed."""
+    for field in shape.of_form(form):
+        if values is not None and field.fixed:
+            continue
+        name = field.name_in(form)
+        present = None if values is None else values.get(name, values.get(field.name))
+        if members := _members(field):
+            inside = present if isinstance(present, Mapping) else {}
+            for each in members:
+                yield _control(each, f"{name}.{each.name}", inside.get(each.name), None, field.help[chinese])
+        else:
+            default = None if values is not None else shape.default_of(field)
+            yield _control(field, name, present, default, field.help[chinese])
+
+
+def _members(field: Field) -> tuple[Field, ...]:
+    """Return the fields of an object that has only plain ones, none of anything else."""
+    kind = bare(field.kind)
+    if not isinstance(kind, Shape) or field.flat:
+        return ()
+    return kind.fields if all(isinstance(bare(each.kind), Text | Whole | Flag | OneOf) for each in kind) else ()
+
+
+def _control(field: Field, name: str, present: Any, default: Any, help_text: str) -> Control:
+    kind = field.bare_kind
+    control = Control(
+        name=name,
+        help=help_text,
+        widget="json",
+        value=_text(present),
+        default=_text(default),
+        required=field.required,
+    )
+    match kind:
+        case Whole():
+            return replace(control, widget="number", low=kind.low, high=kind.high, unit=kind.unit)
+        case Number():
+            return replace(control, widget="number", low=kind.low, high=kind.high)
+        case Flag():
+            return replace(control, widget="choice", required=False, choices=tuple(kind.words) or ("true", "false"))
+        case OneOf():
+            return replace(control, widget="choice", choices=tuple(sorted(kind.choices)))
+        case Text():
+            return replace(control, widget="text")
+        case _:
+            return control
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | str):
+        return str(getattr(value, "value", value))
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=1) if value else ""
+    except TypeError:  # a default that is a record
+        return ""
+
+
+def read(shape: Shape, form: str, given: Mapping[str, str], before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the values of a filled form by the names of *form*; what is left empty is not named.
+
+    While a resource is changed, *before* holds what it is: what was emptied is named, as an empty text.
+
+    Raises: GatewayError for what is no number, or out of its range, or no JSON.
+    """
+    values: dict[str, Any] = {}
+    for field in shape.of_form(form):
+        if before is not None and field.fixed:
+            continue
+        name = field.name_in(form)
+        if members := _members(field):
+            inside = {each.name: _read(each, f"{name}.{each.name}", given) for each in members}
+            inside = {member: value for member, value in inside.items() if value is not None}
+            if inside:
+                values[name] = inside
+        elif (value := _read(field, name, given)) is not None:
+            values[name] = value
+        elif before is not None and isinstance(before.get(name), str) and before[name]:
+            values[name] = ""
+    return values
+
+
+def _read(field: Field, name: str, given: Mapping[str, str]) -> Any:
+    text = given.get(name, "").strip()
+    if not text:
+        return None
+    match field.bare_kind:
+        case Whole() as kind:
+            number = kind.words.get(text, int(text) if text.lstrip("-").isdigit() and text.isascii() else None)
+            if number is None or not kind.allows(number):
+                raise _refused(f"{name} must be a whole number from {kind.low} to {kind.high}, not {text[:40]}")
+            return number
+        case Number():
+            try:
+                return float(text)
+            except ValueError:
+                raise _refused(f"{name} must be a number, not {text[:40]}") from None
+        case Flag(words=words):
+            return text if words else text == "true"
+        case Text() | OneOf():
+            return text
+        case _:
+            return _json(name, text)
+
+
+def _json(name: str, text: str) -> Any:
+    if text[0] not in "{[":
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"{name} is not JSON: {error}") from None
+
+
+def _refused(reason: str) -> GatewayError:
+    return GatewayError("InvalidArgument", reason)

@@ -1,0 +1,301 @@
+"""A message's life: what it has been through, station by station, and why it has not arrived where it should.
+
+What happened is in the effect log, as a tree (`emulator.lab.traces`) in which copies in queues, dead letters, pushes
+and calls stand below the message. How things stand now is asked of the services by `emulator.console.pages.lives`,
+which turns it into `Reason`s; their words and sentences are here.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from emulator.console.values import decoded
+from emulator.drawing.execution_tree import duration
+from emulator.kernel.frozen import frozen
+from emulator.lab.mocks import Recorded
+from emulator.lab.traces import Effect, delivered
+
+Row = dict[str, Any]
+Tone = Literal["succeeded", "pending", "running", "failed"]
+TONES = ("failed", "pending", "running", "succeeded")
+"""The colours of reasons, the worst first."""
+
+
+class Words(NamedTuple):
+    """A reason in a word, in a sentence, and its colour."""
+
+    word: str
+    sentence: str
+    tone: Tone
+
+
+REASONS = {
+    "arrived": Words("arrived", "It has arrived.", "succeeded"),
+    "delayed": Words("delayed", "It is not due yet: it was sent with a delay.", "pending"),
+    "in flight": Words(
+        "in flight",
+        "Somebody has received it and has not deleted it. Until its visibility timeout ends nobody else gets it.",
+        "running",
+    ),
+    "held": Words("held", "It waits behind an earlier message of its group.", "pending"),
+    "visible": Words("waits", "It is in the queue and waits for somebody to receive it.", "pending"),
+    "gone": Words(
+        "gone", "It is not in the queue any more: it has expired, was moved or purged, or its log is gone.", "pending"
+    ),
+    "dead letter": Words(
+        "dead letter", "It was received too often without being deleted, and is a dead letter now.", "failed"
+    ),
+    "under way": Words("under way", "It is on its way.", "running"),
+    "push refused": Words("refused", "The subscriber does not accept it. It will be tried again.", "failed"),
+    "push given up": Words("given up", "The subscriber has not accepted it. It will not be tried again.", "failed"),
+    "no subscriber": Words("no subscriber", "Nobody has subscribed to the topic.", "failed"),
+    "filter tag": Words("filtered", "The subscription's filter tag is not the tag of the message.", "failed"),
+    "not wanted": Words("filtered", "The trigger's pattern does not match it.", "failed"),
+    "function raised": Words("failed", "The function that it went to has raised an error.", "failed"),
+    "timed out": Words("timed out", "The function that it went to ran longer than its timeout.", "failed"),
+    "out of memory": Words("out of memory", "The function that it went to used more memory than it has.", "failed"),
+    "encoding": Words(
+        "encoding", "Its body is not in the form of the others in this queue: one is Base64, the other plain.", "failed"
+    ),
+    "report awaited": Words(
+        "report awaited", "The step that has sent it waits for a report with its token.", "pending"
+    ),
+}
+"""Why a message is where it is."""
+
+STATIONS = (
+    *("sent to queue", "published to topic", "put into queue", "dead letter in queue", "pushed to", "received"),
+    *("deleted", "could not be deleted", "hidden anew", "taken by trigger", "called", "started", "step", "request"),
+    *("becomes visible in queue", "next attempt at"),
+)
+"""What happens to messages, in the words of the page; the name of a resource follows."""
+
+
+@frozen
+class Reason:
+    """Why a message is where it is: a key of `REASONS` about a resource, with what differs or was answered.
+
+    ``until`` is when that changes by itself, in the emulator's time. ``id`` leads on: to a delivery, a call, a copy.
+    """
+
+    what: str
+    kind: str = ""
+    name: str = ""
+    detail: str = ""
+    until: int | None = None
+    id: str = ""
+
+    @property
+    def words(self) -> Words:
+        """Word, sentence and colour."""
+        return REASONS[self.what]
+
+
+Calls = Mapping[str, Sequence[Recorded]]
+"""Recorded calls by the id of their request, the attempts of one oldest first."""
+
+
+class Place(NamedTuple):
+    """Where a message has been put: ``kind`` is ``queue`` or ``topic``."""
+
+    kind: str
+    name: str
+
+
+def places(effects: Iterable[Effect]) -> dict[str, Place]:
+    """Return where the messages that some lines speak of were put, by their ids, oldest first."""
+    found: dict[str, Place] = {}
+    for effect in effects:
+        fields = effect.fields
+        for id in delivered(fields):
+            found.setdefault(id, Place("queue", queue_of(str(fields.get("detail", "")))))
+        kind = "queue" if "queue" in fields else "topic"
+        if kind in fields and "subscription" not in fields:
+            ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids") or ()
+            for id in ids:
+                found.setdefault(str(id), Place(kind, str(fields[kind])))
+    return found
+
+
+def queue_of(detail: str) -> str:
+    """Return the queue that the result of a delivery names."""
+    match = re.match(r"queue ([^\s,]+)", detail)
+    return match[1] if match is not None else ""
+
+
+def tag_of(effects: Iterable[Effect], id: str) -> str:
+    """Return the tag that a message was published with, empty when it has none."""
+    return next((str(each.fields["tag"]) for each in effects if _is_about(each, id) and "tag" in each.fields), "")
+
+
+def _is_about(effect: Effect, id: str) -> bool:
+    return effect.fields.get("message_id") == id
+
+
+def found(roots: Iterable[Row], id: str, above: Row | None = None) -> tuple[Row, Row | None] | None:
+    """Return the node of a message in a tree, with the one above it; None when there is none."""
+    for node in roots:
+        if node["kind"] == "message" and node["id"] == id:
+            return node, above
+        below = found(node["children"], id, node)
+        if below is not None:
+            return below
+    return None
+
+
+def walked(node: Row, above: Row | None = None) -> Iterator[tuple[Row, Row | None]]:
+    """Yield a node and all below it, each with the one above it."""
+    yield node, above
+    for each in node["children"]:
+        yield from walked(each, node)
+
+
+def stations(node: Row, above: Row | None, effects: Sequence[Effect], calls: Calls) -> list[Row]:
+    """Return what a message has been through, in order.
+
+    A station has ``at``, ``what`` (of `STATIONS`), ``kind``, ``name`` and ``id`` of what was at work, ``state`` for
+    what went well or not, and ``detail``.
+    """
+    where = places(effects)
+    nodes = list(walked(node, above))
+    ids = {each["id"] for each, _ in nodes if each["kind"] == "message"}
+    rows = [row for each, its in nodes for row in _stations(each, its, where, calls)]
+    rows += [row for effect in effects for row in _handled(effect, ids)]
+    return sorted(rows, key=lambda row: int(row["at"]))
+
+
+def _stations(node: Row, above: Row | None, where: Mapping[str, Place], calls: Calls) -> Iterator[Row]:
+    at, id, state = node["at_ms"], node["id"], "failed" if node["failed"] else "succeeded"
+    match node["kind"]:
+        case "message":
+            place = where.get(id, Place("", node["name"]))
+            yield _row(at, _put(place, above), place.kind, place.name, id) | {"by": _sender(above)}
+        case "push":
+            result, _, detail = node["status"].partition(": ")
+            topic, _, subscription = node["name"].partition("/")
+            row = _row(at, "pushed to", "delivery", node["name"], f"{topic}/{subscription}/{id}", state, detail)
+            yield row | {"state": "delivered" if result == "delivered" else "failed"}
+        case "call":
+            attempts = calls.get(id, ())
+            for number, each in enumerate(attempts, 1):
+                count = f"{number}. " if len(attempts) > 1 else ""
+                yield _row(each.at, "called", "function", each.name, id, *_ended(each, count))
+            if not attempts:
+                yield _row(at, "called", "function", node["name"], id, state if node["status"] else "running")
+        case "request" if above is not None and above["kind"] == "message":
+            yield _row(at, "received", "request", node["name"], id, state, node["status"])
+        case "request":
+            yield _row(at, "request", "request", node["name"], id, state, node["status"])
+        case "execution":
+            yield _row(at, "started", "execution", node["name"], id, state if node["status"] else "running")
+        case _:
+            yield _row(at, "step", "execution", id, id, state, node["name"])
+
+
+def _sender(above: Row | None) -> Row | None:
+    """Return the request or the execution that has sent a message, None when something else has."""
+    if above is None or above["kind"] not in {"request", "step"}:
+        return None
+    return {**above, "kind": "execution" if above["kind"] == "step" else "request"}
+
+
+def _put(place: Place, above: Row | None) -> str:
+    match (above or {}).get("kind"):
+        case "message":
+            return "dead letter in queue"
+        case "push":
+            return "put into queue"
+        case _:
+            return "published to topic" if place.kind == "topic" else "sent to queue"
+
+
+def _row(at: int, what: str, kind: str, name: str, id: str, state: str = "", detail: str = "") -> Row:
+    return {"at": at, "what": what, "kind": kind, "name": name, "id": id, "state": state, "detail": detail}
+
+
+def _ended(call: Recorded, count: str) -> tuple[str, str]:
+    detail = error_of(call) if call.error_type else duration(call.ended_at - call.at)
+    return "failed" if call.error_type else "succeeded", f"{count}{detail}"
+
+
+def coming(reasons: Iterable[Reason]) -> list[Row]:
+    """Return the stations that lie ahead."""
+    return [
+        _row(
+            each.until,
+            "becomes visible in queue" if each.kind == "queue" else "next attempt at",
+            each.kind,
+            each.name,
+            "",
+        )
+        for each in reasons
+        if each.until is not None
+    ]
+
+
+def _handled(effect: Effect, ids: set[str]) -> Iterator[Row]:
+    """Yield what was done to a message by its receipt handle, or by a trigger."""
+    fields = effect.fields
+    for id in fields.get("handled") or ():
+        if id in ids:
+            went, operation = int(fields.get("status") or 0) < 400, str(fields.get("operation"))
+            done = "deleted" if "Delete" in operation else "hidden anew"
+            what = done if went or done != "deleted" else "could not be deleted"
+            state = "succeeded" if went else "failed"
+            yield _row(effect.at, what, "request", operation, str(fields.get("request")), state, str(fields["status"]))
+    if "trigger" in fields and fields.get("message_id") in ids:
+        name = f"{fields['function']} {fields['trigger']}"
+        yield _row(effect.at, "taken by trigger", "function", name, str(fields["function"]))
+
+
+def was_deleted(id: str, effects: Iterable[Effect]) -> Effect | None:
+    """Return the line of the request that has deleted a message, None when there is none."""
+    return next(
+        (
+            each
+            for each in effects
+            if id in (each.fields.get("handled") or ())
+            and "Delete" in str(each.fields.get("operation"))
+            and int(each.fields.get("status") or 0) < 400
+        ),
+        None,
+    )
+
+
+def taken_by(id: str, effects: Iterable[Effect]) -> Effect | None:
+    """Return the line of the trigger that has taken a message off its queue, None when there is none."""
+    return next((each for each in effects if _is_about(each, id) and "trigger" in each.fields), None)
+
+
+def error_of(call: Recorded) -> str:
+    """Return what a call that failed has thrown, in a line."""
+    try:
+        thrown = json.loads(call.answer)
+    except (ValueError, RecursionError):
+        thrown = None
+    if not isinstance(thrown, dict):
+        return call.answer[:300].decode("utf-8", "replace")
+    parts = [str(thrown[name]) for name in ("errorType", "errorMessage") if thrown.get(name)]
+    return ": ".join(parts)[:300]
+
+
+def of_call(call: Recorded, used_mb: str, until: int | None) -> Reason:
+    """Return how the latest attempt of a call went; *used_mb* is what it took when that was too much.
+
+    *until* is when it is tried again.
+    """
+    if not call.error_type:
+        return Reason(what="arrived", kind="function", name=call.name, id=call.request_id)
+    error = error_of(call)
+    what = "out of memory" if used_mb else "timed out" if "timed out after" in error else "function raised"
+    detail = f"{used_mb} MB" if used_mb else error
+    return Reason(what=what, kind="function", name=call.name, detail=detail, until=until, id=call.request_id)
+
+
+FORMS = ("plain text", "Base64")
+
+
+def form_of(body: str) -> str:
+    """Return how a body is written, of `FORMS`."""
+    return FORMS[bool(decoded(body))]

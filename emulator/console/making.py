@@ -1,0 +1,130 @@
+"""What can be made, changed and deleted on pages: a row for each kind, over the providers of deployments."""
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from emulator.deploy.model import Resource
+from emulator.deploy.planner import PROVIDERS
+from emulator.deploy.provider import ActualState, ApiClient
+from emulator.gateway.errors import GatewayError
+from emulator.kernel.frozen import frozen
+from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES
+from emulator.services.fc.catalog.fields import ALIAS_2023, DESCRIPTION, FUNCTION_2, FUNCTION_3
+from emulator.services.fc.triggers.model import KINDS as TRIGGER_KINDS
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.services.ram.model import ROLE
+from emulator.services.workflow.model import SCHEDULE
+from emulator.wire.schema.kinds import JSON_TEXT, Field, OneOf, Shape
+
+RPC, BODY = "rpc", "body"
+"""The forms whose names the services' operations take: parameters, members of JSON."""
+
+BUCKET = Shape(
+    "Bucket",
+    (
+        Field("AccessControl", "acl", OneOf(BUCKET_ACLS), default="private"),
+        Field("StorageClass", "storage_class", OneOf(STORAGE_CLASSES), default="Standard", fixed=True),
+    ),
+)
+TRIGGER = Shape(
+    "Trigger",
+    (
+        Field("triggerType", "kind", OneOf(TRIGGER_KINDS), required=True, fixed=True),
+        Field("triggerConfig", "config", JSON_TEXT, required=True),
+        Field("sourceArn", "source_arn", fixed=True),
+        Field("invocationRole", "role"),
+        Field("qualifier", "qualifier"),
+        DESCRIPTION,
+    ),
+)
+VERSION = Shape("Version", (DESCRIPTION,))
+ALIAS = ALIAS_2023.without("additionalVersionWeight")
+"""The shares of an alias have a control of their own."""
+
+
+@frozen(kw_only=False)
+class Kind:
+    """A kind of resource: its provider, the provider where a service stands before its name, shape, form, names.
+
+    The last of ``names`` is the resource's own, those before are of what it belongs to.
+    """
+
+    provider: str
+    of_service: str
+    shape: Shape
+    form: str
+    names: tuple[str, ...]
+
+    def provider_of(self, identity: tuple[str, ...]) -> Any:
+        """Return what makes a resource of that identity."""
+        return PROVIDERS[self.of_service if len(identity) > len(self.names) else self.provider]
+
+    def shape_of(self, identity: tuple[str, ...]) -> Shape:
+        """Return the attributes of a resource of that identity."""
+        return FUNCTION_2 if self.provider_of(identity) is PROVIDERS["fc.function"] else self.shape
+
+
+KINDS: Mapping[str, Kind] = {
+    "queue": Kind("mns.queue", "", QUEUE, RPC, ("queue",)),
+    "topic": Kind("mns.topic", "", TOPIC, RPC, ("topic",)),
+    "subscription": Kind("mns.subscription", "", SUBSCRIPTION, RPC, ("topic", "subscription")),
+    "schedule": Kind("fnf.schedule", "", SCHEDULE, RPC, ("flow", "schedule")),
+    "role": Kind("ram.role", "", ROLE, RPC, ("role",)),
+    "bucket": Kind("oss.bucket", "", BUCKET, BODY, ("bucket",)),
+    "function": Kind("fc3.function", "fc.function", FUNCTION_3, BODY, ("function",)),
+    "trigger": Kind("fc3.trigger", "fc.trigger", TRIGGER, BODY, ("function", "trigger")),
+    "alias": Kind("fc3.alias", "fc.alias", ALIAS, BODY, ("function", "alias")),
+}
+
+
+def present(kind: Kind, identity: tuple[str, ...], api: ApiClient) -> dict[str, Any]:
+    """Return a resource as the API shows it. Raises: ServiceError."""
+    return dict(kind.provider_of(identity).show(api, identity, {}) or {})
+
+
+def make(
+    kind: Kind, identity: tuple[str, ...], properties: Mapping[str, Any], api: ApiClient, package: bytes | None = None
+) -> None:
+    """Make a resource. Raises: ServiceError."""
+    kind.provider_of(identity).create(api, _resource(kind, identity, properties, package))
+
+
+def change(
+    kind: Kind, identity: tuple[str, ...], properties: Mapping[str, Any], api: ApiClient, package: bytes | None = None
+) -> None:
+    """Change a resource; what *properties* leave out stays. Raises: ServiceError."""
+    resource = _resource(kind, identity, properties, package)
+    kind.provider_of(identity).update(api, resource, ActualState(present(kind, identity, api)))
+
+
+def remove(kind: Kind, identity: tuple[str, ...], api: ApiClient) -> None:
+    """Delete a resource. Raises: ServiceError."""
+    kind.provider_of(identity).remove(api, identity, {})
+
+
+def _resource(kind: Kind, identity: tuple[str, ...], properties: Mapping[str, Any], package: bytes | None) -> Resource:
+    what = kind.shape.title
+    return Resource(
+        logical=identity[-1], type=what, kind=kind.provider, identity=identity, properties=properties, package=package
+    )
+
+
+_ENDINGS = {"python": "py", "nodejs": "js", "php": "php"}
+
+
+def package_of(text: str, runtime: str, handler: str) -> bytes:
+    """Return the zip of a function whose code is one file, which is called as the handler says.
+
+    Raises: GatewayError for a runtime whose code is no such file.
+    """
+    ending = next((ending for name, ending in _ENDINGS.items() if runtime.startswith(name)), "")
+    module = handler.rpartition(".")[0]
+    if not ending or not module:
+        raise GatewayError("InvalidArgument", "code in one file is for Python, Node.js and PHP; give a zip instead")
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr(f"{module}.{ending}", text.replace("\r\n", "\n"))
+    return packed.getvalue()

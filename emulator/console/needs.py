@@ -1,0 +1,130 @@
+"""What needs somebody: failures among the latest lines of the log, each kind of one resource once, with its count."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from emulator.gateway.journal import LINES, Journal
+
+Row = dict[str, Any]
+
+_OWN = frozenset({"console", "admin", "sink", "deployments"})
+
+_UNHAPPY = frozenset({"Failed", "TimedOut"})
+
+WHATS = (
+    "the execution failed",
+    "the function raised",
+    "the push failed",
+    "the signature was refused",
+    "the service failed",
+)
+"""What can have happened, as the page says it."""
+
+
+def needs(journal: Journal) -> list[Row]:
+    """Return ``what``, ``kind`` and ``name`` of the resource, ``detail``, ``count``, and ``at``, newest first.
+
+    ``request`` is an id that leads to the latest one's cause and effect.
+    """
+    return grouped((at, fields) for at, _, _, fields in journal.effects(LINES))
+
+
+def grouped(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
+    """Return rows for lines of the log, oldest first: their times and what they say by name."""
+    found: dict[tuple[str, str], Row] = {}
+    for at, fields in lines:
+        row = _need(fields)
+        if row is None:
+            continue
+        key = (row["what"], row["name"])
+        before = found.pop(key, None)  # the latest goes to the end
+        found[key] = {**row, "at": at, "count": 1 + (before["count"] if before is not None else 0)}
+    return list(reversed(found.values()))
+
+
+def _need(fields: Mapping[str, Any]) -> Row | None:
+    said = {name: str(fields.get(name) or "") for name in ("flow", "execution", "function", "request", "message_id")}
+    if "operation" in fields:
+        return _refusal(fields, said["request"])
+    if "subscription" in fields:
+        if fields.get("result") == "delivered":
+            return None
+        name = f"{fields.get('topic')}/{fields['subscription']}"
+        detail = f"{fields.get('result')}: {fields.get('detail')}"
+        return _row("the push failed", "push", name, detail, said["message_id"])
+    if "step" not in fields and fields.get("status") in _UNHAPPY and said["execution"]:
+        id = f"{said['flow']}/{said['execution']}"
+        return _row("the execution failed", "flow", said["flow"], said["execution"], id) | {"execution": id}
+    if said["function"] and fields.get("result") == "failed":
+        return _row("the function raised", "function", said["function"], "", said["request"])
+    return None
+
+
+def _refusal(fields: Mapping[str, Any], request: str) -> Row | None:
+    status = fields.get("status")
+    if fields.get("service") in _OWN or not isinstance(status, int):
+        return None
+    name = f"{fields.get('service')} {fields['operation']}"
+    if status == 403:
+        return _row("the signature was refused", "request", name, "", request)
+    error = str(fields.get("error") or status)
+    return _row("the service failed", "request", name, error, request) if status >= 500 else None
+
+
+def _row(what: str, kind: str, name: str, detail: str, request: str) -> Row:
+    return {"what": what, "kind": kind, "name": name, "detail": detail, "request": request, "execution": ""}
+
+
+_ASKS = ("Describe", "Get", "List", "Head", "Peek", "BatchPeek")
+"""How operations begin that change nothing."""
+
+_NOTHING_THERE = "MessageNotExist"
+
+_OFTEN = 3
+"""What is asked so often in turns with something else is a poll of both."""
+
+
+def is_poll(row: Row) -> bool:
+    """Whether a request can be one of many that a client makes while it waits."""
+    return str(row["operation"]).startswith(_ASKS) or row["error"] == _NOTHING_THERE
+
+
+def runs(
+    rows: Iterable[Row], most: int | None = None, folds: Callable[[Row], bool] = lambda row: True
+) -> tuple[list[Row], int | None]:
+    """Return requests, newest first, those of a client that polls as one, and where among *rows* the next ones begin.
+
+    A poll asks one or two things again and again, alike in all but time and id; ``times`` says how often. *most* is how
+    many are returned, *folds* which requests may be one with others.
+    """
+    shown: list[Row] = []
+    for seen, row in enumerate(rows):
+        same = next((each for each in shown[-2:] if folds(row) and _alike(each, row)), None)
+        if same is not None:
+            same["times"] += 1
+        elif len(shown) == most:
+            return _paired(shown), seen
+        else:
+            shown.append({**row, "times": 1})
+    return _paired(shown), None
+
+
+def _paired(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows, two that were asked in turns as one."""
+    shown: list[Row] = []
+    for row in rows:
+        last = shown[-1] if shown else None
+        if last is not None and min(last["times"], row["times"]) >= _OFTEN and _in_turns(last, row):
+            last["operation"] = f"{last['operation']}, {row['operation']}"
+        else:
+            shown.append(row)
+    return shown
+
+
+def _in_turns(one: Row, other: Row) -> bool:
+    same = all(one[name] == other[name] for name in ("service", "resource", "caller", "status"))
+    return same and is_poll(one) and is_poll(other) and abs(one["times"] - other["times"]) <= 1
+
+
+def _alike(one: Row, other: Row) -> bool:
+    return all(one[name] == other[name] for name in ("service", "operation", "resource", "caller", "status"))

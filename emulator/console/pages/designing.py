@@ -1,0 +1,95 @@
+"""Flows by hand: an editor whose definition is checked as one types, with its graph beside it."""
+
+import json
+
+from flask import Blueprint, g, render_template, request
+from werkzeug.wrappers import Response
+
+from emulator.console.apis import OwnApis
+from emulator.console.executions import graph
+from emulator.console.forms import controls, read
+from emulator.console.language import catalogue
+from emulator.console.making import RPC
+from emulator.console.view import Row, done, field, view
+from emulator.deploy.planner import PROVIDERS
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.model import FLOW
+
+blueprint = Blueprint("designing", __name__, url_prefix="/design")
+
+_FLOW = PROVIDERS["fnf.flow"]
+_LONGEST = 100_000
+"""A longer definition is not drawn while it is typed."""
+
+BEGINNING = """version: v1
+type: flow
+steps:
+- type: pass
+  name: hello
+"""
+"""What the editor of a new flow begins with."""
+
+
+@blueprint.get("")
+def new() -> str:
+    """Show the editor of a new flow."""
+    rows = [*controls(FLOW, RPC, chinese=g.language == "zh")]
+    return render_template(
+        "flow_form.html", name="", definition=BEGINNING, controls=rows, first={"Type": "FDL"}, **_checked(BEGINNING)
+    )
+
+
+@blueprint.post("")
+def make() -> Response:
+    """Make a flow."""
+    name = field("name")
+    _call("CreateFlow", name, read(FLOW, RPC, request.form))
+    return done("flows.show", name=name)
+
+
+@blueprint.get("/<name>")
+def edit(name: str) -> str:
+    """Show the editor of a flow as it is."""
+    shown = dict(_FLOW.show(OwnApis(view()), (name,), {}) or {})
+    definition = str(shown.get("Definition") or "")
+    rows = [*controls(FLOW, RPC, shown, chinese=g.language == "zh")]
+    return render_template("flow_form.html", name=name, definition=definition, controls=rows, **_checked(definition))
+
+
+@blueprint.post("/<name>")
+def change(name: str) -> Response:
+    """Change a flow; executions that run go on as they began."""
+    before = dict(_FLOW.show(OwnApis(view()), (name,), {}) or {})
+    _call("UpdateFlow", name, read(FLOW, RPC, request.form, before))
+    return done("flows.show", name=name)
+
+
+@blueprint.post("/<name>/delete")
+def delete(name: str) -> Response:
+    """Delete a flow."""
+    OwnApis(view()).rpc("2019-03-15", "DeleteFlow", {"Name": name})
+    return done("flows.index")
+
+
+@blueprint.post("/check")
+def check() -> str:
+    """Answer what is wrong with a definition, else its graph."""
+    return render_template("flow_checked.html", **_checked(request.form.get("Definition", "")))
+
+
+def _call(action: str, name: str, settings: Row) -> None:
+    definition = request.form.get("Definition", "").replace("\r\n", "\n")
+    texts = {each: value if isinstance(value, str) else json.dumps(value) for each, value in settings.items()}
+    OwnApis(view()).rpc("2019-03-15", action, {**texts, "Name": name, "Definition": definition})
+
+
+def _checked(definition: str) -> Row:
+    """Return the ``problem`` of a definition with its place, and the ``graph`` of one that has none."""
+    text, said = definition.replace("\r\n", "\n"), catalogue(g.language).gettext
+    try:
+        read_program(text)
+    except DefinitionError as error:
+        return {"problem": str(error), "graph": ""}
+    drawn = graph(text, None, said("Graph"), said) if len(text) <= _LONGEST else ""
+    return {"problem": "", "graph": drawn}

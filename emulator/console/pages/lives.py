@@ -1,0 +1,295 @@
+"""Messages: the latest ones with what became of each, what keeps others from being sent, and the life of one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from flask import Blueprint, render_template, request
+
+from emulator.console import life
+from emulator.console.life import Reason
+from emulator.console.pages.functions import memory_of, used_too_much
+from emulator.console.pages.requests import CAUSES
+from emulator.console.view import Row, view
+from emulator.kernel.errors import ServiceError
+from emulator.lab.mocks import Recorded
+from emulator.lab.traces import Effect, belongs, tree
+from emulator.services.mns.topics.publishing import wants
+
+blueprint = Blueprint("lives", __name__, url_prefix="/messages")
+
+_LOOKED_AT = 1_000
+"""So many messages of a queue, and lines of the effect log, are looked through."""
+
+_SHOWN = 30
+_DELIVERIES = 100
+_REFUSED = 5
+
+
+@blueprint.get("")
+def index() -> str:
+    """List the latest messages, each with what became of it, and what keeps others from being sent."""
+    text = request.args.get("q", "").strip()
+    present = _Present()
+    effects = view().call(view().lab.effects.latest, _LOOKED_AT)
+    rows = list(islice(_listed(present, effects, text), _SHOWN))
+    return render_template("messages.html", messages=rows, text=text, refused=_refused(), off=_switched_off())
+
+
+@blueprint.get("/<id>")
+def show(id: str) -> str:
+    """Show the life of a message, and why it has not arrived."""
+    effects = view().call(_effects, id)
+    present = _Present()
+    found = life.found(tree(effects, effects[0].trace if effects else ""), id)
+    if found is None:
+        queue = request.args.get("queue", "")
+        found = _unlogged(id, queue), None
+        effects = [Effect(0, id, "", {"message_id": id, "queue": queue})] if queue else []
+    places = life.places(effects)
+    reasons = present.reasons(*found, effects)
+    return render_template(
+        "message.html",
+        id=id,
+        place=places.get(id),
+        reasons=reasons,
+        stations=life.stations(*found, effects, present.calls) + life.coming(reasons),
+        body=present.body(id, places.get(id)),
+        now=view().now(),
+    )
+
+
+def _effects(id: str) -> list[Effect]:
+    """Return the lines of a message's trace, and those that name it or a copy of it and belong to another."""
+    log = view().lab.effects
+    about = log.about(id)
+    if not about:
+        return []
+    first = next((each for each in about if id not in (each.fields.get("handled") or ())), about[0])
+    own = log.of(str(first.fields.get("cause") or first.trace))
+    copies = {copy for each in own for copy in life.places([each])}
+    known = dict.fromkeys((id, *copies))
+    foreign = [each for copy in islice(known, _SHOWN) for each in log.about(copy) if each.fields.get("handled")]
+    return own + foreign
+
+
+def _unlogged(id: str, queue: str) -> Row:
+    """Return the node of a message of which only its queue knows."""
+    at = view().now()
+    return {
+        "kind": "message", "id": id, "name": queue, "status": "", "failed": False, "at_ms": at, "children": [],
+    }  # fmt: skip
+
+
+def _listed(present: "_Present", effects: Sequence[Effect], text: str) -> Iterator[Row]:
+    """Yield the latest messages that were sent or published, newest first, with their first reasons."""
+    places = life.places(effects)
+    traces = {id: each.trace for each in reversed(effects) for id in life.places([each])}
+    trees: dict[str, tuple[list[Row], list[Effect]]] = {}
+    handled = [each for each in effects if each.fields.get("handled")]
+    for id in reversed(places):
+        if text and text.lower() not in f"{id} {places[id].name}".lower():
+            continue
+        trace = traces[id]
+        if trace not in trees:
+            own = [each for each in effects if belongs(each, trace)]
+            trees[trace] = tree(own, trace), own
+        found = life.found(trees[trace][0], id)
+        if found is None or (found[1] or {}).get("kind") in {"push", "message"}:
+            continue  # a copy: it stands in the life of the message that it is one of
+        reasons = present.reasons(*found, [*trees[trace][1], *handled])
+        yield {"id": id, "at": found[0]["at_ms"], "place": places[id], "reasons": reasons[:3]}
+
+
+def _refused() -> list[Row]:
+    """Return the latest requests of the message service that were refused: they became no message."""
+    lines = view().call(lambda: list(view().journal.latest("emulator.access")))
+    refused = [each for each in lines if each.get("service") == "mns" and each.get("status") == 403]
+    return [
+        {"time": each["time"], "operation": each["operation"], "request": each["request"], "sentence": _cause(each)}
+        for each in refused[:_REFUSED]
+    ]
+
+
+def _cause(line: Row) -> str:
+    try:
+        refusal = view().admin("GET", f"/refused/{quote(str(line['request']), safe='')}")
+    except ServiceError:
+        return ""
+    return CAUSES.get(refusal["cause"], "")
+
+
+def _switched_off() -> list[Row]:
+    """Return what sends nothing because it is switched off, or because what it waits for is not there."""
+    schedules = view().call(view().workflow.schedules.all, view().tenant, _LOOKED_AT, "").items
+    rows = [
+        {"kind": "schedule", "name": f"{flow}/{each.name}", "waits": ""}
+        for flow, each, _ in schedules
+        if not each.settings.enabled
+    ]
+    for each in view().call(view().function_admin.triggers):
+        if not each["enabled"] or each["waitsFor"]:
+            name = f"{each['function']} {each['trigger']}"
+            rows.append({"kind": "trigger", "name": name, "waits": each["waitsFor"], "of": each["function"]})
+    return rows
+
+
+class _Present:
+    """How things stand now, asked of the services once for each queue, subscription and function."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, dict[str, Row]] = {}
+        self._delivered: dict[tuple[str, str], dict[str, Row]] = {}
+        self.calls: dict[str, list[Recorded]] = {}
+        for call in view().call(list, view().bench.calls):
+            self.calls.setdefault(call.request_id, []).append(call)
+        self._coming = view().clock()["next"]
+
+    def reasons(self, node: Row, above: Row | None, effects: Sequence[Effect]) -> list[Reason]:
+        """Return why a message is where it is, the worst first."""
+        place = life.places(effects).get(node["id"])
+        found = list(self._of_step(above))
+        if place is not None and place.kind == "topic":
+            found += self._of_topic(node, place.name, effects)
+        else:
+            found += self._of_queue(node, place.name if place is not None else "", effects)
+        return sorted(found, key=lambda each: life.TONES.index(each.words.tone))
+
+    def body(self, id: str, place: life.Place | None) -> str | None:
+        """Return the body of a message that is in its queue, None of any other."""
+        row = self._in_queue(place.name).get(id) if place is not None and place.kind == "queue" else None
+        return None if row is None else str(row["MessageBody"])
+
+    def _of_step(self, above: Row | None) -> Iterator[Reason]:
+        """Yield that the step which has sent the message waits for a report."""
+        if above is None or above["kind"] != "step":
+            return
+        flow, _, execution = above["id"].partition("/")
+        tokens = _asked(view().workflow.tokens, view().tenant, flow, execution) or []
+        if above["name"] in (step for step, _ in tokens):
+            yield Reason(what="report awaited", kind="execution", name=above["id"], detail=above["name"])
+
+    def _of_queue(self, node: Row, queue: str, effects: Sequence[Effect]) -> Iterator[Reason]:
+        id = node["id"]
+        row = self._in_queue(queue).get(id)
+        dead = next((each for each in node["children"] if each["kind"] == "message"), None)
+        if row is not None:
+            yield self._waiting(row, queue)
+            yield from self._encoded(row, queue)
+        elif dead is not None:
+            target = life.places(effects).get(dead["id"], life.Place("queue", dead["name"])).name
+            yield Reason(what="dead letter", kind="queue", name=target, id=dead["id"])
+            letter = self._in_queue(target).get(dead["id"])
+            yield from self._encoded(letter, target) if letter is not None else ()
+        elif (taken := life.taken_by(id, effects)) is not None:
+            named = f"{taken.fields['function']} {taken.fields['trigger']}"
+            if taken.fields.get("wanted"):
+                yield from self._called(node)
+            else:
+                yield Reason(what="not wanted", kind="function", name=str(taken.fields["function"]), detail=named)
+        elif (deleted := life.was_deleted(id, effects)) is not None:
+            yield Reason(what="arrived", kind="queue", name=queue, id=str(deleted.fields.get("request")))
+        else:
+            yield Reason(what="gone", kind="queue", name=queue)
+
+    def _waiting(self, row: Row, queue: str) -> Reason:
+        what = {"active": "visible", "inactive": "in flight", "delayed": "delayed"}[row["State"]]
+        if row["Held"]:
+            what = "held"
+        until = None if row["Held"] else row.get("NextVisibleTime")
+        return Reason(what=what, kind="queue", name=queue, until=until)
+
+    def _encoded(self, row: Row, queue: str) -> Iterator[Reason]:
+        """Yield that others in the queue have their bodies in another form."""
+        own = life.form_of(row["MessageBody"])
+        if any(life.form_of(each["MessageBody"]) != own for each in self._in_queue(queue).values()):
+            yield Reason(what="encoding", kind="queue", name=queue, detail=own)
+
+    def _of_topic(self, node: Row, topic: str, effects: Sequence[Effect]) -> Iterator[Reason]:
+        subscriptions = _asked(view().messages.subscriptions.all, view().tenant, topic) or []
+        tag = life.tag_of(effects, node["id"])
+        if not subscriptions:
+            yield Reason(what="no subscriber", kind="topic", name=topic)
+        for each in subscriptions[:_SHOWN]:
+            named = f"{topic}/{each.name}"
+            delivery = self._deliveries(topic, each.name).get(node["id"])
+            pushes = [push for push in node["children"] if push["kind"] == "push" and push["name"] == named]
+            if delivery is not None and delivery["State"] != "delivered":
+                yield _undelivered(delivery, named)
+            elif pushes:
+                yield from self._pushed(pushes[-1], named, effects)
+            elif not wants(each.settings.filter_tag, tag or None):
+                differs = f"{each.settings.filter_tag} ≠ {tag or '∅'}"
+                yield Reason(what="filter tag", kind="push", name=named, detail=differs)
+
+    def _pushed(self, push: Row, named: str, effects: Sequence[Effect]) -> Iterator[Reason]:
+        """Yield what became of a message that its subscriber has: another queue's, a function's, or that is all."""
+        copies = [each for each in push["children"] if each["kind"] == "message"]
+        for each in copies:
+            place = life.places(effects).get(each["id"])
+            yield from self._of_queue(each, place.name if place is not None else "", effects)
+        if not copies:
+            yield from self._called(push, Reason(what="arrived", kind="push", name=named))
+
+    def _called(self, node: Row, otherwise: Reason | None = None) -> Iterator[Reason]:
+        """Yield how the calls of functions below a node went; *otherwise* when there are none."""
+        calls = [each for each, _ in life.walked(node) if each["kind"] == "call"]
+        for each in calls:
+            attempts = self.calls.get(each["id"])
+            if not attempts:
+                what = "function raised" if each["failed"] and each["status"] else "under way"
+                yield Reason(what=what, kind="function", name=each["name"], id=each["id"])
+                continue
+            call = attempts[-1]
+            used = used_too_much(call.answer.decode("utf-8", "replace"), memory_of(call.service, call.function))
+            yield life.of_call(call, used, self._next_call(call.name) if call.error_type else None)
+        if not calls:
+            yield otherwise or Reason(what="under way")
+
+    def _next_call(self, function: str) -> int | None:
+        """Return when an asynchronous call of a function is tried again, None when none is."""
+        return next(
+            (each["to_ms"] for each in self._coming if each["resource"] == function and "asynchronous" in each["what"]),
+            None,
+        )
+
+    def _in_queue(self, queue: str) -> dict[str, Row]:
+        """Return the messages of a queue by id; none of one that is gone."""
+        if queue not in self._queues:
+            listed = _answered("/messages", queue=queue, limit=_LOOKED_AT) if queue else {"messages": []}
+            self._queues[queue] = {each["MessageId"]: each for each in listed["messages"]}
+        return self._queues[queue]
+
+    def _deliveries(self, topic: str, subscription: str) -> dict[str, Row]:
+        """Return the latest deliveries of a subscription by message."""
+        key = topic, subscription
+        if key not in self._delivered:
+            listed = _answered("/deliveries", topic=topic, subscription=subscription, limit=_DELIVERIES)
+            self._delivered[key] = {each["MessageId"]: each for each in reversed(listed["deliveries"])}
+        return self._delivered[key]
+
+
+def _undelivered(delivery: Row, named: str) -> Reason:
+    detail, id = delivery["LastResult"], f"{named}/{delivery['MessageId']}"
+    if delivery["State"] != "pending":
+        return Reason(what="push given up", kind="push", name=named, detail=detail, id=id)
+    what = "push refused" if delivery["Attempts"] else "under way"
+    return Reason(what=what, kind="push", name=named, detail=detail, until=delivery.get("NextTime"), id=id)
+
+
+def _answered(path: str, **arguments: Any) -> Row:
+    """Return what an admin operation answers, with empty lists when what it is about is gone."""
+    try:
+        answer: Row = view().admin("GET", path, **arguments)
+    except ServiceError:
+        return {"messages": [], "deliveries": []}
+    return answer
+
+
+def _asked(function: Any, *arguments: Any) -> Any:
+    """Return what a service answers, None when what it is about is gone."""
+    try:
+        return view().call(function, *arguments)
+    except ServiceError:
+        return None

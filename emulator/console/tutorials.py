@@ -1,0 +1,78 @@
+"""Tutorials that pages have started, each ``localyun tutorial run`` in a process of its own, whose output is kept."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from tempfile import TemporaryFile
+from typing import IO
+
+from emulator.kernel import system
+
+_SHOWN = 20_000
+"""Characters at the end of an output."""
+
+
+class TutorialRun:
+    """A tutorial that was started: what it has printed, and whether it has ended."""
+
+    def __init__(self, name: str, output: IO[bytes], process: "subprocess.Popen[bytes]") -> None:
+        self.name = name
+        self._output = output
+        self._process = process
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    @property
+    def state(self) -> str:
+        """``running``, ``succeeded`` or ``failed``."""
+        return "running" if self.is_open else "failed" if self._process.returncode else "succeeded"
+
+    @property
+    def output(self) -> str:
+        """The end of what it has printed."""
+        self._output.seek(0)
+        return self._output.read().decode("utf-8", "replace")[-_SHOWN:]
+
+    def close(self) -> None:
+        """End the process, if it has not ended, and forget its output."""
+        if self.is_open:
+            self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+
+class TutorialRuns:
+    """The latest run of each tutorial. *surroundings* returns the variables that lead a command to this emulator."""
+
+    def __init__(self, surroundings: Callable[[], Mapping[str, str]]) -> None:
+        self._surroundings = surroundings
+        self._runs: dict[str, TutorialRun] = {}
+
+    def get(self, name: str) -> TutorialRun | None:
+        """Return the latest run of a tutorial, None when it was not started."""
+        return self._runs.get(name)
+
+    def start(self, name: str) -> None:
+        """Run a tutorial, which leaves its flow behind; one that still runs goes on."""
+        before = self._runs.get(name)
+        if before is not None:
+            if before.is_open:
+                return
+            before.close()
+        output = TemporaryFile()  # noqa: SIM115 - open as long as the run is remembered
+        process = subprocess.Popen(  # noqa: S603 - this program itself, with a name out of a table
+            system.own_command("tutorial", "run", name, "--keep"),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **self._surroundings(), "PYTHONUNBUFFERED": "1"},
+        )
+        self._runs[name] = TutorialRun(name, output, process)
+
+    def close(self) -> None:
+        """End what runs."""
+        while self._runs:
+            self._runs.popitem()[1].close()

@@ -1,0 +1,107 @@
+"""Values of users as pages show them: folded and coloured JSON, or else text, and never too much of them; short ids."""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+from zlib import crc32
+
+from markupsafe import Markup, escape
+
+_LONGEST = 20_000
+"""Characters of a text, and of the texts in a value together."""
+
+_NODES = 1_000
+"""Members and elements of a value that are shown."""
+
+_OPEN = 12
+"""Objects and lists with more members begin folded, as do those below the second level."""
+
+
+def body(text: str | bytes) -> Markup:
+    """Return a text for pages: folded when it is a JSON object or list, else as it is, up to a length."""
+    shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if shown[:1] in {"{", "["} or shown.lstrip()[:1] in {"{", "["}:
+        try:
+            return tree(json.loads(shown))
+        except (ValueError, RecursionError):
+            pass
+    rest = "" if len(shown) <= _LONGEST else Markup('<p class="quiet">… {} / {}</p>').format(_LONGEST, len(shown))
+    return Markup('<pre class="body" tabindex="0">{}</pre>{}').format(shown[:_LONGEST], rest)
+
+
+def tree(value: Any) -> Markup:
+    """Return a JSON value as nested lists that fold; what is beyond a thousand members is counted only."""
+    key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
+    room = _Room()
+    return Markup('<div class="json" tabindex="0" role="group">{}</div>').format(
+        Markup("").join(_shown(value, room, f"{key:x}", 0))
+    )
+
+
+class _Room:
+    """What may still be shown of one value."""
+
+    def __init__(self) -> None:
+        self.nodes = _NODES
+        self.characters = _LONGEST
+
+
+def _shown(value: Any, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+    room.nodes -= 1
+    if isinstance(value, dict):
+        pairs = [
+            (Markup('<span class="key">{}</span>: ').format(_cut(str(name), room)), each)
+            for name, each in value.items()
+        ]
+        yield from _folding(pairs, "{}", room, path, depth)
+    elif isinstance(value, list):
+        yield from _folding([(Markup(""), each) for each in value], "[]", room, path, depth)
+    elif isinstance(value, str):
+        yield Markup('<span class="string">{}</span>').format(_cut(json.dumps(value, ensure_ascii=False), room))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield Markup('<span class="number">{}</span>').format(json.dumps(value))
+    else:
+        yield Markup('<span class="word">{}</span>').format(json.dumps(value))
+
+
+def _folding(pairs: list[tuple[Markup, Any]], marks: str, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+    if not pairs:
+        yield escape(marks)
+        return
+    is_open = Markup(" open") if len(pairs) <= _OPEN and depth < 2 else ""
+    yield Markup('<details data-keep="{}"{}><summary>{} {} {}</summary><ul>').format(
+        path, is_open, marks[0], len(pairs), marks[1]
+    )
+    for number, (name, value) in enumerate(pairs):
+        if room.nodes <= 0 or room.characters <= 0 or depth > 40:
+            yield Markup("<li>… {}</li>").format(len(pairs) - number)
+            break
+        yield Markup("<li>{}{}</li>").format(name, Markup("").join(_shown(value, room, f"{path}.{number}", depth + 1)))
+    yield Markup("</ul></details>")
+
+
+def _cut(text: str, room: _Room) -> str:
+    shown = text if len(text) <= max(room.characters, 100) else f"{text[: max(room.characters, 100)]}…"
+    room.characters -= len(shown)
+    return shown
+
+
+def decoded(body: str) -> str:
+    """Return the text behind Base64, empty when *body* is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""
+
+
+_ID = re.compile(r"[0-9A-Fa-f-]{20,}\Z", re.ASCII)
+
+_SHORT = 8
+
+
+def short(name: str) -> str:
+    """Return the beginning of an id that nobody can remember; a name stays as it is."""
+    return f"{name[:_SHORT]}…" if _ID.match(name) else name

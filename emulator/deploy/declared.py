@@ -1,0 +1,116 @@
+"""The notation of ``localyun.yaml``: values have the types of YAML, and what is wrong is a problem at its place."""
+
+from collections.abc import Callable
+from typing import Any
+
+from emulator.deploy.places import LocatedValue
+from emulator.kernel.spelling import suggestion
+from emulator.wire.schema.kinds import (
+    Flag,
+    Items,
+    Json,
+    JsonText,
+    OneOf,
+    Shape,
+    Text,
+    Whole,
+)
+from emulator.wire.schema.notation import Notation
+
+Reader = Callable[[LocatedValue], Any]
+"""Reads a value; None where it is wrong."""
+
+
+class Declared(Notation[Reader]):
+    """How ``localyun.yaml`` writes the attributes of flows, schedules, buckets and roles."""
+
+    def text(self, kind: Text) -> Reader:
+        """Take a text that is not too long."""
+
+        def read(part: LocatedValue) -> Any:
+            if not isinstance(part.value, str):
+                return self._wrong(part, "must be a text")
+            if kind.longest is not None and len(part.value) > kind.longest:
+                return self._wrong(part, f"must not be longer than {kind.longest} characters")
+            return part.value
+
+        return read
+
+    def one_of(self, kind: OneOf) -> Reader:
+        """Take one of the words."""
+
+        def read(part: LocatedValue) -> Any:
+            if not isinstance(part.value, str):
+                return self._wrong(part, "must be a text")
+            if part.value not in kind.choices:
+                return self._wrong(part, f"must be {' or '.join(kind.choices)}")
+            return part.value
+
+        return read
+
+    def flag(self, kind: Flag) -> Reader:
+        """Take true or false."""
+        return lambda part: part.value if isinstance(part.value, bool) else self._wrong(part, "must be true or false")
+
+    def whole(self, kind: Whole) -> Reader:
+        """Take a whole number in its range."""
+
+        def read(part: LocatedValue) -> Any:
+            value = part.value
+            if not isinstance(value, int) or isinstance(value, bool):
+                return self._wrong(part, "must be a whole number")
+            if not kind.allows(value):
+                return self._wrong(part, f"must be a whole number from {kind.low} to {kind.high}")
+            return value
+
+        return read
+
+    def items(self, kind: Items) -> Reader:
+        """Take a list of names."""
+
+        def read(part: LocatedValue) -> Any:
+            if isinstance(part.value, list) and all(isinstance(each, str) for each in part.value):
+                return part.value
+            return self._wrong(part, "must be a list of names")
+
+        return read
+
+    def json_text(self, kind: JsonText) -> Reader:
+        """Take a text, or what it stands for."""
+
+        def read(part: LocatedValue) -> Any:
+            return part.value if isinstance(part.value, str | dict | list) else self._wrong(part, _TEXT_OR_MAP)
+
+        return read
+
+    def json(self, kind: Json) -> Reader:
+        """Take a text or a map."""
+        return self.json_text(JsonText())
+
+    def read(self, shape: Shape, part: LocatedValue) -> dict[str, Any]:
+        """Return the values that *part* names, by the names of the API; a missing one that is required is ""."""
+        needed = [field for field in shape.of_form(self.form) if field.required]
+        if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
+            return {needed[0].name: part.value}
+        known = {field.name: field for field in shape.of_form(self.form)}
+        values: dict[str, Any] = {}
+        for entry in part.entries():
+            field = known.get(entry.name)
+            if field is None:
+                entry.problem(f"there is no such attribute{suggestion(entry.name, list(known))}")
+            elif (value := self.reader(field.kind)(entry)) is not None:
+                values[field.name] = value
+        for field in needed:
+            if field.name not in values and not part.member(field.name).value:
+                part.problem(f"needs {field.name}")
+                values[field.name] = ""
+        return values
+
+    def _wrong(self, part: LocatedValue, problem: str) -> Any:
+        part.problem(problem)
+        return None
+
+
+_TEXT_OR_MAP = "must be a text or a map"
+
+DECLARED = Declared("file")

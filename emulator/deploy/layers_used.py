@@ -1,0 +1,77 @@
+"""The layers that functions of a file name and that are not here: a stranger's are left out, one's own are missing."""
+
+from urllib.parse import quote
+
+from emulator.deploy.model import Blueprint, Refused, Resource, Target, has_token
+from emulator.deploy.provider import ApiClient, is_not_there
+from emulator.kernel.frozen import frozen, replace
+from emulator.services.fc.catalog.layers import OFFICIAL, parse_layer_arn
+
+_FUNCTIONS = frozenset({"fc.function", "fc3.function"})
+_LAYERS = frozenset({"fc.layer", "fc3.layer"})
+
+
+@frozen
+class MissingLayer:
+    """A layer that a function names and that is not here, by its resource name."""
+
+    resource: Resource
+    arn: str
+    is_foreign: bool
+    """Whether it is another account's or region's: the function does without it here, as without those of the cloud."""
+
+
+def without_foreign_layers(
+    api: ApiClient, blueprint: Blueprint, target: Target
+) -> tuple[Blueprint, tuple[MissingLayer, ...]]:
+    """Return a blueprint without the layers of others that this emulator does not have, and all that are missing.
+
+    Raises: Refused.
+    """
+    made = {each.identity[0] for each in blueprint.resources if each.kind in _LAYERS}
+    there: dict[str, bool] = {}
+    found: list[MissingLayer] = []
+    for each in blueprint.resources:
+        arns = each.properties.get("layers") if each.kind in _FUNCTIONS else None
+        found.extend(
+            MissingLayer(resource=each, arn=arn, is_foreign=_is_foreign(arn, target))
+            for arn in arns or []
+            if _is_missing(api, arn, there) and _name(arn) not in made
+        )
+    foreign = {layer.arn for layer in found if layer.is_foreign}
+    resources = tuple(_without(each, foreign) for each in blueprint.resources)
+    return replace(blueprint, resources=resources), tuple(found)
+
+
+def _name(arn: str) -> str:
+    layer = parse_layer_arn(arn)
+    return layer.name if layer is not None else ""
+
+
+def _without(resource: Resource, arns: set[str]) -> Resource:
+    layers = resource.properties.get("layers") if resource.kind in _FUNCTIONS else None
+    kept = [arn for arn in layers or [] if arn not in arns]
+    return resource if kept == (layers or []) else replace(resource, properties={**resource.properties, "layers": kept})
+
+
+def _is_missing(api: ApiClient, arn: object, there: dict[str, bool]) -> bool:
+    """Whether a layer is not here; those of the cloud itself never are, and the service takes them."""
+    if not isinstance(arn, str) or has_token(arn):
+        return False
+    layer = parse_layer_arn(arn)
+    if layer is None or layer.account == OFFICIAL:
+        return False
+    if arn not in there:
+        try:
+            api.functions("GET", f"/2023-03-30/layerarn/{quote(arn, safe='')}")
+            there[arn] = True
+        except Refused as error:
+            if not is_not_there(error):
+                raise
+            there[arn] = False
+    return not there[arn]
+
+
+def _is_foreign(arn: str, target: Target) -> bool:
+    region, account = arn.split(":")[2:4]
+    return account not in {"", target.account} or region not in {"", target.region}

@@ -1,0 +1,38 @@
+"""What a project's template leaves to be filled in: ``{{ functionName }}``, which a finished project does not have.
+
+``s init`` puts values there; deployed as they stand they would become names.
+
+Source: Serverless Devs, packages of applications.
+"""
+
+import re
+
+from emulator.deploy.model import Problem
+
+_PLACEHOLDER = re.compile(r"\{\{-?[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*-?\}\}")
+
+
+def placeholder_problem(text: str, *, is_free: bool) -> str | None:
+    """Return what is wrong with a value in which a placeholder stands, None where none does.
+
+    A text that *is_free*, for people and for programs, may hold such words for itself, unless it is nothing else.
+    """
+    match = _PLACEHOLDER.search(text)
+    return _problem(match) if match and (not is_free or match[0] == text.strip()) else None
+
+
+def placeholders_around(text: str, number: int) -> list[Problem]:
+    """Return all placeholders of a text that is no YAML because of one in the line *number*; none if none is there."""
+    lines = [line.partition(" #")[0] for line in text.splitlines()]
+    if not (0 < number <= len(lines) and _PLACEHOLDER.search(lines[number - 1])):
+        return []
+    return [
+        Problem(count, match.start() + 1, _problem(match))
+        for count, line in enumerate(lines, 1)
+        if not line.lstrip().startswith("#")
+        for match in _PLACEHOLDER.finditer(line)
+    ]
+
+
+def _problem(match: re.Match[str]) -> str:
+    return f"{match[0]} is not filled in: s init makes a project of a template, with its values in such places"

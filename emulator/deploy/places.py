@@ -1,0 +1,163 @@
+"""Values of a file with their places, and what is found to be wrong with them."""
+
+import json
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+from emulator.deploy.model import FileProblems, Problem
+from emulator.deploy.placeholders import placeholders_around
+from emulator.kernel.frozen import frozen
+from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
+
+LARGEST_TEXT = 4 * 1024 * 1024
+"""Characters of a file; definitions and handlers written into a template are far smaller."""
+
+
+_TELLING = 6
+"""Characters from which on the beginning of a line is not repeated."""
+
+
+class Findings:
+    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once.
+
+    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it.
+    """
+
+    def __init__(self, *, may_lack_values: bool = False) -> None:
+        self.may_lack_values = may_lack_values
+        self.problems: list[Problem] = []
+        self.notes: list[Problem] = []
+        self._wrong: set[Path] = set()
+        self._concealed: dict[str, str] = {}
+
+    def conceal(self, name: str, text: str) -> None:
+        """Let no message repeat a line of *text*, which is that of the file *name*."""
+        lines = [line for each in text.splitlines() if len(line := each.strip()) >= _TELLING]
+        self._concealed |= {form: name for line in lines for form in (line, json.dumps(line)[1:-1], repr(line)[1:-1])}
+
+    def shown(self, text: str) -> str:
+        """Return a message with the name of a file in place of what it repeats of a concealed one."""
+        for line, name in self._concealed.items():
+            instead, start = f"(contents of {name})", 0
+            while (start := text.find(line[:_TELLING], start)) >= 0:
+                same = (mine == theirs for mine, theirs in zip(line, text[start:], strict=False))
+                length = sum(takewhile(bool, same))
+                text = text[:start] + instead + text[start + length :]
+                start += len(instead)
+        return text
+
+    def is_wrong(self, path: Path) -> bool:
+        """Whether there is a problem at a place or within it."""
+        return any(wrong[: len(path)] == path for wrong in self._wrong)
+
+    def wrong(self, path: Path, problem: Problem) -> None:
+        """Add a problem of the part with that path."""
+        self._wrong.add(path)
+        self.problems.append(problem)
+
+    def check(self) -> None:
+        """Raises: FileProblems if there are any."""
+        if self.problems:
+            raise FileProblems(self.problems)
+
+
+@frozen(kw_only=False)
+class LocatedValue:
+    """A value, the path of keys that lead to it, and the places of all parts of the file."""
+
+    value: Any
+    path: Path
+    marks: Mapping[Path, tuple[int, int]]
+    findings: Findings
+
+    @property
+    def name(self) -> str:
+        """The last key of the path."""
+        return self.path[-1] if self.path else ""
+
+    @property
+    def mark(self) -> Mark:
+        """The place; that of the nearest part around it when this one came from a function or a variable."""
+        ancestry = (self.path[:length] for length in range(len(self.path), -1, -1))
+        return Mark(*next((self.marks[path] for path in ancestry if path in self.marks), (1, 1)))
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a variable or function that failed should have given the value."""
+        return self.value is None and self.findings.is_wrong(self.path)
+
+    def problem(self, text: str) -> None:
+        """Say that something is wrong here, unless a variable or function left no value, which is reported already."""
+        if not self.is_unknown:
+            self.findings.wrong(self.path, self._finding(text))
+
+    def note(self, text: str) -> None:
+        """Say that something here has no effect."""
+        self.findings.notes.append(self._finding(text))
+
+    def _finding(self, text: str) -> Problem:
+        said = f"{'.'.join(self.path)}: {text}" if self.path else text
+        return Problem(*self.mark, self.findings.shown(said))
+
+    def with_value(self, value: Any) -> "LocatedValue":
+        """Return the same place with another value."""
+        return LocatedValue(value, self.path, self.marks, self.findings)
+
+    def unreported(self) -> "LocatedValue":
+        """Return the same place with findings of its own: its problems are reported by another reading."""
+        return LocatedValue(self.value, self.path, self.marks, Findings())
+
+    def member(self, key: str) -> "LocatedValue":
+        """Return a member of a map; its value is None when there is none."""
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return LocatedValue(value, (*self.path, key), self.marks, self.findings)
+
+    def entries(self) -> "list[LocatedValue]":
+        """Return the members of a map; something else is a problem, nothing at all is an empty map."""
+        if self.value is None:
+            return []
+        if not isinstance(self.value, dict):
+            self.problem("must be a map")
+            return []
+        return [self.member(key) for key in self.value]
+
+    def items(self) -> "list[LocatedValue]":
+        """Return the items of a list; something else is a problem, nothing at all is an empty list."""
+        if self.value is None:
+            return []
+        if not isinstance(self.value, list):
+            self.problem("must be a list")
+            return []
+        return [
+            LocatedValue(value, (*self.path, str(number)), self.marks, self.findings)
+            for number, value in enumerate(self.value)
+        ]
+
+    def text(self) -> str:
+        """Return a text that is not empty; anything else is a problem."""
+        if isinstance(self.value, str) and self.value:
+            return self.value
+        if isinstance(self.value, (bool, int, float)):
+            return json.dumps(self.value)
+        self.problem("must be a text")
+        return ""
+
+
+def whole(text: str, findings: Findings) -> LocatedValue:
+    """Return all of a file's text.
+
+    Raises: FileProblems.
+    """
+    if len(text) > LARGEST_TEXT:
+        raise FileProblems([Problem(1, 1, f"the file is larger than {LARGEST_TEXT} characters")])
+    try:
+        document = read_document(text, short_functions)
+    except RepeatedKey as error:
+        raise FileProblems([Problem(error.line, error.column, f"{error.field} is given twice")]) from error
+    except UnreadableYaml as error:
+        if unfilled := placeholders_around(text, error.line):
+            raise FileProblems(unfilled) from error
+        problem = f"not valid YAML: {error.problem}" if error.is_syntax else error.problem
+        raise FileProblems([Problem(error.line, error.column, problem)]) from error
+    return LocatedValue(document.value, (), document.marks, findings)

@@ -1,0 +1,157 @@
+"""A plan is rehearsed: applied to another emulator, in which nothing acts, with what the file names of the real one.
+
+What a service refuses is refused by that service then, before anything is made: what a plan accepts, a deployment does,
+and no check is written down twice. Functions go there without their code, as it is not run. What cannot be told before
+it happens is not rehearsed: the result of a call that the file asks for.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from io import BytesIO
+from urllib.parse import quote
+from zipfile import ZipFile
+
+from emulator.deploy.fc_providers import path_of
+from emulator.deploy.inventory import BESIDE, VERSIONS, inventory
+from emulator.deploy.model import Blueprint, FileProblems, Problem, Record, Refused, Resource, StepFailed, has_token
+from emulator.deploy.planner import PROVIDERS, Step, apply, plan
+from emulator.deploy.provider import ActualState, ApiClient, Attributes, Content, Identity, Immutable
+from emulator.kernel.frozen import replace
+
+_INVOCATIONS = frozenset({"fc.invocation", "fc3.invocation"})
+_OWNERS = {"fc.version": "/2016-08-15/services/{0}", "fc3.version": "/2023-03-30/functions/{0}"}
+_LAYER_VERSIONS = "/2023-03-30/layers/{0}/versions"
+
+
+def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> None:
+    """Apply a blueprint to *stage*, an emulator of the same account and region with nothing in it.
+
+    Raises: FileProblems with what a service refuses there; StepFailed when that is the removal of what the file no
+    longer has.
+    """
+    is_whole = _furnish(api, stage, blueprint, record)
+    providers = {**PROVIDERS, **dict.fromkeys(_INVOCATIONS, _Unheard())}
+    under_way: list[Step] = []
+    try:
+        apply(stage, providers, plan(stage, providers, blueprint, record), under_way.append)
+    except StepFailed as error:
+        if not is_whole or not under_way:
+            return  # it may be for want of what could not be brought there
+        resource = under_way[-1].resource
+        if resource is None:
+            raise
+        if _waits_for_call(resource, blueprint):
+            return
+        what = f"{resource.type} {resource.logical}: {error.__cause__}"
+        raise FileProblems([Problem(resource.line, resource.column, what)]) from error
+
+
+class _Unheard(Immutable):
+    """A call that is not made, so that nobody knows its result."""
+
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
+        return None
+
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
+        return ActualState({})
+
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+        """There is nothing to remove."""
+
+
+def _waits_for_call(resource: Resource, blueprint: Blueprint) -> bool:
+    return has_token(resource.properties) and any(each.kind in _INVOCATIONS for each in blueprint.resources)
+
+
+def _furnish(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> bool:
+    """Bring to *stage* what the file names and what that names in turn; return whether it could all be brought."""
+    text = _text_of(blueprint.resources, (each.identity for each in record.entries))
+    found: list[Resource] = []
+    while len(more := inventory(_WithoutCode(api), named=_named_in(text))) > len(found):
+        found, text = more, text + _text_of(more)
+    brought = [_brought(stage, each) for each in found]
+    for bucket, key in _objects(blueprint):
+        with suppress(Refused):  # one that is not there is missed by what needs it
+            stage.objects("PUT", target := f"/{bucket}/{quote(key)}", api.objects("GET", target))
+    return all(brought)
+
+
+def _named_in(text: str) -> Callable[[str], bool]:
+    return lambda name: name in text
+
+
+def _text_of(resources: Iterable[Resource], identities: Iterable[Identity] = ()) -> str:
+    parts = [[each.identity, dict(each.properties)] for each in resources]
+    return json.dumps([parts, list(identities)], ensure_ascii=False, default=str)
+
+
+def _objects(blueprint: Blueprint) -> Iterator[tuple[str, str]]:
+    for each in blueprint.resources:
+        code = each.properties.get("code")
+        if isinstance(code, Mapping) and isinstance(code.get("ossObjectName"), str):
+            yield str(code.get("ossBucketName")), code["ossObjectName"]
+
+
+def _brought(stage: ApiClient, resource: Resource) -> bool:
+    try:
+        if resource.kind in VERSIONS:
+            _publish(stage, resource)
+        elif resource.kind == "fc3.layer":
+            _make_layer(stage, resource)
+        else:
+            kept = {name: value for name, value in resource.properties.items() if name != BESIDE}
+            PROVIDERS[resource.kind].create(stage, replace(resource, properties=kept))
+    except Refused:
+        return False
+    return True
+
+
+def _numbers(resource: Resource, newest: str) -> tuple[int, set[int]]:
+    """Return the number of the newest version and those of all that are there."""
+    last = int(resource.properties[newest])
+    return last, {last, *map(int, str(resource.properties.get("Older", "")).split())}
+
+
+def _publish(stage: ApiClient, resource: Resource) -> None:
+    """Publish until the newest version has its number: a version is made of a change only."""
+    owner = path_of(_OWNERS[resource.kind], resource.identity[:1])
+    last, kept = _numbers(resource, "VersionId")
+    for number in range(1, last + 1):
+        stage.functions("PUT", owner, {"description": f"version {number}"})
+        stage.functions("POST", f"{owner}/versions", {"description": resource.properties.get("description") or ""})
+    for number in {*range(1, last + 1)} - kept:
+        stage.functions("DELETE", f"{owner}/versions/{number}")
+
+
+def _make_layer(stage: ApiClient, resource: Resource) -> None:
+    last, kept = _numbers(resource, "Version")
+    properties = {
+        name: resource.properties.get(name) for name in ("compatibleRuntime", "description", "license", "acl")
+    }
+    given = {name: value for name, value in properties.items() if value is not None}
+    for _ in range(last):
+        PROVIDERS["fc3.layer"].create(stage, replace(resource, properties=given))
+    for number in {*range(1, last + 1)} - kept:
+        stage.functions("DELETE", f"{path_of(_LAYER_VERSIONS, resource.identity)}/{number}")
+
+
+def _empty_package() -> bytes:
+    package = BytesIO()
+    with ZipFile(package, "w") as archive:
+        archive.writestr("rehearsal", "")
+    return package.getvalue()
+
+
+class _WithoutCode:
+    """An emulator whose packages are all alike: they are not run at a rehearsal, and may be large."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._package = _empty_package()
+        self.functions = api.functions
+        self.invoke = api.invoke
+        self.rpc = api.rpc
+        self.objects = api.objects
+
+    def download(self, url: str) -> bytes:
+        return self._package

@@ -1,0 +1,168 @@
+"""Variables of an ``s.yaml``: ``${vars.region}``, ``${env('NAME')}``, ``${resources.api.output.functionArn}``.
+
+Source: Serverless Devs, specification of the description file; for environments, component ``fc``, the command ``env``.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emulator.deploy.files import Files
+from emulator.deploy.functions import Scope
+from emulator.deploy.model import unset
+from emulator.deploy.places import LocatedValue
+
+_VARIABLE = re.compile(r"\$\{([^${}]*)\}")
+_CALL = re.compile(r"(env|config|file|path|json)\((.*)\)", re.DOTALL)
+_ARGUMENT = r"""(?:'([^']*)'|"([^"]*)"|(\w+\(.*\))|([^,'"()]*))"""
+_ARGUMENTS = re.compile(rf"\s*{_ARGUMENT}\s*(?:,\s*{_ARGUMENT}\s*)?", re.DOTALL)
+_DEEPEST = 20
+ENVIRONMENT = "testing"
+"""What the environment of a deployment is called: the name of one that nobody has given another."""
+
+
+class Variables:
+    """What variables stand for in a file; *modules* are its resources by name, *environ* the process's variables."""
+
+    def __init__(
+        self,
+        root: LocatedValue,
+        modules: Mapping[str, LocatedValue],
+        scope: Scope,
+        files: Files,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._root = root
+        self._files = files
+        self._modules = modules
+        self._scope = scope
+        self._environ = environ
+
+    def resolved(self, part: LocatedValue, this: str, depth: int = 0) -> Any:
+        """Return a part's value with its variables replaced; *this* is the resource it belongs to."""
+        value = part.value
+        if isinstance(value, dict):
+            return {entry.name: self.resolved(entry, this, depth) for entry in part.entries()}
+        if isinstance(value, list):
+            return [self.resolved(item, this, depth) for item in part.items()]
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        if depth > _DEEPEST:
+            part.problem("its variables refer to each other too deeply")
+            return None
+        whole = _VARIABLE.fullmatch(value.strip())
+        if whole is not None:
+            return self._value(part, whole[1].strip(), whole[0], this, depth)
+
+        def written(match: re.Match[str]) -> str:
+            item = self._value(part, match[1].strip(), match[0], this, depth)
+            return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+
+        return _VARIABLE.sub(written, value)
+
+    def _value(self, part: LocatedValue, name: str, as_written: str, this: str, depth: int) -> Any:
+        call = _CALL.fullmatch(name)
+        if call is not None:
+            return self._called(part, call[1], call[2])
+        first, *path = name.split(".")
+        if first == "vars":
+            return self._walked(part, self._root.member("vars"), path, name, this, depth)
+        if first == "this":
+            return self._of_module(part, this, path, name, depth)
+        if first in {"resources", "services"} and path:
+            return self._of_module(part, path[0], path[1:], name, depth)
+        if first in self._modules and path and path[0] in {"props", "output"}:
+            return self._of_module(part, first, path, name, depth)
+        if name == "environment.name":
+            part.note(f"no environment is chosen here: it is called {ENVIRONMENT}")
+            return ENVIRONMENT
+        return as_written
+
+    def _called(self, part: LocatedValue, function: str, arguments: str) -> Any:
+        texts = _ARGUMENTS.fullmatch(arguments)
+        if texts is None:
+            part.problem(f"{function}({arguments[:80]}) cannot be read")
+            return None
+        argument, default = (self._argument(part, texts.groups()[first : first + 4]) for first in (0, 4))
+        argument = "" if argument is None else argument
+        match function:
+            case "env":
+                value = self._environ.get(str(argument), default)
+                if value is None and part.findings.may_lack_values:
+                    return unset(str(argument))
+                if value is None:
+                    part.problem(f"the environment variable {argument} is not set: export {argument}=... sets it")
+                return value
+            case "config":
+                target = self._scope.target
+                known = {"accountid": target.account, "region": target.region}
+                if str(argument).lower() not in known:
+                    part.problem(f"config('{argument}') is not known here; AccountID is")
+                return known.get(str(argument).lower())
+            case "file":
+                return self._files.text(part.with_value(argument), conceal=True)
+            case "path":
+                return str((self._files.folder / str(argument)).resolve())
+            case _:
+                return self._json(part, argument)
+
+    def _argument(self, part: LocatedValue, forms: Sequence[str | None]) -> Any:
+        """Return an argument, in quotes, a call itself or as it is; None when there is none."""
+        call = _CALL.fullmatch(forms[2]) if forms[2] else None
+        if call is not None:
+            return self._called(part, call[1], call[2])
+        return next((text.strip() for text in forms if text is not None), None)
+
+    def _json(self, part: LocatedValue, text: Any) -> Any:
+        try:
+            return json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            part.problem(f"json({str(text)[:40]!r}) is not JSON")
+            return None
+
+    def _of_module(self, part: LocatedValue, module: str, path: list[str], name: str, depth: int) -> Any:
+        start = self._modules.get(module)
+        if start is None:
+            part.problem(f"${{{name}}}: there is no resource {module}")
+            return None
+        if path[:1] == ["name"] and len(path) == 1:
+            return module
+        if path[:1] in (["output"], ["info"]):
+            known = self._scope.attributes.get(module, {})
+            attribute = ".".join(path[1:])
+            if attribute in known:
+                return known[attribute]
+            path = ["props", *path[1:]]
+        return self._walked(part, start, path, name, module, depth)
+
+    def _walked(
+        self, part: LocatedValue, start: LocatedValue, path: list[str], name: str, this: str, depth: int
+    ) -> Any:
+        place = start
+        for key in path:
+            if isinstance(place.value, list) and key.isdigit() and int(key[:6]) < len(place.value):
+                place = place.items()[int(key)]
+            elif isinstance(place.value, dict) and key in place.value:
+                place = place.member(key)
+            else:
+                part.problem(f"${{{name}}} leads nowhere")
+                return None
+        return self.resolved(place, this, depth + 1)
+
+
+def modules_in(value: Any, modules: Mapping[str, LocatedValue]) -> set[str]:
+    """Return the resources whose outputs a value refers to."""
+    if isinstance(value, dict):
+        return set().union(*(modules_in(item, modules) for item in value.values()))
+    if isinstance(value, list):
+        return set().union(*(modules_in(item, modules) for item in value))
+    if not isinstance(value, str):
+        return set()
+    names = set()
+    for name in _VARIABLE.findall(value):
+        first, *path = name.strip().split(".")
+        module = path[0] if first in {"resources", "services"} and path else first
+        if module in modules:
+            names.add(module)
+    return names

@@ -1,0 +1,103 @@
+"""What happens in folders, as Linux announces it (inotify): complete when the call that wrote has returned.
+
+A program can therefore ask "has anything changed?" at the moment it matters, for the price of one system call, instead
+of looking at every file or of waiting for its next look.
+"""
+
+import ctypes
+import os
+import select
+import struct
+from typing import NamedTuple
+
+from emulator.kernel import system
+
+MODIFIED = 0x02
+ATTRIBUTES = 0x04
+CLOSED_AFTER_WRITE = 0x08
+MOVED_FROM = 0x40
+MOVED_TO = 0x80
+CREATED = 0x100
+DELETED = 0x200
+FOLDER_DELETED = 0x400
+FOLDER_MOVED = 0x800
+OVERFLOW = 0x4000
+FORGOTTEN = 0x8000
+
+ENTRIES = CREATED | DELETED | MOVED_FROM | MOVED_TO
+"""A name in the folder has come, gone or changed."""
+
+CONTENT = ENTRIES | MODIFIED
+"""Something was certainly written; attributes and closed files may be as they were."""
+
+ITSELF = FOLDER_DELETED | FOLDER_MOVED
+"""The watched folder has another name or none."""
+
+_ONLY_FOLDERS = 0x01000000
+_ADD_TO_MASK = 0x20000000
+_HEAD = struct.Struct("iIII")
+_READ = 256 * 1024
+
+
+class Change(NamedTuple):
+    """One announcement: the number of the watch, what happened, and the name in the folder (empty: the folder)."""
+
+    watch: int
+    mask: int
+    name: str
+
+
+class Notifications:
+    """One queue of announcements. `watch`, `forget` and `take` are for one thread at a time, `arrived` for any.
+
+    Raises: OSError where the system has none, or no more of them.
+    """
+
+    def __init__(self) -> None:
+        if not system.NOTIFICATIONS:
+            raise OSError("this system has no notifications of changed files")
+        self._library = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = self._checked(self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._poll = select.poll()
+        self._poll.register(self.descriptor, select.POLLIN)
+
+    def close(self) -> None:
+        """End all watches."""
+        os.close(self.descriptor)
+
+    def watch(self, folder: str, mask: int) -> int:
+        """Watch a folder, not what is below it, and return the number of the watch; one per folder, whatever its path.
+
+        Raises: OSError; ENOSPC when the user has no more watches.
+        """
+        mask |= _ONLY_FOLDERS | _ADD_TO_MASK
+        return self._checked(self._library.inotify_add_watch(self.descriptor, os.fsencode(folder), mask))
+
+    def forget(self, watch: int) -> None:
+        """Watch a folder no longer."""
+        self._library.inotify_rm_watch(self.descriptor, watch)
+
+    def arrived(self) -> bool:
+        """Whether `take` would return something."""
+        return bool(self._poll.poll(0))
+
+    def take(self) -> list[Change] | None:
+        """Return what was announced since the last time, in order; None when there was more than the kernel keeps."""
+        changes: list[Change] = []
+        lost = False
+        while self.arrived():
+            data = os.read(self.descriptor, _READ)
+            start = 0
+            while start < len(data):
+                watch, mask, _, length = _HEAD.unpack_from(data, start)
+                start += _HEAD.size
+                changes.append(Change(watch, mask, os.fsdecode(data[start : start + length].rstrip(b"\0"))))
+                start += length
+                lost = lost or bool(mask & OVERFLOW)
+        return None if lost else changes
+
+    def _checked(self, result: int) -> int:
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return result

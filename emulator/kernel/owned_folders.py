@@ -1,0 +1,92 @@
+"""Temporary folders whose owner can be told alive or dead: locked while it lives, swept by whoever comes next.
+
+A process that is killed removes nothing. The lock of its folder is gone with it, and the next process that needs such a
+folder removes those that nobody holds. Where the system has no locks nothing shows whether an owner lives, and folders
+stay.
+"""
+
+import contextlib
+import logging
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from emulator.kernel import system
+
+_log = logging.getLogger(__name__)
+
+_LOCK = "lock"
+_NEW_S = 60
+"""A folder this young may not have its lock yet."""
+
+
+class OwnedFolder:
+    """A new folder below *parent* (the system's place for such, without), called *prefix* and something.
+
+    Use as a context manager, or call `close`. Next to ``folder`` nothing is removed: see `sweep`.
+
+    Raises: OSError.
+    """
+
+    def __init__(self, prefix: str, parent: Path | None = None) -> None:
+        while True:
+            self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
+            self._lock = (self.folder / _LOCK).open("wb")
+            if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
+                break
+            self._lock.close()  # another process took the folder for left behind before it was locked
+
+    def close(self) -> None:
+        """Remove the folder with everything in it."""
+        if not self._lock.closed:
+            remove(self.folder)
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
+    """Remove the folders below *parent* called *prefix* and something whose owner is dead; *own* stays."""
+    if not system.LOCKS:
+        return
+    for folder in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            about = folder.lstat()
+            if folder == own or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+                continue
+            if (folder / _LOCK).exists():
+                with (folder / _LOCK).open("rb") as lock:
+                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
+                        _remove_left(folder)
+            elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
+                _remove_left(folder)
+
+
+def _remove_left(folder: Path) -> None:
+    _log.info("removing %s, left by a process that was killed", folder)
+    remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with everything in it, also what a function has made unreadable; links are not followed."""
+
+    def open_up(function: Callable[..., Any], path: str, error: object) -> None:
+        with contextlib.suppress(OSError):
+            for place in (Path(path).parent, Path(path)):
+                if not place.is_symlink():
+                    place.chmod(0o700)
+            function(path) if function in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
+
+    shutil.rmtree(folder, onerror=open_up)

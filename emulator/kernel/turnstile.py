@@ -1,0 +1,233 @@
+"""Where effects wait for their turn, so that their order is chosen and not left to chance.
+
+Whatever has an effect (a call, its reply, a push, an attempt of an asynchronous call, a trigger that fires) asks for
+its turn in the same words wherever it is made; what is chosen at once, such as which of several due timers runs first,
+is `Turnstile.arranged`. While no schedule is set that costs one look at ``active``.
+
+What happens from one turn to the next is the *step* of the effect that went: it notes what was touched and which
+effects came of it. Two steps that touch nothing in common can change places and nobody would know.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Literal, Protocol, TypeVar, get_args
+
+T = TypeVar("T")
+
+Kind = Literal["call", "reply", "push", "async", "trigger", "timer", "execution", "message", "instance"]
+KINDS: Final = get_args(Kind)
+
+Verdict = Literal["lost-before", "lost-after", "duplicate", "crash-after", "timeout", "throttle", "restart"]
+VERDICTS: Final = get_args(Verdict)
+
+POSSIBLE: Final[dict[Kind, tuple[Verdict, ...]]] = {
+    "call": ("lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart"),
+    "push": ("lost-before", "lost-after", "duplicate", "restart"),
+    "async": ("lost-before", "lost-after", "duplicate", "crash-after", "timeout", "throttle", "restart"),
+    "trigger": ("duplicate",),
+    "message": ("duplicate",),
+}
+"""What the cloud leaves open about an effect beside its order."""
+
+EVERYTHING: Final = "*"
+"""Touched by a step of which it is not known what it touches."""
+
+_verdict: ContextVar[str] = ContextVar("localyun_verdict", default="")
+
+
+class Step:
+    """An effect: what it is, of which step it came, and what was touched from its turn to the next one."""
+
+    __slots__ = ("by", "detail", "kind", "name", "number", "touched", "turn")
+
+    def __init__(self, number: int, kind: Kind | Literal["begin"], name: str, detail: str, by: int) -> None:
+        self.number = number
+        self.kind = kind
+        self.name = name
+        self.detail = detail
+        self.by = by
+        self.touched: set[str] = set()
+        self.turn: asyncio.Future[str] | None = None
+
+    @property
+    def label(self) -> str:
+        """What a person reads: ``push orders/page#1 'paid'``."""
+        return f"{self.kind} {self.name}" + (f" {self.detail!r}" if self.detail else "")
+
+
+class Chooser(Protocol):
+    """Decides what is left open."""
+
+    def varies(self, kind: Kind) -> bool:
+        """Whether the order of effects of a kind is to be chosen."""
+        ...
+
+    def choose(self, kind: str, options: Sequence[str], steps: Sequence[int] = ()) -> int:
+        """Return the place of the option that is taken; *steps* are the numbers of the effects that they stand for."""
+        ...
+
+    def verdicts(self, kind: Kind) -> Sequence[Verdict]:
+        """Return what may befall an effect of a kind."""
+        ...
+
+
+class Turnstile:
+    """The effects that wait for their turn, oldest first, and the step that is under way."""
+
+    def __init__(self) -> None:
+        self.active = False
+        """Whether a schedule is set; a plain attribute, because every effect looks at it."""
+        self.waiting: dict[int, Step] = {}
+        self.steps: list[Step] = []
+        self.changed: Callable[[], None] = lambda: None
+        self.restart: Callable[[], None] = lambda: None
+        self._chooser: Chooser | None = None
+        self._overlap = False
+        self._begun: list[str] = []
+        self._resting: dict[Kind, int] = {}
+
+    def open(self, chooser: Chooser, *, overlap: bool = False) -> None:
+        """Let what comes from now on wait, and go by *chooser*.
+
+        With *overlap* calls go at once, and their replies in the order in which the calls have begun.
+        """
+        self._overlap = overlap
+        self._begun = []
+        self.steps = [Step(0, "begin", "", "", 0)]
+        self._chooser = chooser
+        self._current = self.steps[0]
+        self._numbers = 0
+        for step in self.waiting.values():  # of the schedule before
+            self._numbers += 1
+            step.number, step.by = self._numbers, 0
+        self.waiting = {step.number: step for step in self.waiting.values()}
+        self.active = True
+
+    def close(self) -> None:
+        """Let everything go; order is free from now on."""
+        self.active = False
+        self._chooser = None
+        for step in self.waiting.values():
+            if step.turn is not None and not step.turn.done():
+                step.turn.set_result("")
+
+    async def turn(self, kind: Kind, name: str, detail: str = "") -> str:
+        """Wait for the turn of an effect and return what befalls it, "" for nothing."""
+        if not self.active:
+            return ""
+        if self._overlap and kind == "call":
+            self._begun.append(name)
+            return ""
+        self._numbers += 1
+        step = Step(self._numbers, kind, name, " ".join(detail[:60].split()), self._current.number)
+        step.turn = asyncio.get_running_loop().create_future()
+        self.waiting[step.number] = step
+        self.changed()
+        try:
+            verdict = await step.turn
+        finally:
+            if self.waiting.get(step.number) is step:
+                del self.waiting[step.number]
+        _verdict.set(verdict)
+        return verdict
+
+    def release(self) -> None:
+        """Let one of the effects that wait go."""
+        if self._chooser is None or not (eligible := self.eligible()):
+            return
+        oldest, *others = eligible
+        ready = [oldest, *(step for step in others if self._chooser.varies(_kind(step)))]
+        at = self._chooser.choose("order", [step.label for step in ready], [step.number for step in ready])
+        step = ready[at]
+        del self.waiting[step.number]
+        if step.kind == "reply":
+            self.over(step.name)
+        verdict = self._befalls(_kind(step), step.label)
+        self._current = step
+        self.steps.append(step)
+        if step.turn is not None and not step.turn.done():
+            step.turn.set_result(verdict)
+
+    def eligible(self) -> list[Step]:
+        """Return the effects that may go next, oldest first."""
+        if not self._overlap:
+            return list(self.waiting.values())
+        first = self._begun[:1]
+        return [step for step in self.waiting.values() if step.kind != "reply" or not first or step.name in first]
+
+    def over(self, name: str) -> None:
+        """Note that a call has its reply, or has been called off: with overlap others wait for it."""
+        if name in self._begun:
+            self._begun.remove(name)
+
+    def befalls(self, kind: Kind, name: str) -> str:
+        """Return what befalls an effect that cannot wait, "" for nothing."""
+        return self._befalls(kind, f"{kind} {name}") if self.active else ""
+
+    def _befalls(self, kind: Kind, label: str) -> str:
+        verdicts = self._chooser.verdicts(kind) if self._chooser is not None else ()
+        if not verdicts:
+            return ""
+        options = ("", *verdicts)
+        assert self._chooser is not None
+        return options[self._chooser.choose("fault", [f"{each or 'nothing'}: {label}" for each in options])]
+
+    def arranged(
+        self, kind: Kind, items: Sequence[T], name: Callable[[T], str], most: int | None = None
+    ) -> Sequence[T]:
+        """Return up to *most* of *items*, which could come in any order, in the order in which they go."""
+        if self._chooser is None or len(items) < 2 or not self._chooser.varies(kind):
+            return items if most is None else items[:most]
+        left = list(items)
+        taken: list[T] = []
+        while left and (most is None or len(taken) < most):
+            labels = [f"{kind} {name(each)}" for each in left]
+            taken.append(left.pop(self._chooser.choose("order", labels) if len(left) > 1 else 0))
+        return taken
+
+    def varies(self, kind: Kind) -> bool:
+        """Whether the order of effects of a kind is chosen."""
+        return self._chooser is not None and self._chooser.varies(kind)
+
+    def from_outside(self, name: str) -> None:
+        """Note that a client does what comes now: a step of its own up to the next turn, whose place nobody chooses."""
+        if self._current.kind != "begin":
+            self._numbers += 1
+            self._current = Step(self._numbers, "begin", name, "", self._current.number)
+            self.steps.append(self._current)
+
+    def touch(self, resource: str) -> None:
+        """Note that the step under way reads or changes a resource; asked only while ``active``."""
+        self._current.touched.add(resource)
+
+    def count(self, *kinds: Kind) -> int:
+        """Return how many effects of these kinds wait for their turn, or for what waits for its own."""
+        waiting = sum(step.kind in kinds for step in self.waiting.values())
+        return waiting + sum(self._resting.get(kind, 0) for kind in kinds)
+
+    @contextmanager
+    def resting(self, kind: Kind) -> Iterator[None]:
+        """Count an effect that only waits for another one as quiet while the context lasts."""
+        self._resting[kind] = self._resting.get(kind, 0) + 1
+        self.changed()
+        try:
+            yield
+        finally:
+            self._resting[kind] -= 1
+
+    async def restarted(self) -> None:
+        """Stop the emulator as by kill -9 and let it come back; the caller is called off on the way."""
+        self.restart()
+        await asyncio.get_running_loop().create_future()
+
+
+def befallen() -> str:
+    """Return what befalls the effect that the present task makes, "" for nothing."""
+    return _verdict.get()
+
+
+def _kind(step: Step) -> Kind:
+    assert step.kind != "begin"
+    return step.kind

@@ -1,0 +1,122 @@
+"""Whether tables of unknown origin can be this emulator's state: their schema, what SQLite finds, and every row.
+
+A checkpoint that this process has saved is known to be whole. Any other is looked at before it is used: one that came
+as an archive, and one that an earlier run has left, which another program may have had in hands since.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+
+from emulator.lab.clock import FURTHEST
+from emulator.lab.errors import LabError
+
+ACCOUNT = re.compile(r"[0-9]{1,32}", re.ASCII)
+REGION = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
+
+_LARGEST = 2**53
+"""No number is larger, so that a program that adds to one has room; `_HELD` is added to those of held messages."""
+
+_HELD = 2**60
+
+_TIMES = re.compile(r"(\w+_)?at|since|frozen_at|running_from", re.ASCII)
+
+_TYPES = {"INTEGER": ("integer",), "TEXT": ("text",), "BLOB": ("blob", "text"), "REAL": ("real", "integer")}
+
+_NAMED = (
+    ("mns_messages", "queue", "SELECT id FROM mns_queues UNION SELECT id FROM mns_deleted_queues"),
+    ("mns_tallies", "queue", "SELECT id FROM mns_queues UNION SELECT id FROM mns_deleted_queues"),
+    ("mns_subscriptions", "topic", "SELECT id FROM mns_topics"),
+    (
+        "mns_deliveries",
+        "subscription",
+        "SELECT id FROM mns_subscriptions UNION SELECT id FROM mns_deleted_subscriptions",
+    ),
+    ("mns_deliveries", "publication", "SELECT id FROM mns_publications"),
+    ("fc_task_events", "seq", "SELECT seq FROM fc_async_calls"),
+    ("workflow_flows", "world", "SELECT id FROM workflow_worlds"),
+    ("workflow_flows", "definition", "SELECT id FROM workflow_definitions"),
+    ("workflow_definitions", "flow", "SELECT id FROM workflow_flows"),
+    ("workflow_executions", "world", "SELECT id FROM workflow_worlds"),
+    ("workflow_executions", "flow", "SELECT id FROM workflow_flows"),
+    ("workflow_executions", "definition", "SELECT id FROM workflow_definitions"),
+    ("workflow_turns", "execution", "SELECT id FROM workflow_executions"),
+    ("workflow_wakeups", "execution", "SELECT id FROM workflow_executions"),
+    ("workflow_calls", "execution", "SELECT id FROM workflow_executions"),
+    ("workflow_callbacks", "execution", "SELECT id FROM workflow_executions"),
+    ("workflow_map_runs", "execution", "SELECT id FROM workflow_executions"),
+    ("workflow_schedules", "flow", "SELECT id FROM workflow_flows"),
+    ("workflow_versions", "flow", "SELECT id FROM workflow_flows"),
+    ("workflow_aliases", "flow", "SELECT id FROM workflow_flows"),
+)
+"""Columns that name a row of another table without a foreign key of SQLite's: table, column, what may stand there."""
+
+
+def unsound(reason: str) -> LabError:
+    """Return the error for tables that are no state."""
+    return LabError("InvalidCheckpoint", reason=reason)
+
+
+def check_pages(tables: sqlite3.Connection) -> None:
+    """Have SQLite look through all of the file: pages, indexes, constraints, foreign keys.
+
+    Raises: LabError (InvalidCheckpoint), sqlite3.Error.
+    """
+    verdict = str(tables.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    if verdict != "ok":
+        raise unsound(f"its tables are damaged ({' '.join(verdict.split())[:100]})")
+    if (row := tables.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+        raise unsound(f"a row of {row[0]} names one of {row[2]} that is not there")
+
+
+def check_rows(tables: sqlite3.Connection) -> None:
+    """Check the kind and range of every value, and that what names another row names one that is there.
+
+    The tables are known to have this program's shape.
+
+    Raises: LabError (InvalidCheckpoint), sqlite3.Error.
+    """
+    tables.create_function("is_account", 1, _matching(ACCOUNT), deterministic=True)
+    tables.create_function("is_region", 1, _matching(REGION), deterministic=True)
+    names = [row[0] for row in tables.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+    for table in names:
+        wrong = list(_wrong(tables, table))
+        tests = ", ".join(f"max({test})" for _, test in wrong)
+        found = tables.execute(f'SELECT {tests} FROM "{table}"').fetchone() if wrong else ()  # noqa: S608 - known names
+        for (column, _), holds in zip(wrong, found, strict=True):
+            if holds:
+                raise unsound(f"{table}.{column} holds what cannot be there")
+    for table, column, there in _NAMED:
+        sql = f"SELECT 1 FROM {table} WHERE {column} NOT IN ({there}) LIMIT 1"  # noqa: S608 - constants
+        if tables.execute(sql).fetchone() is not None:
+            raise unsound(f"a row of {table} names a {column} that is not there")
+
+
+def _wrong(tables: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a table, each with the SQL that is 1 where a row holds what cannot be in it."""
+    if table == "sqlite_sequence":
+        yield "seq", f"typeof(seq) <> 'integer' OR seq NOT BETWEEN 0 AND {_LARGEST}"
+        return
+    for _, column, kind, _, _, _ in tables.execute(f'PRAGMA table_info("{table}")').fetchall():
+        known = ", ".join(f"'{each}'" for each in (*_TYPES[kind.upper()], "null"))
+        test = f'typeof("{column}") NOT IN ({known})'
+        if kind.upper() == "INTEGER":
+            low, high = _range(table, column)
+            test += f' OR "{column}" NOT BETWEEN {low} AND {high}'
+        elif column in {"account", "region"}:
+            test += f' OR NOT is_{column}("{column}")'
+        yield column, f"ifnull({test}, 0)"
+
+
+def _range(table: str, column: str) -> tuple[int, int]:
+    if (table, column) == ("lab_clock", "offset_ms"):
+        return -FURTHEST, FURTHEST
+    if (table, column) == ("mns_messages", "visible_from"):
+        return 0, _HELD + _LARGEST
+    if _TIMES.fullmatch(column):
+        return 0, FURTHEST
+    return -_LARGEST, _LARGEST
+
+
+def _matching(pattern: "re.Pattern[str]") -> Callable[[object], bool]:
+    return lambda text: isinstance(text, str) and pattern.fullmatch(text) is not None

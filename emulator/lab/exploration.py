@@ -1,0 +1,233 @@
+"""Which schedules of a test are worth a run, and in which order: those that deviate least from the first come first.
+
+A schedule is what it takes at choices where that is not the first option: ``3:1 7:2``. All single deviations come
+first, then pairs, so the first failure found is the shortest (delay-bounded search: Emmi, Qadeer and Rakamaric, POPL
+2011).
+
+Of orders that differ only in steps which touch nothing in common one is tried: where two steps race, which touch the
+same and of which neither had to come first, the later one, or what led to it, is let go before the other (dynamic
+partial order reduction: Flanagan and Godefroid, POPL 2005). Without a bound that leaves out no outcome, and what has
+been begun with a step elsewhere is not begun again (sleep sets: Godefroid, LNCS 1032); with a bound it can leave out
+some, as any reduction of a bounded search.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from emulator.kernel.turnstile import EVERYTHING
+
+Deviations = tuple[tuple[int, int], ...]
+"""Choices at which a schedule takes another option than the first: number and place, by number."""
+
+
+def schedule_text(deviations: Deviations) -> str:
+    """Return a schedule as it is written: ``3:1,7:2``; ``first`` for the one without deviations."""
+    return ",".join(f"{number}:{taken}" for number, taken in deviations) or "first"
+
+
+def read_schedule_text(text: str) -> Deviations:
+    """Read what `schedule_text` writes.
+
+    Raises: ValueError.
+    """
+    if text.strip() in {"", "first"}:
+        return ()
+    pairs = [part.split(":") for part in text.replace(" ", ",").split(",") if part]
+    if not all(len(pair) == 2 and all(each.isdecimal() for each in pair) for pair in pairs):
+        raise ValueError(f"a schedule is written as 3:1,7:2 (choice 3 takes option 1, ...), not {text!r}")
+    return tuple(sorted((int(number), int(taken)) for number, taken in pairs))
+
+
+def taken_in(view: Mapping[str, Any]) -> Deviations:
+    """Return the schedule of a run, which GET schedule has shown."""
+    return tuple((each["n"], each["taken"]) for each in view["choices"] if each["taken"])
+
+
+class Search:
+    """The schedules of one test. *deviations* bounds how many each has, None not at all.
+
+    After the last within the bound there are *most* at all: random ones follow, unless every schedule has been tried or
+    *random* is off. *reduce* leaves out orders that nobody can tell apart. Of several searches that share the work each
+    has a *share*: its number from 0 and how many there are; the first schedule belongs to all of them.
+    """
+
+    def __init__(
+        self,
+        *,
+        deviations: int | None = 2,
+        most: int = 500,
+        random: bool = True,
+        reduce: bool = True,
+        share: tuple[int, int] = (0, 1),
+    ) -> None:
+        self._bound = deviations
+        self._most = most
+        self._reduce = reduce
+        self._goes_on = random and deviations is not None
+        self._share = share
+        self._found: list[tuple[int, int, Deviations]] = [(0, 0, ())]
+        self._seen: set[Deviations] = {()}
+        self._tried: dict[tuple[int, Deviations], list[int]] = {}
+        """The options of each choice that have been tried or will be, by what was chosen before."""
+        self._beyond = False
+        self._random = 0
+        self.tried = 0
+
+    @property
+    def known(self) -> int:
+        """How many schedules have been tried or are worth a run, as far as they are known."""
+        return self.tried + len(self._found)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to try, within the bound or beyond."""
+        return not self._found and not self._beyond
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield what POST schedule takes for each run; `learn` is told of each before the next one is asked for."""
+        while self.tried < self._most:
+            if self._found:
+                deviations = heappop(self._found)[2]
+                body: dict[str, Any] = {"choices": {str(number): taken for number, taken in deviations}}
+            elif self._beyond and self._goes_on:
+                self._random += 1
+                number, of = self._share
+                body = {"choices": {}, "strategy": "random", "seed": self._random * of + number}
+            else:
+                return
+            self.tried += 1
+            yield body
+
+    def learn(self, view: Mapping[str, Any]) -> None:
+        """Take note of what a run has chosen, and of what it could have chosen instead."""
+        taken = taken_in(view)
+        for number, option in self._alternatives(view, taken):
+            before = tuple(each for each in taken if each[0] < number)
+            after = (*before, (number, option)) if option else before
+            tried = self._tried.setdefault((number, before), [0])
+            if option not in tried:
+                tried.append(option)
+            if after in self._seen:
+                continue
+            self._seen.add(after)
+            if self._bound is not None and len(after) > self._bound:
+                self._beyond = True
+            elif self._is_own(after):
+                heappush(self._found, (len(after), len(self._seen), after))
+
+    def _is_own(self, deviations: Deviations) -> bool:
+        number, of = self._share
+        return of == 1 or not deviations or sum(deviations[0]) % of == number
+
+    def _alternatives(self, view: Mapping[str, Any], taken: Deviations) -> list[tuple[int, int]]:
+        """Return number and place of each option that was not taken and is worth a run."""
+        orders = {choice["step"]: choice for choice in view["choices"] if choice["steps"]}
+        others = [choice for choice in view["choices"] if not choice["steps"]]
+        found = [(each["n"], at) for each in others for at in range(len(each["options"])) if at != each["taken"]]
+        if not self._reduce:
+            return found + [
+                (each["n"], at) for each in orders.values() for at in range(len(each["steps"])) if at != each["taken"]
+            ]
+        history = History(view["steps"])
+        wanted = history.reversals({place: choice["steps"] for place, choice in orders.items()})
+        asleep: set[int] = set()
+        for place in range(len(view["steps"])):
+            choice = orders.get(place)
+            if choice is not None:
+                before = tuple(each for each in taken if each[0] < choice["n"])
+                tried = self._tried.setdefault((choice["n"], before), [0])
+                earlier = tried[: tried.index(choice["taken"])] if choice["taken"] in tried else tried
+                asleep |= {choice["steps"][option] for option in earlier} if self._bound is None else set()
+                found += [
+                    (choice["n"], choice["steps"].index(step)) for step in wanted.get(place, ()) if step not in asleep
+                ]
+            if history.numbers[place] in asleep:
+                break  # all that follows has been, or will be, begun with this step elsewhere
+            asleep = {step for step in asleep if not history.depend(place, step)}
+        return found
+
+
+class History:
+    """The steps of a run in the order in which they went, as GET schedule shows them."""
+
+    def __init__(self, steps: Sequence[Mapping[str, Any]]) -> None:
+        self.numbers = [step["step"] for step in steps]
+        self._touched = [frozenset(step["touched"]) for step in steps]
+        self._causes = [step["by"] for step in steps]
+        self._place = {number: at for at, number in enumerate(self.numbers)}
+        self._before: list[set[int]] = []
+        """The places of what has to come before each step: its cause, and all that touched the same."""
+        self._races: list[tuple[int, int]] = []
+        for at in range(len(steps)):
+            self._add(at)
+
+    def _add(self, at: int) -> None:
+        before: set[int] = set()
+        cause = self._place.get(self._causes[at])
+        if cause is not None and cause != at:
+            before |= {cause, *self._before[cause]}
+        for earlier in range(at - 1, -1, -1):
+            if earlier not in before and self._conflict(earlier, at):
+                self._races.append((earlier, at))
+                before |= {earlier, *self._before[earlier]}
+        self._before.append(before)
+
+    def reversals(self, options: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+        """Return which of the *options* at each place turn a race round."""
+        wanted: dict[int, list[int]] = {}
+        for first, second in self._races:
+            waiting = [step for step in options.get(first, ()) if step != self.numbers[first]]
+            leads = {self.numbers[at] for at in self._before[second] if at > first} | {self.numbers[second]}
+            leading = [step for step in waiting if step in leads]
+            wanted.setdefault(first, []).extend(leading[:1] or waiting)
+        never = {step for steps in options.values() for step in steps}.difference(self._place)
+        for place, steps in options.items():  # what has not gone at all could have touched anything
+            wanted.setdefault(place, []).extend(step for step in steps if step in never)
+        return wanted
+
+    def depend(self, place: int, step: int) -> bool:
+        """Whether a step at a place and another one, which may not have gone, touch the same."""
+        at = self._place.get(step)
+        return at is None or self._conflict(place, at)
+
+    def _conflict(self, one: int, other: int) -> bool:
+        first, second = self._touched[one], self._touched[other]
+        if EVERYTHING in first or EVERYTHING in second:
+            return True
+        return not first.isdisjoint(second)
+
+
+def deviations_in_words(view: Mapping[str, Any]) -> list[str]:
+    """Return what a run has chosen otherwise than the first schedule would have, a sentence each."""
+    sentences = []
+    for choice in view["choices"]:
+        if not choice["taken"]:
+            continue
+        option, first = choice["options"][choice["taken"]], choice["options"][0]
+        if choice["kind"] == "order":
+            sentences.append(f"{option} goes before {first}")
+        elif choice["kind"] == "fault":
+            verdict, _, effect = option.partition(": ")
+            sentences.append(f"{effect}: {verdict}")
+        else:
+            sentences.append(f"{option} is chosen")
+    return sentences
+
+
+def side_by_side(first: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return two lists as two columns, with the first difference marked."""
+    width = max((len(each) for each in first), default=0)
+    lines = []
+    marked = False
+    for at in range(max(len(first), len(other))):
+        left, right = (each[at] if at < len(each) else "" for each in (first, other))
+        differs = left != right and not marked
+        marked = marked or differs
+        lines.append(f"{'>' if differs else ' '} {left:<{width}}  {right}".rstrip())
+    return lines
+
+
+def steps_of(view: Mapping[str, Any]) -> list[str]:
+    """Return what went in a run, one line for each effect."""
+    return [step["what"] for step in view["steps"] if not step["what"].startswith("begin ")]

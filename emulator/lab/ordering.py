@@ -1,0 +1,351 @@
+"""Schedules: who says in which order effects go, and what befalls them; and what lets them go.
+
+One effect goes when all else is quiet and somebody waits for the emulator. A client that is about to send its next
+request counts as work, or the order would depend on how quick it is. What runs without a word for longer than a
+patience of real time holds nobody up any longer; how often that happened is told, for order was then not its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+from emulator.gateway.traffic import OpenRequests
+from emulator.kernel.clock import Clock
+from emulator.kernel.ids import SeededDraws
+from emulator.kernel.instrumentation import Busy
+from emulator.kernel.turnstile import EVERYTHING, KINDS, POSSIBLE, VERDICTS, Kind, Turnstile, Verdict
+from emulator.lab.errors import invalid
+from emulator.wire.dates import iso_millis
+from emulator.wire.request import Front, NamingFront, OperationRequest
+
+_log = logging.getLogger(__name__)
+
+PATIENCE_S = 1.0
+CLIENTS_PART = 4
+"""A client that waits for nothing is given this part of the patience before effects go without it."""
+
+_QUIET_TURNS = 3
+_LOOK_S = 0.02
+_SLICES = 8
+"""A patience is spent in so many waits, of which each counts as long as it was meant to be: who gets no processor, or
+has been suspended with the machine, wakes late, and has given nobody that time."""
+
+_MOVES = frozenset({"POST settle", "POST skip", "POST set-clock"})
+"""Operations of the admin API whose callers wait for what the emulator does."""
+
+_NOTED = frozenset(
+    {
+        "InvokeFunction", "PublishMessage", "SendMessage", "BatchSendMessage", "ReceiveMessage", "BatchReceiveMessage",
+        "PeekMessage", "BatchPeekMessage", "DeleteMessage", "BatchDeleteMessage", "ChangeMessageVisibility",
+        "StartExecution",
+    }
+)  # fmt: skip
+"""Operations that note themselves what they touch."""
+
+_OWN_FRONTS = frozenset({"admin", "console", "sink", "deployments"})
+
+
+class Made(NamedTuple):
+    """A choice that was made: what it was about, the labels of what could be taken, and what was."""
+
+    kind: str
+    options: tuple[str, ...]
+    taken: int
+    at: str
+    steps: tuple[int, ...]
+    step: int
+    """How many steps had been taken before it."""
+
+
+class Schedule:
+    """What is taken at each choice: by number what *choices* say, else the first option, or one that *draws* seeds."""
+
+    def __init__(
+        self,
+        now: Callable[[], str],
+        *,
+        choices: Mapping[int, int] | None = None,
+        draws: int | None = None,
+        order: Sequence[Kind] = KINDS,
+        faults: Sequence[Verdict] = (),
+    ) -> None:
+        self.made: list[Made] = []
+        self.taken_steps: Callable[[], int] = lambda: 0
+        self._now = now
+        self._choices = dict(choices or {})
+        self._draw = SeededDraws(draws) if draws is not None else None
+        self._order = frozenset(order)
+        self._faults = {kind: tuple(each for each in possible if each in faults) for kind, possible in POSSIBLE.items()}
+
+    def varies(self, kind: Kind) -> bool:
+        """Whether the order of effects of a kind is to be chosen."""
+        return kind in self._order
+
+    def verdicts(self, kind: Kind) -> Sequence[Verdict]:
+        """Return what may befall an effect of a kind."""
+        return self._faults.get(kind, ())
+
+    def choose(self, kind: str, options: Sequence[str], steps: Sequence[int] = ()) -> int:
+        """Return the place of the option that is taken; one alone is no choice."""
+        if len(options) < 2:
+            return 0
+        taken = self._choices.get(len(self.made), 0)
+        if self._draw is not None and len(self.made) not in self._choices:
+            taken = int.from_bytes(self._draw(4)) % len(options)
+        taken = min(taken, len(options) - 1)
+        self.made.append(Made(kind, tuple(options), taken, self._now(), tuple(steps), self.taken_steps()))
+        return taken
+
+
+def read_schedule(document: Mapping[str, Any], now: Callable[[], str]) -> Schedule:
+    """Read a schedule as the admin API has it.
+
+    Raises: LabError (InvalidParameter).
+    """
+    given = document.get("choices") or {}
+    try:
+        choices = {int(name): value for name, value in given.items()}
+    except ValueError:
+        raise invalid("choices maps numbers of choices to the places of what is taken") from None
+    if not all(type(value) is int and value >= 0 for value in choices.values()):
+        raise invalid("choices maps numbers of choices to the places of what is taken")
+    strategy = document.get("strategy") or "first"
+    if strategy not in {"first", "random"}:
+        raise invalid("strategy must be first or random")
+    order = document.get("order")
+    order = KINDS if order is None else order
+    faults = document.get("faults") or ()
+    for name, values, known in (("order", order, KINDS), ("faults", faults, VERDICTS)):
+        unknown = [each for each in values if each not in known]
+        if unknown:
+            raise invalid(f"{name} has no {unknown[0]!r}; there are {', '.join(known)}")
+    draws = document.get("seed") or 0 if strategy == "random" else None
+    return Schedule(now, choices=choices, draws=draws, order=order, faults=faults)
+
+
+class Work(Protocol):
+    """What the emulator is at."""
+
+    def busy(self) -> list[Busy]:
+        """Return all that is not finished."""
+        ...
+
+
+class Ordering:
+    """Sets schedules and lets effects go. *observe* has a function called with every request."""
+
+    def __init__(
+        self,
+        turns: Turnstile,
+        time: Work,
+        requests: OpenRequests,
+        clock: Clock,
+        *,
+        watches: Sequence[Callable[[Callable[[], None]], Callable[[], None]]],
+        committed: Callable[[], Awaitable[None] | None],
+        observe: Callable[[Callable[[Front, OperationRequest], None] | None], None],
+        restart: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._turns = turns
+        self._time = time
+        self._requests = requests
+        self._clock = clock
+        self._watches = watches
+        self._committed = committed
+        self._observe = observe
+        self._restart = restart
+        self._schedule: Schedule | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._restarting: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._inside: set[int] = set()
+        self._seen: set[int] = set()
+        self._patience_s = PATIENCE_S
+        self._overlap = False
+        self._silent_s = 0.0
+        self.strayed = 0
+        """How often an effect has gone while something still ran, or a client had nothing to wait for."""
+        turns.changed = self._changed.set
+        turns.restart = self._begin_restart
+
+    async def set(self, document: Mapping[str, Any], *, patience_s: float, overlap: bool) -> None:
+        """Let what comes from now on go by a schedule.
+
+        Raises: LabError (InvalidParameter).
+        """
+        schedule = read_schedule(document, lambda: iso_millis(self._clock.now()))
+        await self._end_task()
+        schedule.taken_steps = lambda: len(self._turns.steps)
+        self._schedule = schedule
+        self._patience_s, self._overlap = patience_s, overlap
+        self.strayed = 0
+        self._silent_s = 0.0
+        self._turns.open(schedule, overlap=overlap)
+        self._observe(self._note)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="lab:ordering")
+
+    async def clear(self) -> None:
+        """Let order be free again."""
+        await self._end_task()
+        self._schedule = None
+        self._turns.close()
+        self._observe(None)
+
+    async def close(self) -> None:
+        """Stop letting effects go."""
+        await self._end_task()
+
+    async def _end_task(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def choose(self, label: str, options: Sequence[Any]) -> int:
+        """Return the place of what a test's own choice takes; the first while no schedule is set."""
+        if self._schedule is None:
+            return 0
+        return self._schedule.choose("test", [f"{label}: {each!r}" for each in options])
+
+    def shown(self) -> dict[str, Any]:
+        """Return the choices that were made, the steps they were about, and what waits, as GET schedule answers."""
+        made = self._schedule.made if self._schedule is not None else []
+        steps = self._turns.steps if self._schedule is not None else []
+        touched = {step.number: sorted(step.touched) for step in steps}
+        return {
+            "active": self._turns.active,
+            "choices": [
+                {
+                    "n": number, "kind": each.kind, "options": list(each.options), "taken": each.taken, "at": each.at,
+                    "resources": touched.get(each.steps[each.taken], []) if each.steps else [],
+                    "steps": list(each.steps), "step": each.step,
+                }
+                for number, each in enumerate(made)
+            ],
+            "steps": [
+                {"step": step.number, "what": step.label, "by": step.by, "touched": touched[step.number]}
+                for step in steps
+            ],
+            "waiting": [step.label for step in self._turns.waiting.values()],
+            "strayed": self.strayed,
+        }  # fmt: skip
+
+    def _note(self, front: Front, call: OperationRequest) -> None:
+        """Note what a request touches, unless its operation does so."""
+        if front.name not in _OWN_FRONTS and not any(each.kind in {"call", "push"} for each in self._time.busy()):
+            self._turns.from_outside(call.operation)
+        if front.name in _OWN_FRONTS:
+            if front.name == "sink":
+                self._turns.touch(f"sink {call.http.path}")
+        elif not isinstance(front, NamingFront) or front.subject(call).operation not in _NOTED:
+            self._turns.touch(EVERYTHING)
+
+    async def _run(self) -> None:
+        quiet = 0
+        while True:
+            self._changed.clear()
+            if not self._turns.waiting:
+                quiet = 0
+                await self._change(None)
+                continue
+            if (commit := self._committed()) is not None:
+                await commit
+            if self._restarting is None and self._is_quiet() and self._turns.eligible():
+                quiet += 1
+                if quiet <= _QUIET_TURNS:
+                    await asyncio.sleep(0)
+                elif self._client_waits():
+                    self._silent_s = 0.0
+                    quiet = 0
+                    self._release()
+                else:
+                    quiet = 0
+                    await self._bear_silence()
+                continue
+            quiet = 0
+            if not await self._bear_work() and self._restarting is None:
+                self.strayed += 1
+                _log.info("something has run for longer than the patience: effects go without it")
+                self._release()
+
+    def _release(self) -> None:
+        self._turns.release()
+        if not self._turns.waiting:
+            self._requests.notify()
+
+    async def _bear_work(self) -> bool:
+        """Wait until something has happened; False when the patience is used up before."""
+        for _ in range(_SLICES):
+            if await self._change(self._patience_s / _SLICES):
+                return True
+        return False
+
+    async def _bear_silence(self) -> None:
+        """Wait for the client's next request; let one effect go when its patience is used up."""
+        limit_s = self._patience_s / CLIENTS_PART
+        slice_s = max(min(limit_s - self._silent_s, limit_s / _SLICES), _LOOK_S)
+        began = self._clock.monotonic()
+        changed = await self._change(slice_s)
+        self._silent_s += min(self._clock.monotonic() - began, slice_s)
+        if changed or self._silent_s < limit_s:
+            return
+        self._silent_s = limit_s
+        self.strayed += 1
+        if self._turns.waiting:
+            self._release()
+
+    async def _change(self, timeout_s: float | None) -> bool:
+        """Wait until something has happened; False when nothing has in time."""
+        stops = [watch(self._changed.set) for watch in self._watches]
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
+        except TimeoutError:
+            return False
+        finally:
+            for stop in stops:
+                stop()
+        return True
+
+    def _is_quiet(self) -> bool:
+        """Whether all that is left waits for its turn, or for what does."""
+        work = [each for each in self._time.busy() if each.waits != "turn"]
+        if not work:
+            return True
+        running = sum(each.kind == "call" and each.waits == "function" for each in work)
+        if self._overlap:
+            return all(each.waits == "function" for each in work)
+        return 0 < running <= self._polling(running) and all(each.waits == "function" for each in work)
+
+    def _polling(self, running: int) -> int:
+        """Return how many long polls are those of functions: they have begun while a function ran."""
+        parked = {id(call) for call, _ in self._requests.open() if call.parked}
+        self._inside &= parked
+        for poll in parked - self._seen:
+            if len(self._inside) < running:
+                self._inside.add(poll)
+        self._seen = parked
+        return len(self._inside)
+
+    def _client_waits(self) -> bool:
+        """Whether a client waits for what the emulator does."""
+        for call, front in self._requests.open():
+            if front == "admin":
+                if call.operation in _MOVES:
+                    return True
+            elif id(call) not in self._inside and front not in _OWN_FRONTS:
+                self._seen.add(id(call))
+                return True
+        return False
+
+    def _begin_restart(self) -> None:
+        async def restart() -> None:
+            try:
+                await self._restart()
+            finally:
+                self._restarting = None
+                self._changed.set()
+
+        self._restarting = asyncio.get_running_loop().create_task(restart(), name="lab:restart")

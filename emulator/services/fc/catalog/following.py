@@ -1,0 +1,182 @@
+"""Keeps what is known of the functions folder as new as its files, for every call that begins after a write has ended.
+
+A look reads what was edited, in a thread of its own, and hands the new state to the loop. Where the kernel announces
+edits, a call waits for a look only when something was announced and not yet read. Where it does not, a call waits for a
+look at the files of its function, and all the files are looked at now and then, for what no call asks for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from emulator.kernel.clock import Clock
+from emulator.kernel.tasks import TaskGroup
+from emulator.services.fc.catalog.folder import FolderReader, Snapshot
+from emulator.services.fc.catalog.watching import EVERYTHING, LOST, Edits, OfFunction, Unwatchable, Watches
+
+_log = logging.getLogger(__name__)
+
+PAUSE_S = 0.4
+"""Between two looks that no call asks for."""
+
+_SHARE = 30
+"""That pause is at least this many times as long as a look takes."""
+
+
+class Follower:
+    """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
+
+    def __init__(self, root: Path, clock: Clock, changed: Callable[[Snapshot], None]) -> None:
+        self._root = root
+        self._clock = clock
+        self._changed = changed
+        self._last = Snapshot()
+        self._watches: Watches | None = None
+        self._reader = FolderReader(root)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fc-folder")
+        self._tasks = TaskGroup("fc-folder")
+        self._turn = asyncio.Lock()
+        self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._looks = 0
+        self._unread: Edits | None = None
+        """What a look that failed was about."""
+        self._rest: asyncio.TimerHandle | None = None
+
+    async def first(self) -> Snapshot:
+        """Read the folder once; do this before `start`."""
+        try:
+            self._watches = Watches(self._root)
+            self._reader = FolderReader(self._root, self._watches)
+        except Unwatchable as reason:
+            _log.info("edits of the functions folder are not announced: %s", reason)
+        self._last = await self._read(EVERYTHING) or self._last
+        return self._last
+
+    def start(self) -> None:
+        """Follow the folder from now on."""
+        if self._watches is not None:
+            self._listen()
+        else:
+            self._tasks.spawn(self._look_now_and_then(), "looks")
+
+    async def close(self) -> None:
+        """Follow no longer, and wait for the thread."""
+        self._deafen()
+        await self._tasks.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+        if self._watches is not None:
+            self._watches.close()
+            self._watches = None
+
+    @property
+    def announced(self) -> bool:
+        """Whether edits are announced; else `catch_up` should be told which function it is about."""
+        return self._watches is not None
+
+    @property
+    def behind(self) -> bool:
+        """Whether `catch_up` would return something: an edit has not been read yet, or nobody announces edits."""
+        return self._watches is None or bool(self._looks or self._unread or self._watches.arrived())
+
+    def catch_up(self, service: str, function: str) -> "asyncio.Task[None] | None":
+        """Return what to wait for before something relies on the folder's state, None when that is the newest.
+
+        The names (that of the service is empty in 3.0) say what it is about; without a function it is about all.
+        """
+        if self._watches is not None:
+            if not (self._looks or self._unread or self._watches.arrived()):
+                return None
+            return self._look(("", ""))
+        return self._look((service, function))
+
+    def _look(self, about: tuple[str, str]) -> "asyncio.Task[None]":
+        """Return a look that has not begun to read yet; all who ask before it does share it."""
+        task = self._waiting.get(about)
+        if task is None:
+            self._looks += 1
+            task = self._waiting[about] = self._tasks.spawn(self._look_in_turn(about), "look")
+        return task
+
+    async def _look_in_turn(self, about: tuple[str, str]) -> None:
+        try:
+            async with self._turn:
+                del self._waiting[about]
+                edits = OfFunction(self._root.absolute(), *about) if about[1] else EVERYTHING
+                snapshot = await self._read(edits if self._watches is None else None)
+                if snapshot is not None and snapshot != self._last:
+                    self._changed(snapshot)
+                    self._last = snapshot
+        except Exception:
+            _log.exception("what the functions folder holds could not be taken over")
+        finally:
+            self._looks -= 1
+
+    async def _read(self, edits: Edits | None) -> Snapshot | None:
+        """Read what was edited, by default what was announced; None when there is nothing or nothing can be read."""
+        blind = self._unread is not None
+        try:
+            snapshot = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_here, edits)
+            self._unread = None
+            return snapshot
+        except Unwatchable as reason:
+            return await self._without_watches(reason)
+        except OSError as error:
+            if not blind:
+                _log.warning("the functions folder cannot be read now, functions stay as they are: %s", error)
+        except Exception:
+            if not blind:
+                _log.exception("the functions folder could not be read")
+        self._unread = LOST
+        return None
+
+    def _read_here(self, edits: Edits | None) -> Snapshot | None:
+        if edits is None and self._watches is not None:
+            edits = self._watches.take()
+        edits = self._unread or edits
+        return self._reader.read(edits) if edits is not None else None
+
+    async def _without_watches(self, reason: Unwatchable) -> Snapshot | None:
+        """Go on without announcements, after the kernel has refused one."""
+        _log.warning("edits of the functions folder are no longer announced, calls look at the files: %s", reason)
+        self._deafen()
+        if self._watches is not None:
+            self._watches.close()
+            self._watches = None
+        self._reader = FolderReader(self._root)
+        self._tasks.spawn(self._look_now_and_then(), "looks")
+        return await self._read(EVERYTHING)
+
+    async def _look_now_and_then(self) -> None:
+        pause_s = PAUSE_S
+        while True:
+            await asyncio.sleep(pause_s)
+            started = self._clock.monotonic()
+            await self._look(("", ""))
+            pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
+
+    def _listen(self) -> None:
+        """Look when something is announced, also when no call comes."""
+        self._rest = None
+        if self._watches is not None:
+            asyncio.get_running_loop().add_reader(self._watches.descriptor, self._announced)
+
+    def _deafen(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+        if self._watches is not None:
+            asyncio.get_running_loop().remove_reader(self._watches.descriptor)
+
+    def _announced(self) -> None:
+        """Look, and then rest: a program that writes all the time must not keep this one reading."""
+        self._deafen()
+        started = self._clock.monotonic()
+
+        def looked(_: object) -> None:
+            if self._watches is not None and self._rest is None:
+                pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
+                self._rest = asyncio.get_running_loop().call_later(pause_s, self._listen)
+
+        self._look(("", "")).add_done_callback(looked)

@@ -1,0 +1,291 @@
+"""Which parts of the functions folder have been edited since they were last read.
+
+A part is a path: a folder directly below the functions folder, or a function. Where the kernel announces changes, every
+folder that was looked into for a part is watched on the part's behalf, before it is listed: what changes later is
+announced. Where it does not, a call names the function it is for.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from emulator.kernel.notifications import (
+    ATTRIBUTES,
+    CLOSED_AFTER_WRITE,
+    CONTENT,
+    ENTRIES,
+    FORGOTTEN,
+    ITSELF,
+    Notifications,
+)
+
+_ANYTHING = CONTENT | ATTRIBUTES | CLOSED_AFTER_WRITE | ITSELF
+_REMOTE = frozenset(
+    {
+        "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "vmhgfs-fuse", "prl_fs", "grpcfuse",
+        "osxfs", "sshfs", "ceph", "lustre", "gfs2", "drvfs",
+    }
+)  # fmt: skip
+"""Kinds of file systems that others, such as the host of a virtual machine, write to: nothing announces that."""
+
+_NO_MORE = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class Edits(Protocol):
+    """What a look at the functions folder has to read anew."""
+
+    def within(self, path: str) -> bool:
+        """Whether anything at or below *path* may have changed."""
+
+    def at(self, path: str) -> bool:
+        """Whether the function at *path* may have changed."""
+
+    def written(self, path: str) -> bool:
+        """Whether the function at *path* has certainly been written to, even where its files look as they did."""
+
+
+class Everything:
+    """Nothing is known: all is read. *written* says that announcements were lost, so that any file may be another."""
+
+    def __init__(self, *, written: bool = False) -> None:
+        self._written = written
+
+    def within(self, path: str) -> bool:
+        """Return True."""
+        return True
+
+    def at(self, path: str) -> bool:
+        """Return True."""
+        return True
+
+    def written(self, path: str) -> bool:
+        """Whether announcements were lost."""
+        return self._written
+
+
+EVERYTHING = Everything()
+LOST = Everything(written=True)
+
+
+class OfFunction:
+    """What belongs to one function; *service* is empty for one of 3.0."""
+
+    def __init__(self, root: Path, service: str, function: str) -> None:
+        self._top = os.path.join(root, service or function)  # noqa: PTH118 - compared with what os.scandir returns
+        self._function = function if service else ""
+
+    def within(self, path: str) -> bool:
+        """Whether *path* is the function's, or its service's, place below the functions folder."""
+        return path == self._top
+
+    def at(self, path: str) -> bool:
+        """Whether *path* holds the function or one of its versions."""
+        if path != self._top and not path.startswith(self._top + os.sep):
+            return False
+        return not self._function or path.endswith(os.sep + self._function)
+
+    def written(self, path: str) -> bool:
+        """Return False: times and sizes are all there is to go by."""
+        return False
+
+
+class Announced:
+    """What was announced for each part."""
+
+    def __init__(self) -> None:
+        self.parts: set[str] = set()
+        self._written: set[str] = set()
+
+    def add(self, part: str, mask: int) -> None:
+        """Note an announcement."""
+        self.parts.add(part)
+        if mask & CONTENT:
+            self._written.add(part)
+
+    def within(self, path: str) -> bool:
+        """Whether anything was announced for *path* or something below it."""
+        return path in self.parts or any(part.startswith(path + os.sep) for part in self.parts)
+
+    def at(self, path: str) -> bool:
+        """Whether anything was announced for *path*."""
+        return path in self.parts
+
+    def written(self, path: str) -> bool:
+        """Whether a write was announced for *path*."""
+        return path in self._written
+
+
+class Unwatchable(Exception):
+    """The kernel does not announce what happens to these files; the text says why."""
+
+
+class Unwatched:
+    """Stands for `Watches` where nothing is announced."""
+
+    def begin(self, root: Path) -> None:
+        """Do nothing."""
+
+    def keep(self, part: str) -> None:
+        """Do nothing."""
+
+    def part(self, part: str) -> bool:
+        """Return True: nothing says that it is another folder."""
+        return True
+
+    def renew(self, part: str) -> None:
+        """Do nothing."""
+
+    def folder(self, folder: str, part: str) -> None:
+        """Do nothing."""
+
+    def modules(self, folder: str, part: str) -> None:
+        """Do nothing: the time of the folder has to do for the modules in it."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+
+class Watches(Unwatched):
+    """The watched folders of one functions folder; but for `arrived`, for one thread at a time.
+
+    A look is `begin`, then `part` or `keep` for every part there is, then `end`.
+
+    Raises: Unwatchable, from any method but the last four.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if (kind := _file_system(os.path.realpath(root))) in _REMOTE:
+            raise Unwatchable(f"a file system of the kind {kind} can be written to from elsewhere")
+        try:
+            self._notifications = Notifications()
+        except OSError as error:
+            raise Unwatchable(str(error)) from error
+        self.descriptor = self._notifications.descriptor
+        self.arrived = self._notifications.arrived
+        """Whether there is something to `take`; for any thread, and asked by every request."""
+        self._parts: dict[int, set[str]] = {}
+        self._folders: dict[str, set[int]] = {}
+        self._places: dict[str, int] = {}
+        self._names: dict[int, set[str]] = {}
+        self._seen: set[str] = set()
+        self._kept: set[str] = set()
+        self._below = len(str(root.absolute())) + 1
+        """Where in a part's path the name of the folder directly below the functions folder begins."""
+
+    def begin(self, root: Path) -> None:
+        """Watch the functions folder and what leads to it: it may come, go, or become another one."""
+        self._seen, self._kept = {""}, set()
+        self.renew("")
+        self._names.clear()
+        for folder, name in _way_to(root):
+            watch = self._watch(folder, "", ENTRIES | ITSELF if name else ITSELF)
+            if watch is not None:
+                self._names.setdefault(watch, set()).add(name)
+        watch = self._watch(str(root), "", ENTRIES | ITSELF)
+        if watch is not None:
+            self._names.pop(watch, None)
+
+    def keep(self, part: str) -> None:
+        """Go on watching a part that is not read anew, and the parts below it."""
+        self._kept.add(part)
+
+    def part(self, part: str) -> bool:
+        """Watch the folder of a part; False when it is another folder than last time, or new."""
+        before = self._places.get(part)
+        watch = self._watch(part, part, _ANYTHING)
+        self._seen.add(part)
+        if watch is not None:
+            self._places[part] = watch
+        return watch == before
+
+    def renew(self, part: str) -> None:
+        """Drop the folders that a part has had, for those it has now."""
+        for watch in self._folders.pop(part, ()):
+            self._parts.get(watch, set()).discard(part)
+
+    def folder(self, folder: str, part: str) -> None:
+        """Watch a folder on behalf of a part."""
+        self._watch(folder, part, _ANYTHING)
+
+    def modules(self, folder: str, part: str) -> None:
+        """Watch a folder of installed modules and all below it, links aside."""
+        pending = [folder]
+        while pending:
+            folder = pending.pop()
+            self._watch(folder, part, _ANYTHING)
+            with suppress(OSError), os.scandir(folder) as listing:
+                pending += [entry.path for entry in listing if entry.is_dir(follow_symlinks=False)]
+
+    def end(self) -> None:
+        """Drop what the look did not come across."""
+        for part in self._folders.keys() - self._seen - self._kept:
+            if part[: part.find(os.sep, self._below)] in self._kept:
+                continue
+            self.renew(part)
+            self._places.pop(part, None)
+        for watch in [watch for watch, parts in self._parts.items() if not parts]:
+            del self._parts[watch]
+            self._notifications.forget(watch)
+
+    def take(self) -> Edits | None:
+        """Return what has been announced since the last time, None when it concerns nothing here."""
+        changes = self._notifications.take()
+        if changes is None:
+            return LOST
+        edits = Announced()
+        for watch, mask, name in changes:
+            if mask & FORGOTTEN:
+                self._parts.pop(watch, None)
+            elif self._concerns(watch, name):
+                for part in self._parts.get(watch, ()):
+                    edits.add(part, mask)
+        return edits if edits.parts else None
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._notifications.close()
+
+    def _concerns(self, watch: int, name: str) -> bool:
+        if not name:
+            return True
+        names = self._names.get(watch)
+        return name in names if names is not None else name[0] != "." and name != "__pycache__"
+
+    def _watch(self, folder: str, part: str, mask: int) -> int | None:
+        try:
+            watch = self._notifications.watch(folder, mask)
+        except OSError as error:
+            if error.errno in _NO_MORE:
+                raise Unwatchable(f"{error.strerror}; sysctl fs.inotify.max_user_watches may be too small") from error
+            return None  # gone since it was listed, or closed to us: then it cannot be read either
+        self._parts.setdefault(watch, set()).add(part)
+        self._folders.setdefault(part, set()).add(watch)
+        return watch
+
+
+def _way_to(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the folders above *root*, each with the name in it that matters, empty where only its own name does.
+
+    A name matters where it is a link, the last one, or not there yet.
+    """
+    for path in dict.fromkeys((root, Path(os.path.realpath(root)))):
+        for folder, child in zip(reversed(path.parents), [*reversed(path.parents), path][1:], strict=True):
+            absent = not os.path.lexists(child)
+            yield str(folder), child.name if absent or child == path or child.is_symlink() else ""
+            if absent:
+                break
+
+
+def _file_system(path: str) -> str:
+    """Return the kind of the file system that *path* is or will be on, empty when the system does not say."""
+    best, kind = "", ""
+    with suppress(OSError), open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as mounts:  # noqa: PTH123 - no Path needed
+        for line in mounts:
+            _, place, each, *_ = line.split()
+            place = place.replace("\\040", " ").rstrip("/")
+            if len(place) >= len(best) and f"{path}/".startswith(f"{place}/"):
+                best, kind = place, each
+    return kind.removeprefix("fuse.")

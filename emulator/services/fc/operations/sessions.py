@@ -1,0 +1,230 @@
+"""Operations on sessions, and on snapshots of them, which need a kind of function that does not run here.
+
+Only sessions by header and by cookie have operations; those of MCP servers begin and end with their clients. What is
+begun here does not differ from what a call begins.
+
+Source: alibabacloud_fc20230330, models and paths; Function Compute 3.0, session lifecycle, deep hibernation; codes and
+statuses of refusals are assumed.
+"""
+
+from emulator.http.message import Response
+from emulator.services.fc import codec, limits
+from emulator.services.fc.catalog.affinity import COOKIE, HEADER
+from emulator.services.fc.catalog.resolving import Target
+from emulator.services.fc.codec import V2023
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.invoke.invoking import refusal
+from emulator.services.fc.model import FunctionRef
+from emulator.services.fc.runtime.model import RuntimeFailure
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.sessions.codec import changed_session, new_session, render_session
+from emulator.services.fc.sessions.marks import checked_id
+from emulator.services.fc.sessions.model import Session, Status
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.schema.kinds import TEXT, Text
+
+_NEEDED = Text(shortest=1)
+_ONE = "/functions/{function}/sessions/{session}"
+
+
+@operation("CreateSession", "POST /functions/{function}/sessions", api=V2023)
+async def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Begin a session with an instance of its own choice or a new one, which is initialized when this answers.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, SessionAlreadyExists, InvocationDisabled,
+    ResourceExhausted, CAExited.
+    Source: alibabacloud_fc20230330, CreateSession; that an empty id means a generated one is from its comment.
+    """
+    body = codec.json_body(call)
+    target = _target(fc, call)
+    affinity = target.affinity
+    if affinity is None or not affinity.has_api:
+        kind = "no session affinity" if affinity is None else f"the session affinity {affinity.kind}"
+        raise InvalidArgument(f"the function '{call.path['function']}' has {kind}")
+    values = new_session(body)
+    if body.get("snapshotId"):
+        raise FcError("SnapshotNotFound", snapshot=str(body["snapshotId"]))
+    wanted = codec.BODY.reader(TEXT)(body.get("sessionId") or "", "sessionId")
+    if wanted and affinity.kind != HEADER:
+        raise InvalidArgument(f"sessionId cannot be chosen with the session affinity {affinity.kind}")
+    drawn = fc.ids.hex(32) if affinity.kind == HEADER else fc.ids.uuid()
+    session_id = checked_id(wanted) if wanted else drawn
+    if values.get("idle_s", 0) > values.get("ttl_s", affinity.ttl_s):
+        raise InvalidArgument("sessionIdleTimeoutInSeconds must not be above sessionTTLInSeconds")
+    fc.admission.check_enabled(call.tenant, "", call.path["function"])
+    try:
+        session = await fc.sessions.create(codec.ref_of(call), session_id, target, values, call.request_id)
+    except RuntimeFailure as failure:
+        raise refusal(failure) from failure
+    return _answer(fc, session)
+
+
+@operation("GetSession", f"GET {_ONE}", api=V2023)
+def get_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a session that has not ended.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
+    Source: alibabacloud_fc20230330, GetSession; deep hibernation for those that are paused.
+    """
+    return _answer(fc, _named(fc, call))
+
+
+@operation("ListSessions", "GET /functions/{function}/sessions", api=V2023)
+def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List sessions of a function, the newest first; those that have expired for three days after their end.
+
+    Without a qualifier those of all qualifiers are listed.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+    Source: alibabacloud_fc20230330, ListSessions; order, the largest page and how long ended ones are listed, and that
+    a list without a qualifier is not that of LATEST alone, are assumed.
+    """
+    _target(fc, call)
+    qualifier = codec.qualifier_of(call) or ""
+    function = FunctionRef(call.tenant, "", call.path["function"], qualifier)
+    limit = codec.page_size(call, allowed=limits.SESSION_LIST)
+    before = codec.parse_number(codec.page_marker(call), "nextToken")
+    found = fc.session_store.page(
+        function, before, limit, session_id=codec.query(call, "sessionId"), status=_status(call), kinds=(HEADER, COOKIE)
+    )
+    marker = str(found[limit - 1].seq) if len(found) > limit else None
+    rows = [render_session(each, fc.sessions.instance_id(each)) for each in found[:limit]]
+    return codec.page_answer("sessions", rows, marker)
+
+
+@operation("UpdateSession", f"PUT {_ONE}", api=V2023)
+def update_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change what the body names of an active session, which keeps its instance.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotActive, InvalidArgument.
+    Source: alibabacloud_fc20230330, UpdateSession; that a time to live that has passed ends it at once is assumed.
+    """
+    body = codec.json_body(call)
+    session = _named(fc, call)
+    if session.status is not Status.ACTIVE:
+        raise FcError("SessionNotActive", session=session.session_id, status=session.status.value)
+    return _answer(fc, fc.sessions.update(session, changed_session(body, session)))
+
+
+@operation("DeleteSession", f"DELETE {_ONE}", api=V2023)
+def delete_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """End a session: calls of one that is isolated fail, others end normally, and its id is as if never used.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
+    Source: alibabacloud_fc20230330, DeleteSession; that an expired one counts as unknown is assumed.
+    """
+    fc.sessions.delete(_named(fc, call))
+    return codec.no_content()
+
+
+@operation("PauseSession", f"PUT {_ONE}/pause", api=V2023)
+def pause_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Pause an active session of an isolated container: its instance is gone until it is resumed.
+
+    What the instance had in memory and in files of its own is not kept here, with ``fileSystemOnly`` or without.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotActive, InvalidArgument.
+    Source: alibabacloud_fc20230330, PauseSession; deep hibernation for the functions that allow it.
+    """
+    return _answer(fc, fc.sessions.pause(_named(fc, call)))
+
+
+@operation("ResumeSession", f"PUT {_ONE}/resume", api=V2023)
+async def resume_session(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Resume a paused session in another instance; its time to live has gone on.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotPaused, ResourceExhausted,
+    CAExited.
+    Source: alibabacloud_fc20230330, ResumeSession; deep hibernation.
+    """
+    session, target = _named(fc, call), _target(fc, call)
+    try:
+        return _answer(fc, await fc.sessions.resume(session, target, call.request_id))
+    except RuntimeFailure as failure:
+        raise refusal(failure) from failure
+
+
+@operation("CreateSnapshot", "POST /functions/{function}/snapshots", api=V2023)
+def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Refuse: snapshots are of micro-sandboxes, which do not run here.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, InvalidArgument.
+    Source: alibabacloud_fc20230330, CreateSnapshot; the code is assumed.
+    """
+    _target(fc, call)
+    body = codec.json_body(call)
+    session_id = codec.BODY.reader(_NEEDED)(body.get("sessionId") or "", "sessionId")
+    description = codec.BODY.reader(TEXT)(body.get("description") or "", "description")
+    if len(description.encode()) > limits.SNAPSHOT_DESCRIPTION_BYTES or not all(map(str.isprintable, description)):
+        raise InvalidArgument(
+            f"description must have at most {limits.SNAPSHOT_DESCRIPTION_BYTES} bytes and no control characters"
+        )
+    fc.sessions.live(codec.ref_of(call), session_id)
+    raise InvalidArgument(f"the function '{call.path['function']}' is no micro-sandbox, which snapshots are of")
+
+
+@operation("GetSnapshot", "GET /functions/{function}/snapshots/{snapshot}", api=V2023)
+def get_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Refuse: the snapshot is not there.
+
+    Raises: FunctionNotFound, SnapshotNotFound. Source: alibabacloud_fc20230330, GetSnapshot.
+    """
+    _target(fc, call)
+    raise FcError("SnapshotNotFound", snapshot=call.path["snapshot"])
+
+
+@operation("DeleteSnapshot", "DELETE /functions/{function}/snapshots/{snapshot}", api=V2023)
+def delete_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Confirm that there is no such snapshot.
+
+    Raises: FunctionNotFound. Source: alibabacloud_fc20230330, DeleteSnapshot, of one that is unknown.
+    """
+    _target(fc, call)
+    return codec.no_content()
+
+
+@operation("ListSnapshots", "GET /snapshots", api=V2023)
+def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List no snapshots.
+
+    Raises: InvalidArgument. Source: alibabacloud_fc20230330, ListSnapshots; the code is assumed.
+    """
+    codec.page_size(call, allowed=limits.SNAPSHOT_LIST)
+    if codec.query(call, "sessionId") and not codec.query(call, "functionName"):
+        raise InvalidArgument("sessionId needs functionName")
+    return codec.page_answer("snapshots", [], None)
+
+
+def _target(fc: FunctionCompute, call: OperationRequest) -> Target:
+    """Return what a new session would run; an alias chooses its version here.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound.
+    """
+    return fc.resolver.target(call.tenant, "", call.path["function"], codec.qualifier_of(call), fc.ids.fraction())
+
+
+def _named(fc: FunctionCompute, call: OperationRequest) -> Session:
+    """Return the session that the path names.
+
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
+    """
+    lane = codec.ref_of(call)
+    fc.resolver.function(call.tenant, "", lane.function, codec.qualifier_of(call))
+    session = fc.sessions.live(lane, call.path["session"])
+    if session.kind not in {HEADER, COOKIE}:
+        raise FcError("SessionNotFound", session=session.session_id)
+    return session
+
+
+def _status(call: OperationRequest) -> Status | None:
+    text = codec.query(call, "sessionStatus")
+    try:
+        return Status(text) if text else None
+    except ValueError:
+        choices = ", ".join(Status)
+        raise InvalidArgument(f"sessionStatus '{text[:40]}' is invalid: it must be one of {choices}") from None
+
+
+def _answer(fc: FunctionCompute, session: Session) -> Response:
+    return codec.json_answer(render_session(session, fc.sessions.instance_id(session)))

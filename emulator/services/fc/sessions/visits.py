@@ -1,0 +1,242 @@
+"""One call of a function with affinity: which session it belongs to, where it goes, and what its answer carries.
+
+A call that names no session begins one: at once where the platform names it, by header or cookie, and with the answer
+where an MCP server does. A call that can have no session goes wherever there is room.
+
+Source: Function Compute 3.0, HeaderField affinity, Cookie affinity, MCP SSE affinity, MCP Streamable HTTP affinity;
+what calls of unknown or paused sessions get is assumed.
+"""
+
+from emulator.http.message import Request
+from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.ids import Ids
+from emulator.services.fc.catalog.affinity import HEADER, SSE, Affinity
+from emulator.services.fc.catalog.resolving import Target
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import FunctionRef
+from emulator.services.fc.ports import Instances
+from emulator.services.fc.runtime.model import HttpCall, Invocation, InvocationResult, RuntimeFailure
+from emulator.services.fc.runtime.seating import Seat
+from emulator.services.fc.sessions import marks
+from emulator.services.fc.sessions.keeping import Sessions
+from emulator.services.fc.sessions.model import Session, Status
+
+Fields = tuple[tuple[str, str], ...]
+
+
+@frozen
+class Arrival:
+    """A call as this room sees it; ``http`` is set when the function serves the request itself."""
+
+    lane: FunctionRef
+    request: Request
+    http: HttpCall | None
+    body: bytes
+
+
+class Reception:
+    """Finds out which session a call belongs to."""
+
+    def __init__(self, sessions: Sessions, instances: Instances, ids: Ids) -> None:
+        self._sessions = sessions
+        self._instances = instances
+        self._ids = ids
+
+    def receive(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit | None":
+        """Return how the call goes, None when it goes wherever there is room. Nothing is written yet.
+
+        Raises: InvalidArgument for an id that is none or must not be used again; SessionNotActive.
+        """
+        match affinity.kind:
+            case _ if affinity.has_api:
+                return self._named(arrival, target, affinity)
+            case _ if arrival.http is None:
+                return None
+            case kind if kind == SSE:
+                return self._of_sse(arrival, arrival.http, target, affinity)
+            case _:
+                return self._of_streamable(arrival, arrival.http, target)
+
+    def _named(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit":
+        fields: Fields = ()
+        by_header = affinity.kind == HEADER
+        session_id = arrival.request.headers.get(affinity.header) if by_header else marks.cookie_of(arrival.request)
+        if session_id:
+            session_id = marks.checked_id(session_id, affinity.header or "cookie")
+        elif by_header:
+            session_id = self._ids.hex(32)
+            fields = ((affinity.header, session_id),)
+        else:
+            session_id = self._ids.uuid()
+            fields = (marks.set_cookie(session_id, affinity.ttl_s),)
+        session = self._sessions.store.live(arrival.lane, session_id)
+        if session is None:
+            self._sessions.check_reusable(arrival.lane, session_id)
+        elif session.status is Status.PAUSED and not session.settings.get("enableAutoResume"):
+            raise FcError("SessionNotActive", session=session_id, status=session.status.value)
+        return self._visit(arrival, target, session, session_id, fields)
+
+    def _of_sse(self, arrival: Arrival, http: HttpCall, target: Target, affinity: Affinity) -> "Visit | None":
+        if marks.opens_stream(http, affinity.sse_path):
+            return self._visit(arrival, target, None)
+        return self._known(arrival, target, marks.in_address(http))
+
+    def _of_streamable(self, arrival: Arrival, http: HttpCall, target: Target) -> "Visit | None":
+        if session_id := arrival.request.headers.get(marks.MCP_HEADER):
+            return self._known(arrival, target, session_id)
+        return self._visit(arrival, target, None) if marks.initializes(http, arrival.body) else None
+
+    def _known(self, arrival: Arrival, target: Target, session_id: str) -> "Visit | None":
+        session = self._sessions.store.live(arrival.lane, session_id) if session_id else None
+        return None if session is None else self._visit(arrival, target, session, session_id)
+
+    def _visit(
+        self, arrival: Arrival, target: Target, session: Session | None, session_id: str = "", fields: Fields = ()
+    ) -> "Visit":
+        if session is not None:
+            target = self._sessions.target_of(session, target)
+        return Visit(self._sessions, self._instances, arrival, target, session, session_id, fields)
+
+
+class Visit:
+    """The way of one call. ``target`` is what it runs, ``fields`` what its answer carries.
+
+    Without *session* and with *session_id* it begins that session; without either the answer may name one.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        instances: Instances,
+        arrival: Arrival,
+        target: Target,
+        session: Session | None,
+        session_id: str,
+        fields: Fields,
+    ) -> None:
+        self.target = target
+        self.fields = fields
+        self._sessions = sessions
+        self._instances = instances
+        self._arrival = arrival
+        self._session = session
+        self._session_id = session_id
+
+    @property
+    def listens(self) -> bool:
+        """Whether it asks an MCP server for the stream of what that has to say, which is open as long as the client."""
+        http, affinity = self._arrival.http, self.target.affinity
+        return http is not None and http.method == "GET" and affinity is not None and not affinity.has_api
+
+    async def run(self, invocation: Invocation) -> InvocationResult:
+        """Make the call.
+
+        Raises: RuntimeFailure; a session that it was to begin is not there then.
+        """
+        if not self._session_id:
+            return await self._learn(invocation)
+        sessions, known = self._sessions, self._session
+        if known is None:
+            session = sessions.begin(self._arrival.lane, self._session_id, self.target)
+        elif known.status is Status.PAUSED:
+            session = await sessions.resume(known, self.target, invocation.request_id)
+        else:
+            session = known
+        sessions.enter(session)
+        try:
+            result = await self._instances.invoke(self.target.image, self._named(invocation), sessions.seat(session))
+        except BaseException as error:
+            sessions.leave(session)
+            if known is None and isinstance(error, RuntimeFailure):
+                sessions.withdraw(session)
+            raise
+        if result.stream is not None:
+            result.stream.at_end(lambda _: self._left(session, result))
+        else:
+            self._left(session, result)
+        return result
+
+    def _named(self, invocation: Invocation) -> Invocation:
+        """Return the call with the header of the session that it begins, which the function reads there."""
+        http = invocation.http
+        if http is None or not self.fields or self.fields[0][0] == "Set-Cookie":
+            return invocation
+        return replace(invocation, http=replace(http, headers=(*http.headers, *self.fields)))
+
+    def _left(self, session: Session, result: InvocationResult) -> None:
+        http, answer = self._arrival.http, result.http
+        self._sessions.leave(session)
+        if (
+            http is not None
+            and http.method == "DELETE"
+            and self._arrival.request.headers.get(marks.MCP_HEADER) == session.session_id
+            and answer is not None
+            and answer.status < 300
+        ):
+            self._sessions.end_of([session])
+
+    async def _learn(self, invocation: Invocation) -> InvocationResult:
+        """Make the call with a seat of its own, which goes to the session that the answer names."""
+        seat = self._sessions.new_seat(self._arrival.lane)
+        try:
+            result = await self._instances.invoke(self.target.image, invocation, seat)
+        except BaseException:
+            self._instances.vacate(seat)
+            raise
+        assert self.target.affinity is not None
+        stream = result.stream
+        if self.target.affinity.kind == SSE:
+            if stream is None:
+                self._instances.vacate(seat)
+            else:
+                opened = _Opened(self, seat)
+                stream.tap(marks.EndpointReader(opened.begin))
+                stream.at_end(opened.end)
+            return result
+        session = self._begin(self._id_in(result), seat)
+        if session is None and stream is None:
+            self._instances.vacate(seat)
+        elif session is None and stream is not None:
+            stream.at_end(lambda _: self._instances.vacate(seat))
+        elif session is not None and stream is not None:
+            self._sessions.enter(session)
+            stream.at_end(lambda _: self._sessions.leave(session))
+        return result
+
+    @staticmethod
+    def _id_in(result: InvocationResult) -> str:
+        fields = result.http.headers if result.http is not None else ()
+        return next((value for name, value in fields if name.lower() == marks.MCP_HEADER), "")
+
+    def _begin(self, session_id: str, seat: Seat) -> Session | None:
+        if not session_id:
+            return None
+        lane = self._arrival.lane
+        if (before := self._sessions.store.live(lane, session_id)) is not None:
+            self._sessions.end_of([before])
+        session = self._sessions.begin(lane, session_id, self.target)
+        self._sessions.adopt(session, seat)
+        return session
+
+
+class _Opened:
+    """An event stream: its session lives from the event that names it to the end of the stream."""
+
+    def __init__(self, visit: Visit, seat: Seat) -> None:
+        self._visit = visit
+        self._seat = seat
+        self._session: Session | None = None
+
+    def begin(self, session_id: str) -> None:
+        """Begin the session."""
+        self._session = self._visit._begin(session_id, self._seat)
+        if self._session is not None:
+            self._visit._sessions.enter(self._session)
+
+    def end(self, _: BaseException | None) -> None:
+        """End it."""
+        if self._session is None:
+            self._visit._instances.vacate(self._seat)
+            return
+        self._visit._sessions.leave(self._session)
+        self._visit._sessions.end_of([self._session])

@@ -1,0 +1,416 @@
+"""An HTTP request to a trigger: may it, what the function gets, what the client gets.
+
+A handler of 2.0 and every custom runtime serve the request itself; a built-in runtime of 3.0 gets it as a JSON event,
+and what it returns is read as an answer.
+
+Source: Function Compute, HTTP triggers (limits, header fields left out, statuses); Function Compute 3.0, HTTP trigger
+invocation of event functions; which content types count as text, and what becomes of results that are no envelope, is
+assumed.
+"""
+
+import asyncio
+import json
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from emulator.http.message import Headers, Pairs, Request, Response, Unsendable, decode_pairs, field_name, join_head
+from emulator.http.switching import Relay, SwitchingProtocols, Upstream, asks_for_websocket
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
+from emulator.kernel.identity import Principal
+from emulator.services.fc import limits
+from emulator.services.fc.codec import LARGE_BODY
+from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker
+from emulator.services.fc.model import is_custom
+from emulator.services.fc.runtime import logs
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
+from emulator.services.fc.runtime.streaming import StreamedBody
+from emulator.services.fc.triggers.http_access import (
+    allowed_fields,
+    claims_of,
+    fields_of_claims,
+    preflight,
+    with_fields,
+)
+from emulator.services.fc.triggers.http_routing import HttpTarget
+from emulator.wire.dates import iso_seconds
+
+T = TypeVar("T")
+
+_NOT_PASSED_IN = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect"})
+_NOT_PASSED_OUT = frozenset(
+    {"connection", "content-length", "date", "keep-alive", "server", "upgrade", "transfer-encoding", "te", "trailer"}
+)
+
+
+class HttpInvoker:
+    """Serves requests to HTTP triggers."""
+
+    def __init__(self, invoker: Invoker, enqueue: Enqueue) -> None:
+        self._invoker = invoker
+        self._enqueue = enqueue
+
+    async def serve(
+        self, request: Request, target: HttpTarget, principal: Principal, host: str, request_id: str, now: Millis
+    ) -> Response:
+        """Run the trigger's function for *request*.
+
+        Raises: AccessDenied, InvalidArgument, BadResponse, and what a call raises: `Invoker.check` and `Invoker.run`.
+        """
+        trigger = target.trigger
+        if target.cors and (fields := preflight(target.cors, request)) is not None:
+            return Response(204, b"", fields)
+        check_allowed(request, target, principal)
+        generation = "2.0" if trigger.service else "3.0"
+        check_size(request, generation)
+        request, target = await _with_claims(request, target, now)
+        call = FunctionCall(
+            service=trigger.service,
+            function=trigger.function,
+            qualifier=trigger.qualifier,
+            event=request.body,
+            request_id=request_id,
+            now=now,
+            tracing=dict(request.headers.starting_with("x-fc-tracing-")),
+            http=http_call(request, target, host),
+            stream=True,
+            request=request,
+            origin="trigger",
+        )
+        chosen = self._invoker.check(target.tenant, call)
+        as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
+        if as_event:
+            event = await _beside_the_loop(len(call.event), partial(render_event, call, target.tenant.account, host))
+            call = replace(call, event=event, http=None)
+        if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
+            # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
+            self._enqueue(target.tenant, call, "")
+            return Response(202)
+        try:
+            invoked = await self._invoker.mocked(call) or await self._invoker.run(target.tenant, call, chosen)
+        except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
+            return _too_large(error.message)
+        if invoked.result.error_type:
+            return _failed(invoked, request)
+        try:
+            response = await self._answer(invoked, request, generation, as_event=as_event)
+            if target.cors:
+                response.headers = with_fields(response.headers, allowed_fields(target.cors, request))
+            return response
+        except BadResponse:
+            if invoked.result.stream is not None:
+                await invoked.result.stream.aclose()
+            raise
+
+    async def _answer(self, invoked: Invoked, request: Request, generation: str, *, as_event: bool) -> Response:
+        result = invoked.result
+        if as_event:
+            answered = await _beside_the_loop(len(result.body), lambda: read_result(result.body))
+        else:
+            answered = EnvelopeAnswer(result.http or HttpAnswer(status=200, headers=()), result.body)
+        http = answered.http
+        if result.stream is not None and result.stream.upstream is not None:
+            return _switched(invoked, result.stream, result.stream.upstream, http, request)
+        if not 200 <= http.status <= 599:
+            raise BadResponse(reason=f"{http.status} is not a status")
+        headers = passed_out(http.headers, keep_length=request.method == "HEAD" and not answered.body)
+        if generation == "3.0" and _size(headers) > limits.HTTP_RESPONSE_HEADER_BYTES:
+            raise BadResponse(reason=f"its headers are larger than {limits.HTTP_RESPONSE_HEADER_BYTES} bytes")
+        body = answered.body if result.stream is None else result.stream
+        return Response(http.status, body, [*headers, *_own_headers(invoked, request)])
+
+
+async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tuple[Request, HttpTarget]:
+    """Verify the tokens that *target* asks for, and return request and target with the claims for the function.
+
+    Raises: AccessDenied, InvalidArgument.
+    """
+    for rules in target.token_rules:
+        if not rules.concern(request.decoded_path):
+            continue
+        added = fields_of_claims(await claims_of(request, rules, now), rules)
+        names = {name.lower() for name, _ in added.headers if name != "Cookie"}  # only a token may set these
+        pairs = [pair for pair in request.headers.pairs if pair[0].lower() not in names]
+        body = request.body
+        if added.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():
+            body += (b"&" if body else b"") + added.form.encode("ascii")
+            pairs = [pair for pair in pairs if pair[0].lower() != "content-length"]
+            pairs.append(("Content-Length", str(len(body))))
+        if added.query:
+            query = f"{'&' if '?' in target.target else '?'}{added.query}"
+            target = replace(target, target=target.target + query, request_uri=target.request_uri + query)
+        request = Request(
+            request.method,
+            request.target,
+            Headers([*pairs, *added.headers]),
+            body,
+            scheme=request.scheme,
+            remote=request.remote,
+            authority=request.authority,
+        )
+    return request, target
+
+
+def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
+    """Check who asks, and how.
+
+    Raises: AccessDenied.
+    """
+    trigger = target.trigger
+    if trigger.config.get("disableURLInternet") and target.domain is None:
+        raise FcError("AccessDenied", f"the default address of the trigger '{trigger.name}' is disabled")
+    if "function" in target.auth and principal.account != target.tenant.account:
+        raise FcError("AccessDenied", "The service or function doesn't belong to you")
+    if request.method not in trigger.config.get("methods", ()):
+        raise FcError(
+            "AccessDenied", f"the method {request.method[:40]} is not allowed by the trigger '{trigger.name}'"
+        )
+
+
+def check_size(request: Request, generation: str) -> None:
+    """Check what the platform limits.
+
+    Raises: InvalidArgument.
+    """
+    parts = (
+        ("headers", _size(request.headers.pairs), limits.HTTP_HEADER_BYTES[generation]),
+        ("path and query", len(request.target), limits.HTTP_TARGET_BYTES),
+        ("body", len(request.body), limits.HTTP_BODY_BYTES[generation]),
+    )
+    for name, size, limit in parts:
+        if size > limit:
+            raise InvalidArgument(f"the {name} of the request exceed the maximum allowed size ({limit} bytes)")
+
+
+def http_call(request: Request, target: HttpTarget, host: str) -> HttpCall:
+    """Return the request as the function sees it."""
+    headers = tuple(
+        (name, value)
+        for name, value in request.headers.pairs
+        if name.lower() not in _NOT_PASSED_IN and not name.lower().startswith("x-fc-")
+    )
+    return HttpCall(
+        method=request.method,
+        path=unquote(target.target.partition("?")[0], errors="surrogateescape"),
+        request_uri=target.request_uri,
+        base_path=target.base_path,
+        client_ip=request.remote,
+        host=request.headers.get("host") or host,
+        headers=headers,
+        websocket=request.method == "GET" and asks_for_websocket(request.headers),
+    )
+
+
+def passed_out(headers: tuple[tuple[str, str], ...], *, keep_length: bool = False) -> list[tuple[str, str]]:
+    """Return the header fields of a function's answer that go to the client.
+
+    With *keep_length* Content-Length stays: an answer to HEAD has no body to count.
+
+    Raises: BadResponse for a field that cannot be sent.
+    """
+    passed = []
+    try:
+        for name, value in headers:
+            key = field_name(name)
+            if key.startswith("x-fc-") or (key in _NOT_PASSED_OUT and not (keep_length and key == "content-length")):
+                continue
+            if key == "content-length" and not (value.isascii() and value.isdigit()):
+                continue
+            join_head([f"{name}: {value}"])
+            passed.append((name, value))
+    except Unsendable as error:
+        raise BadResponse(reason=str(error)) from error
+    return passed
+
+
+def _own_headers(invoked: Invoked, request: Request) -> list[tuple[str, str]]:
+    result = invoked.result
+    own = [
+        ("X-Fc-Invocation-Duration", str(round(result.duration_ms))),
+        ("X-Fc-Max-Memory-Usage", f"{result.max_memory_mb:.2f}"),
+        ("X-Fc-Instance-Id", result.instance_id),
+        *invoked.fields,
+    ]
+    if request.headers.get("x-fc-log-type").lower() == "tail":
+        own.append(("X-Fc-Log-Result", logs.tail(result.log)))
+    return own
+
+
+def _switched(
+    invoked: Invoked, stream: StreamedBody, upstream: Upstream, http: HttpAnswer, request: Request
+) -> Response:
+    """Return the answer after which client and function speak to each other.
+
+    Source: Function Compute, HTTP triggers and WebSocket; that it names no session has been observed.
+    """
+    fields = [("Connection", "Upgrade"), ("Upgrade", "websocket"), *passed_out(http.headers)]
+    own = _own_headers(invoked._replace(fields=()), request)
+    return SwitchingProtocols(Relay(stream, upstream), [*fields, *own], stream)
+
+
+def _failed(invoked: Invoked, request: Request) -> Response:
+    """Return the answer for a function that failed.
+
+    Source: HTTP function FAQ for the status; that it is the same for a time-out and in 3.0 is assumed.
+    """
+    result = invoked.result
+    headers = [("Content-Type", "application/json"), ("X-Fc-Error-Type", str(result.error_type))]
+    return Response(502, result.body, [*headers, *_own_headers(invoked, request)])
+
+
+def _too_large(message: str) -> Response:
+    headers = [("Content-Type", "application/json"), ("X-Fc-Error-Type", "UnhandledInvocationError")]
+    return Response(502, logs.error_body(message), headers)
+
+
+def _size(headers: list[tuple[str, str]]) -> int:
+    return sum(len(name) + len(value) for name, value in headers)
+
+
+async def _beside_the_loop(size: int, job: Callable[[], T]) -> T:
+    """Write a body of *size* bytes into an envelope, or read one out of it: a large one in a thread."""
+    return job() if size < LARGE_BODY else await asyncio.to_thread(job)
+
+
+_TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")
+
+
+class EnvelopeAnswer(NamedTuple):
+    """An HTTP answer out of a function's result."""
+
+    http: HttpAnswer
+    body: bytes
+
+
+def render_event(call: FunctionCall, account: str, host: str) -> bytes:
+    """Return the event that a built-in runtime gets for the HTTP request of *call*."""
+    http = call.http
+    assert http is not None
+    path, _, query = http.request_uri.partition("?")
+    headers = _joined([(canonical(name), value) for name, value in http.headers])
+    body, encoded = _body_of(call.event, headers.get("Content-Type", ""))
+    event = {
+        "version": "v1",
+        "rawPath": path,
+        "body": body,
+        "isBase64Encoded": encoded,
+        "headers": headers,
+        "queryParameters": _joined(decode_pairs(query)),
+        "requestContext": {
+            "accountId": account,
+            "domainName": host,
+            "domainPrefix": host.partition(".")[0],
+            "http": {
+                "method": http.method,
+                "path": unquote(path),
+                "protocol": "HTTP/1.1",
+                "sourceIp": http.client_ip,
+                "userAgent": headers.get("User-Agent", ""),
+            },
+            "requestId": call.request_id,
+            "time": iso_seconds(call.now),
+            "timeEpoch": str(call.now),
+        },
+    }
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def read_result(result: bytes) -> EnvelopeAnswer:
+    """Return the answer that a function's result stands for.
+
+    Raises: BadResponse when it is an envelope with parts that make no answer.
+    """
+    try:
+        value = json.loads(result)
+    except (ValueError, RecursionError):
+        return _raw(result)
+    if not isinstance(value, dict) or "statusCode" not in value:
+        return EnvelopeAnswer(HttpAnswer(status=200, headers=(("Content-Type", "application/json"),)), result)
+    headers = _header_pairs(value.get("headers") or {})
+    body = _envelope_body(value)
+    if not any(name.lower() == "content-type" for name, _ in headers):
+        headers.append(("Content-Type", "application/json" if isinstance(value.get("body"), dict | list) else _TEXT))
+    return EnvelopeAnswer(HttpAnswer(status=_status(value["statusCode"]), headers=tuple(headers)), body)
+
+
+def canonical(name: str) -> str:
+    """Return a header name as the platform spells it: ``Content-Type``."""
+    return "-".join(part.capitalize() for part in name.split("-"))
+
+
+def is_text(content_type: str) -> bool:
+    """Whether a body of this type goes into the envelope as it is."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind.startswith("text/") or kind.endswith(_TEXT_ENDINGS)
+
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+def _joined(pairs: Pairs) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _body_of(body: bytes, content_type: str) -> tuple[str, bool]:
+    """Return the body as text, or in base64 when its type or its bytes are no text."""
+    if not content_type or is_text(content_type):
+        try:
+            return body.decode("utf-8"), False
+        except UnicodeDecodeError:
+            pass  # called text and is none: base64 keeps every byte
+    return b2a_base64(body, newline=False).decode("ascii"), True
+
+
+def _raw(result: bytes) -> EnvelopeAnswer:
+    try:
+        result.decode("utf-8")
+    except UnicodeDecodeError:
+        kind = "application/octet-stream"
+    else:
+        kind = _TEXT
+    return EnvelopeAnswer(HttpAnswer(status=200, headers=(("Content-Type", kind),)), result)
+
+
+def _status(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadResponse(reason="statusCode is not a number")
+    return value
+
+
+def _header_pairs(headers: Any) -> list[tuple[str, str]]:
+    """Return header fields; a list stands for a field that comes several times, as cookies do."""
+    if not isinstance(headers, dict):
+        raise BadResponse(reason="headers is not an object")
+    pairs = []
+    for name, value in headers.items():
+        values = value if isinstance(value, list) else [value]
+        for item in values:
+            text = item if isinstance(item, str) else json.dumps(item)
+            pairs.append((name, text))
+    return pairs
+
+
+def _envelope_body(value: dict[str, Any]) -> bytes:
+    body = value.get("body")
+    if body is None:
+        return b""
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    octets = text.encode("utf-8", "replace")
+    if value.get("isBase64Encoded") is not True:
+        return octets
+    try:
+        return a2b_base64(octets, strict_mode=True)
+    except Base64Error:
+        raise BadResponse(reason="body is not valid base64") from None

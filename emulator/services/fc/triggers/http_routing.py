@@ -1,0 +1,302 @@
+"""Which HTTP trigger a request is for: by its path, by a host name of the trigger's own, or by a custom domain.
+
+Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
+
+A rewrite rule of a domain is a user's regular expression, and one can take years on a text of fifty characters while it
+holds the interpreter. The engine looks at signals now and then, so an alarm ends the search. Alarms exist on POSIX and
+reach the main thread only, which is where a running emulator has its loop; elsewhere a search is not limited.
+
+Source: the custom domain pages of the API reference and of the user guide; precedence of paths and the order of the
+rewrite rules are assumed.
+"""
+
+import logging
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Final
+from urllib.parse import unquote
+
+from emulator.http.message import Request
+from emulator.kernel import system
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import FUNCTION_SUFFIX, Tenant
+from emulator.services.fc.catalog.domain_fields import wildcard
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import LATEST, Struct
+from emulator.services.fc.triggers.http_access import Cors, TokenRules, read_rules
+from emulator.services.fc.triggers.model import AuthKind, Domain, Trigger
+from emulator.services.fc.triggers.store import Domains, TriggerStore
+
+_log = logging.getLogger(__name__)
+
+LONGEST_SEARCH_S: Final = 0.05
+"""How long one search may hold up other requests, in seconds; an ordinary one takes microseconds."""
+
+
+class SearchTooLong(Exception):
+    """A search was given up."""
+
+
+def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARCH_S) -> re.Match[str] | None:
+    """Return the first match of *pattern* in *text*, or None.
+
+    Raises: SearchTooLong after *longest_s* seconds.
+    """
+    if not system.ALARMS or threading.current_thread() is not threading.main_thread():
+        return pattern.search(text)
+    searching = True
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        if searching:  # else the alarm and the end of the search have crossed
+            raise SearchTooLong
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, longest_s)
+        return pattern.search(text)
+    finally:
+        searching = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def best_route(routes: Iterable[Struct], method: str, path: str) -> Struct | None:
+    """Return the route for *path*: an exact one before wildcards, of these the one with the longest prefix."""
+    best: Struct | None = None
+    best_rank = (-1, -1)
+    for route in routes:
+        methods = route.get("methods") or ()
+        if methods and method not in methods:
+            continue
+        pattern = str(route.get("path") or "/*")
+        if pattern == path:
+            rank = (1, len(pattern))
+        elif pattern.endswith("*") and _begins(path, pattern[:-1]):
+            rank = (0, len(pattern))
+        else:
+            continue
+        if rank > best_rank:
+            best, best_rank = route, rank
+    return best
+
+
+def _begins(path: str, prefix: str) -> bool:
+    """Whether *path* is below *prefix*; ``/api/*`` covers ``/api`` too (assumed)."""
+    return path.startswith(prefix) or (prefix.endswith("/") and path == prefix[:-1])
+
+
+def rewritten(config: Struct, path: str, query: str | None) -> str:
+    """Return path and query after the first rule that matches; equal rules come first, then wildcards, then regexes.
+
+    An equal rule compares the path and keeps the query; the others see path and query and replace both. One that takes
+    too long to decide counts as not matching.
+    """
+    whole = path if query is None else f"{path}?{query}"
+    for rule in config.get("equalRules") or ():
+        if rule["match"] == path:
+            return str(rule["replacement"]) + ("" if query is None or "?" in rule["replacement"] else f"?{query}")
+    kinds: tuple[tuple[str, Callable[[str], re.Pattern[str]]], ...] = (
+        ("wildcardRules", wildcard),
+        ("regexRules", re.compile),
+    )
+    for name, compiled in kinds:
+        for rule in config.get(name) or ():
+            try:
+                match = search(compiled(rule["match"]), whole)
+            except SearchTooLong:
+                _log.warning("the rewrite rule %r takes too long and is passed over", rule["match"][:200])
+                continue
+            if match is not None:
+                return _expanded(rule["replacement"], match)
+    return whole
+
+
+def _expanded(replacement: str, match: re.Match[str]) -> str:
+    def group(reference: re.Match[str]) -> str:
+        number = int(reference[1])
+        return (match[number] or "") if number <= (match.re.groups or 0) else ""
+
+    text = re.sub(r"\$(\d{1,2})", group, replacement)
+    return text if text.startswith("/") else f"/{text}"
+
+
+PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
+TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net", FUNCTION_SUFFIX)
+_LOCAL_SUFFIX = ".localhost"
+
+
+@frozen
+class HttpTarget:
+    """The trigger a request is for. ``target`` is path and query for the function, undecoded, at least ``/``.
+
+    ``request_uri`` is path and query with the trigger's own part, which is ``base_path``, empty on hosts of its own.
+    ``domain`` is the custom domain the request came by, None for the default addresses.
+    """
+
+    tenant: Tenant
+    trigger: Trigger
+    target: str
+    request_uri: str
+    base_path: str = ""
+    domain: Domain | None = None
+
+    @property
+    def auth(self) -> frozenset[AuthKind]:
+        """What a request has to show: to the trigger, and before that to the domain it came by."""
+        kinds = {self.trigger.auth}
+        if self.domain is not None:
+            kinds.add((self.domain.config.get("authConfig") or {}).get("authType") or "anonymous")
+        return frozenset(kinds)
+
+    @property
+    def cors(self) -> Cors:
+        """What web pages of other origins may do; empty when neither domain nor trigger says."""
+        of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
+        rules = of_domain or self.trigger.config.get("corsConfig")
+        return rules if isinstance(rules, dict) else {}
+
+    @property
+    def token_rules(self) -> list[TokenRules]:
+        """Which tokens a request has to bring.
+
+        Raises: InvalidArgument for a configuration that an earlier release has let through.
+        """
+        rules = []
+        auth = (self.domain.config.get("authConfig") or {}) if self.domain is not None else {}
+        if auth.get("authType") == "jwt":
+            rules.append(read_rules(auth.get("authInfo"), "authConfig.authInfo"))
+        if self.trigger.auth == "jwt":
+            rules.append(read_rules(self.trigger.config.get("authConfig"), "triggerConfig.authConfig"))
+        return rules
+
+
+def function_names(trigger: Trigger) -> tuple[str, ...]:
+    """Return what stands before ``.fc.localhost`` for the function of an HTTP trigger, the most particular first.
+
+    A function's name belongs to the trigger of its newest code; those of versions and aliases have their label.
+    """
+    if trigger.qualifier != LATEST:
+        return ()
+    function = trigger.function.lower()
+    return (f"{function}.{trigger.service.lower()}", function) if trigger.service else (function,)
+
+
+class HttpRouting:
+    """Finds triggers for requests."""
+
+    def __init__(self, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
+        self._trigger_store = triggers
+        self._domain_table = domains
+        self._resolver = resolver
+        self._seen = (-1, -1)
+        self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
+        self._labels: dict[str, tuple[Tenant, Trigger]] = {}
+        self._names: dict[str, list[tuple[Tenant, Trigger]]] = {}
+        self._domains: dict[str, Domain] = {}
+
+    def concerns(self, request: Request, host: str) -> bool:
+        """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
+        if request.path.startswith(PROXIES):
+            return True
+        if not host:
+            return False
+        self._refresh()
+        return host in self._domains or host.endswith(TRIGGER_SUFFIXES) or bool(self._by_name(host))
+
+    def is_third_generation(self, request: Request, host: str) -> bool:
+        """Whether the trigger a request is for belongs to a function without a service."""
+        if request.path.startswith(PROXIES):
+            return request.path.startswith(PROXIES[-1])
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return domain.api == "2023-03-30"
+        return any(not trigger.service for _, trigger in self._by_name(host))
+
+    def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
+        """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound.
+        """
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return self._by_domain(domain, request)
+        if request.path.startswith(PROXIES):
+            return self._by_path(request, tenant)
+        named = self._by_name(host)
+        found = [each for each in named if each[0] == tenant] or named
+        if len(found) == 1:
+            ((owner, trigger),) = found
+            return HttpTarget(tenant=owner, trigger=trigger, target=request.target, request_uri=request.target)
+        if not found:
+            raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
+        others = ", ".join(f"{trigger.label}{FUNCTION_SUFFIX}" for _, trigger in found[:5])
+        raise FcError("TriggerNotFound", f"several http triggers have the address '{host[:200]}'; try {others}")
+
+    def _by_path(self, request: Request, tenant: Tenant) -> HttpTarget:
+        prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
+        place, _, rest = request.path[len(prefix) :].partition("/")
+        query = "" if request.query is None else f"?{request.query}"
+        if prefix == PROXIES[-1]:
+            function, _, qualifier = unquote(place).partition(".")
+            trigger = self._trigger(tenant, "", function, qualifier or LATEST)
+            target = f"/{rest}{query}"  # this prefix is the emulator's own: the function sees what it would on its host
+            return HttpTarget(tenant=tenant, trigger=trigger, target=target, request_uri=target)
+        named, _, rest = rest.partition("/")
+        service, _, qualifier = unquote(place).partition(".")
+        trigger = self._trigger(tenant, service, unquote(named), qualifier or LATEST)
+        return HttpTarget(
+            tenant=tenant,
+            trigger=trigger,
+            target=f"/{rest}{query}",
+            request_uri=request.target,
+            base_path=f"{prefix}{place}/{named}",
+        )
+
+    def _by_name(self, host: str) -> list[tuple[Tenant, Trigger]]:
+        """Return the triggers that a host name of their own leads to, by the label of one or the name of a function."""
+        if host.endswith(FUNCTION_SUFFIX) and (named := self._names.get(host.removesuffix(FUNCTION_SUFFIX))):
+            return named
+        if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):
+            labelled = self._labels.get(host.partition(".")[0])
+            return [] if labelled is None else [labelled]
+        return []
+
+    def _by_domain(self, domain: Domain, request: Request) -> HttpTarget:
+        route = best_route(domain.routes, request.method, request.path)
+        if route is None:
+            raise FcError(
+                "DomainNameNotFound", f"domain name '{domain.name}' has no route for the path '{request.path[:200]}'"
+            )
+        service, function, qualifier = (route.get(name) or "" for name in ("serviceName", "functionName", "qualifier"))
+        trigger = self._trigger(domain.tenant, service, function, qualifier or LATEST)
+        target = rewritten(route.get("rewriteConfig") or {}, request.path, request.query)
+        return HttpTarget(tenant=domain.tenant, trigger=trigger, target=target, request_uri=target, domain=domain)
+
+    def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
+        trigger = self._triggers.get((tenant, service, function, qualifier))
+        if trigger is None:
+            self._resolver.function(tenant, service, function, qualifier)  # the better answer when that is missing
+            raise FcError("TriggerNotFound",
+                f"function '{function}' has no http trigger for the version or alias '{qualifier}'"
+            )  # fmt: skip
+        return trigger
+
+    def _refresh(self) -> None:
+        now = (self._trigger_store.generation, self._domain_table.generation)
+        if now == self._seen:
+            return
+        self._seen = now
+        triggers = self._trigger_store.of_kind("http")
+        self._triggers = {
+            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in triggers
+        }
+        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in triggers}
+        self._names = {}
+        for tenant, trigger in triggers:
+            for name in function_names(trigger):
+                self._names.setdefault(name, []).append((tenant, trigger))
+        self._domains = {domain.name: domain for domain in self._domain_table.all()}

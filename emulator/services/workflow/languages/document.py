@@ -1,0 +1,149 @@
+"""The text of a definition -> its tree: YAML or JSON whose every value knows its place, and what a refusal needs of it.
+
+Whatever reads raises `DefinitionError`, which names the field and its place.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.wire.yaml import Node, Scalar, Sequence, Table, UnreadableYaml, plain_value, read_nodes
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
+"""Names of flows and executions; for steps the same rule is assumed."""
+
+NAME_RULE: Final = "1 to 128 letters, digits, '_' or '-', a letter or '_' first"
+
+
+MOST_VALUES: Final = 250_000
+"""Scalars, lists and maps of one definition, aliases expanded: plenty for a flow that fills a request. Assumed."""
+
+DEEPEST: Final = 128
+"""Levels of lists and maps in one definition; assumed."""
+
+
+def read_document(text: str) -> Node:
+    """Return the root of the definition *text*, YAML or JSON.
+
+    Raises: DefinitionError for text that is not YAML, for several documents or none, for a repeated key, and when the
+    document is deeper or larger than the limits.
+    """
+    try:
+        root = read_nodes(text, most_values=MOST_VALUES, deepest=DEEPEST)
+    except UnreadableYaml as error:
+        problem = f"not YAML: {error.problem}" if error.is_syntax else error.problem
+        raise DefinitionError(problem, error.line, error.column, error.field) from error
+    if root is None:
+        raise DefinitionError("the definition is empty")
+    return root
+
+
+class LocatedNode(NamedTuple):
+    """A node and the path it has in the definition, such as ``steps[2].name``."""
+
+    node: Node
+    field: str
+
+    def failure(self, message: str) -> DefinitionError:
+        """Return an error that points here."""
+        return DefinitionError(message, self.node.line, self.node.column, self.field)
+
+    def value(self) -> Any:
+        """Return the JSON value.
+
+        Raises: DefinitionError for numbers that JSON does not have.
+        """
+        try:
+            return plain_value(self.node)
+        except UnreadableYaml as error:
+            raise DefinitionError(error.problem, error.line, error.column, self.field) from error
+
+    def items(self, least: int = 0) -> list["LocatedNode"]:
+        """Return the elements of a list that must have at least *least* of them."""
+        if not isinstance(self.node, Sequence):
+            raise self.failure("must be a list")
+        if len(self.node.items) < least:
+            raise self.failure("must not be empty")
+        return [LocatedNode(item, f"{self.field}[{position}]") for position, item in enumerate(self.node.items)]
+
+    def text(self) -> str:
+        """Return the text as written, so that ``404`` without quotes is the text 404.
+
+        Raises: DefinitionError for lists, maps and null.
+        """
+        if not isinstance(self.node, Scalar) or self.node.is_null:
+            raise self.failure("must be text")
+        return self.node.text
+
+    def members(self) -> Iterator[tuple[str, "LocatedNode"]]:
+        """Yield name and place of each member of a map.
+
+        Raises: DefinitionError for what is no map.
+        """
+        if not isinstance(self.node, Table):
+            raise self.failure("must be a map")
+        for key, value in self.node.entries:
+            yield key.text, LocatedNode(value, self.path(key.text))
+
+    def find(self, name: str) -> "LocatedNode | None":
+        """Return a member of a map; None when it is absent or null.
+
+        Raises: DefinitionError for what is no map.
+        """
+        if not isinstance(self.node, Table):
+            raise self.failure("must be a map")
+        for key, node in self.node.entries:
+            if key.text == name:
+                part = LocatedNode(node, self.path(name))
+                return None if part.is_null else part
+        return None
+
+    def get(self, name: str) -> "LocatedNode":
+        """Return a member of a map that is known to be there."""
+        return next(part for key, part in self.members() if key == name)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the value is null, or nothing at all."""
+        return isinstance(self.node, Scalar) and self.node.is_null
+
+    def path(self, key: str) -> str:
+        """Return the path of the member *key*."""
+        return f"{self.field}.{key}" if self.field else key
+
+
+class Reading(NamedTuple):
+    """What reading the steps of one list adds to.
+
+    ``warnings`` are remarks for the log, ``names`` the lines that names of steps stand in, ``jumps`` the places of the
+    names that these steps lead to.
+    """
+
+    warnings: list[str]
+    names: dict[str, int]
+    jumps: list[LocatedNode]
+
+    def enter(self, what: str, part: LocatedNode) -> str:
+        """Return the name of a step, or *what* its language calls it; no other may have it."""
+        name = part.text()
+        if name in self.names:
+            raise part.failure(f"another {what}, in line {self.names[name]}, has the name {name!r}")
+        self.names[name] = part.node.line
+        return name
+
+    def warn(self, part: LocatedNode, message: str) -> None:
+        """Note something that is allowed and probably not meant."""
+        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
+
+
+def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    """Return the steps that *ways* lead to from *start*."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(ways[name])
+    return reached

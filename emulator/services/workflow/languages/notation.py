@@ -1,0 +1,282 @@
+"""The notation of definitions of flows: every value has a place, and whatever is refused is refused there.
+
+The fields of both languages are rows of the one vocabulary of attributes. What they have in common is read here; what
+a language looks at in a way of its own, such as an expression or a list of steps, is an `Also` with its reader.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Final, NamedTuple
+
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.document import NAME, NAME_RULE, LocatedNode, Reading
+from emulator.services.workflow.languages.values import ExpressionError
+from emulator.wire.schema.kinds import (
+    ABSENT,
+    Also,
+    Either,
+    Flag,
+    Items,
+    Json,
+    Number,
+    OneOf,
+    Ruled,
+    Shape,
+    Tagged,
+    Text,
+    Whole,
+)
+from emulator.wire.schema.notation import Notation
+from emulator.wire.yaml import Node, Scalar, Table
+
+FORM: Final = "definition"
+
+NAME_TEXT: Final = Text(form=NAME.pattern.removesuffix(r"\Z"), expected=f"a name: {NAME_RULE}")
+
+Reader = Callable[[LocatedNode, Reading], Any]
+"""(place, what reading the steps around it adds to) -> what is kept; raises DefinitionError."""
+
+
+_Row = tuple[str, str, Reader, bool, bool]
+"""A field under one of its names: that name, its attribute, its reader, whether it is required, and takes null."""
+
+
+class _Plan(NamedTuple):
+    rows: list[_Row]
+    known: frozenset[str]
+    either: tuple[Either, ...]
+    defaults: dict[str, Any]
+
+
+class Definitions(Notation[Reader]):
+    """How a language of flows writes values; unknown fields are refused.
+
+    Text is what stands there, so that ``404`` without quotes is the text 404. Null counts as absent, but where any
+    value is taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(FORM)
+        self._plans: dict[Shape, _Plan] = {}
+
+    def read(self, shape: Shape, part: LocatedNode, reading: Reading) -> dict[str, Any]:
+        """Return attribute -> value for the fields of the map at *part*, and for those that have a default.
+
+        Fields are read in the order of the shape. One without an attribute is checked and not returned.
+
+        Raises: DefinitionError.
+        """
+        table = part.node
+        if not isinstance(table, Table):
+            raise part.failure("must be a map")
+        plan = self._plans.get(shape) or self._planned(shape)
+        values = {key.text: value for key, value in table.entries}
+        if not values.keys() <= plan.known:
+            self.unknown(part, plan.known, reading)
+        for group in plan.either:
+            self._choose(shape, group, part, values)
+        found = plan.defaults.copy()
+        outside = f"{part.field}." if part.field else ""
+        for name, attribute, read, required, takes_null in plan.rows:
+            node = values.get(name)
+            if node is None or (not takes_null and isinstance(node, Scalar) and node.plain and node.is_null):
+                if required:
+                    raise part.failure(f"the field {name!r} is required")
+                continue
+            value = read(LocatedNode(node, outside + name), reading)
+            if attribute:
+                found[attribute] = value
+        return found
+
+    def tag(self, kind: Tagged, part: LocatedNode) -> str:
+        """Return the name of the shape that the map at *part* has.
+
+        Raises: DefinitionError.
+        """
+        tag = part.find(kind.tag)
+        if tag is None:
+            raise part.failure(f"the field {kind.tag!r} is required")
+        name = tag.text()
+        if name not in kind.shapes:
+            raise tag.failure(f"unknown type of {kind.title}; there are {', '.join(kind.shapes)}")
+        return name
+
+    def unknown(self, part: LocatedNode, known: Collection[str], reading: Reading) -> None:
+        """Refuse the first field of the map at *part* that is not *known*."""
+        import difflib  # here, because only a refused definition needs it
+
+        assert isinstance(part.node, Table)
+        key = next(key for key, _ in part.node.entries if key.text not in known)
+        near = difflib.get_close_matches(key.text[:100], known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(sorted(known))}"
+        raise LocatedNode(key, part.path(key.text[:200])).failure(f"unknown field{hint}")
+
+    def both(self, shape: Shape, names: tuple[str, ...], part: LocatedNode) -> DefinitionError:
+        """Return the error for two of the fields *names*, given together, at the place of the second."""
+        return part.failure(f"a {shape.title} has {' or '.join(names)}, not both")
+
+    def _choose(self, shape: Shape, group: Either, part: LocatedNode, values: dict[str, Node]) -> None:
+        given = [name for name in group.names if _is_given(values.get(name))]
+        if len(given) == 1 or not (given or group.needed):
+            return
+        if group.refusal:
+            raise part.failure(group.refusal)
+        if not given:
+            raise part.failure(f"the field {group.names[0]!r} is required")
+        raise self.both(shape, group.names, part.get(given[1]))
+
+    def _planned(self, shape: Shape) -> _Plan:
+        either = list(shape.either)
+        rows: list[_Row] = []
+        for each in shape:
+            names = each.names.get(FORM, (each.name,))
+            if len(names) > 1:
+                either.append(Either(names, needed=False))
+            kind = each.kind.kind if isinstance(each.kind, Ruled) else each.kind
+            takes_null = isinstance(kind, Json) and not kind.only
+            read = self.reader(each.kind)
+            rows += [(name, each.attribute, read, each.required, takes_null) for name in names]
+        known = frozenset(name for name, *_ in rows)
+        checked = [row for row in rows if row[1] or not row[-1]]  # any value is taken, and nobody asks for it
+        defaults = {each.attribute: each.default for each in shape.stored if each.default is not ABSENT}
+        plan = self._plans[shape] = _Plan(checked, known, tuple(either), defaults)
+        return plan
+
+    def text(self, kind: Text) -> Reader:
+        """Take a scalar as it is written."""
+        form, shortest, longest, expected = re.compile(kind.form), kind.shortest, kind.longest, kind.expected
+        if not kind.form and not shortest and longest is None:
+            return _text
+
+        def read(part: LocatedNode, _reading: Reading) -> str:
+            text = part.text()
+            if not form.fullmatch(text) and kind.form:
+                raise part.failure(f"{text[:200]!r} is not {expected}")
+            if len(text) < shortest or (longest is not None and len(text) > longest):
+                raise part.failure(f"must be {expected}" if expected else "must not be empty")
+            return text
+
+        return read
+
+    def one_of(self, kind: OneOf) -> Reader:
+        """Take one of the words."""
+        choices = tuple(kind.choices)
+        listed = ", ".join(choices)
+        if kind.label:
+            refusal = f"unknown {kind.label}; there are {listed}"
+        else:
+            refusal = f"must be {' or '.join(filter(None, (', '.join(choices[:-1]), choices[-1])))}"
+
+        def read(part: LocatedNode, _reading: Reading) -> str:
+            text = part.text()
+            if text not in choices:
+                raise part.failure(refusal)
+            return text
+
+        return read
+
+    def flag(self, kind: Flag) -> Reader:
+        """Take true or false."""
+
+        def read(part: LocatedNode, _reading: Reading) -> bool:
+            value = part.value()
+            if not isinstance(value, bool):
+                raise part.failure("must be true or false")
+            return value
+
+        return read
+
+    def whole(self, kind: Whole) -> Reader:
+        """Take a whole number in its range."""
+        digits = kind.digits
+
+        def read(part: LocatedNode, _reading: Reading) -> int:
+            value = part.value()
+            if digits and isinstance(value, str) and value.isascii() and value.isdigit():
+                value = int(value[:20])
+            if isinstance(value, bool) or not isinstance(value, int) or not kind.allows(value):
+                raise part.failure(f"must be a whole number from {kind.low} to {kind.high}")
+            return value
+
+        return read
+
+    def number(self, kind: Number) -> Reader:
+        """Take a number in its range."""
+        low, high = kind.low, kind.high
+        assert low is not None
+        assert high is not None
+
+        def read(part: LocatedNode, _reading: Reading) -> float:
+            value = part.value()
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise part.failure(f"must be a number from {low} to {high}")
+            return value
+
+        return read
+
+    def items(self, kind: Items) -> Reader:
+        """Take a list of the right length."""
+        item, least, most = self.reader(kind.kind), kind.least, kind.most
+
+        def read(part: LocatedNode, reading: Reading) -> tuple[Any, ...]:
+            parts = part.items(least)
+            if most is not None and len(parts) > most:
+                raise part.failure(f"must have at most {most} items")
+            return tuple(item(each, reading) for each in parts)
+
+        return read
+
+    def json(self, kind: Json) -> Reader:
+        """Take any value that JSON has."""
+        return lambda part, _reading: part.value()
+
+    def shape(self, kind: Shape) -> Reader:
+        """Take a map with known fields."""
+        make = kind.record or dict
+        return lambda part, reading: make(**self.read(kind, part, reading))
+
+    def ruled(self, kind: Ruled) -> Reader:
+        """Take what the kind does, and then the rule, whose ValueError is refused here."""
+        first, rule = self.reader(kind.kind), kind.rule
+
+        def read(part: LocatedNode, reading: Reading) -> Any:
+            value = first(part, reading)
+            try:
+                return rule(value, part.field)
+            except (ValueError, ExpressionError) as error:
+                raise part.failure(str(error)) from error
+
+        return read
+
+    def also(self, kind: Also) -> Reader:
+        """Take what the language reads in its own way."""
+        read: Reader = kind.read
+        return read
+
+
+def _text(part: LocatedNode, _reading: Reading) -> str:
+    node = part.node
+    return node.text if isinstance(node, Scalar) and not node.is_null else part.text()
+
+
+def placed(part: LocatedNode, _reading: Reading) -> LocatedNode:
+    """Return the place itself, for what can be read only when other fields have been."""
+    return part
+
+
+def led_to(part: LocatedNode, reading: Reading) -> str:
+    """Return the name of a step that another one leads to; the list of both is asked for it when all has been read."""
+    reading.jumps.append(part)
+    return part.text()
+
+
+STEP_NAME: Final = Also(Text(), led_to)
+"""The name of a step in the same list."""
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.is_null
+
+
+def _is_given(node: Node | None) -> bool:
+    return node is not None and not _is_null(node)

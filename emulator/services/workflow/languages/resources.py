@@ -1,0 +1,65 @@
+"""The resources that tasks name: ARNs, and actions as ``{serviceName}:{apiName}``.
+
+Region and account of an ARN may be empty or anything: there is one tenant here.
+
+Source: service integration, Serverless Workflow guide; the form of FC 3's ARNs, CloudFlow documentation.
+"""
+
+import re
+from typing import Final
+
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    TaskTarget,
+    TopicResource,
+)
+
+_FUNCTION_OF_SERVICE = re.compile(r"services/([^/.\s]+)(?:\.([^/\s]+))?/functions/([^/\s]+)\Z")
+_FUNCTION = re.compile(r"functions/([^/\s]+)(?:/([^/\s]+))?\Z")
+_QUEUE = re.compile(r"/queues/([^/\s]+)/messages\Z")
+_TOPIC = re.compile(r"/topics/([^/\s]+)/messages\Z")
+_FLOW = re.compile(r"flow/([^/\s]+)\Z")
+_ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
+
+_FORMS: Final = (
+    "acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}, "
+    "acs:fc:{region}:{account}:functions/{function}[/{qualifier}], "
+    "acs:mns:{region}:{account}:/queues/{queue}/messages, "
+    "acs:mns:{region}:{account}:/topics/{topic}/messages or "
+    "acs:fnf:{region}:{account}:flow/{name}"
+)
+
+
+def parse_arn(text: str) -> TaskTarget:
+    """Return what an ARN names; in a service segment the qualifier is the text behind the first dot.
+
+    Raises: ValueError with a text for the client when the form is not known.
+    """
+    scheme, product, _region, _account, resource = (*text.split(":", 4), "", "", "", "")[:5]
+    if scheme == "acs" and product == "fc":
+        if match := _FUNCTION_OF_SERVICE.match(resource):
+            return FunctionResource(service=match[1], qualifier=match[2], function=match[3])
+        if match := _FUNCTION.match(resource):
+            return FunctionResource(service=None, qualifier=match[2], function=match[1])
+    elif scheme == "acs" and product == "mns":
+        if match := _QUEUE.match(resource):
+            return QueueResource(match[1])
+        if match := _TOPIC.match(resource):
+            return TopicResource(match[1])
+    elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
+        return FlowResource(match[1])
+    raise ValueError(f"unknown form of resource; there are {_FORMS}")
+
+
+def parse_action(text: str) -> ActionResource:
+    """Return what ``{serviceName}:{apiName}`` names.
+
+    Raises: ValueError with a text for the client when it has another form.
+    """
+    match = _ACTION.match(text)
+    if not match:
+        raise ValueError("an action is written {serviceName}:{apiName}")
+    return ActionResource(match[1], match[2])

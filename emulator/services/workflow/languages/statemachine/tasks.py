@@ -1,0 +1,96 @@
+"""Task states: what is called, with which parameters, and how long an attempt may take.
+
+Source: task states and integrations, CloudFlow documentation.
+"""
+
+from typing import Any, Final
+
+from emulator.services.workflow.languages.document import LocatedNode, Reading
+from emulator.services.workflow.languages.notation import placed
+from emulator.services.workflow.languages.statemachine.actions import ACTIONS, PARAMETER_VALUES, Action, read_action
+from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, Fixed, Members, Template
+from emulator.services.workflow.languages.statemachine.nodes import PATTERNS, TIMEOUT_S
+from emulator.services.workflow.languages.statemachine.reading import dynamic, read_constructor
+from emulator.wire.schema.kinds import OBJECT, Also, Duration, Either, Field, OneOf, Text
+
+
+def _seconds(part: LocatedNode, _reading: Reading) -> int | None:
+    """Return a time-out, a number or its digits; None for 0, which is without end."""
+    text = part.text()
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= TIMEOUT_S):
+        raise part.failure(f"must be a whole number from 0 to {TIMEOUT_S}")
+    return int(text) or None
+
+
+TASK: Final = (
+    Field("TaskMode", "mode", OneOf(tuple(PATTERNS), label="mode"), None,
+          help=("what is waited for: the reply, the end of what was called, or a report",
+                "等待什么：应答、被调用者结束，或回调")),
+    Field("Action", "action", Also(Text(form="[^:]+:[^:]+"), placed), required=True,
+          help=("what is called: `{serviceName}:{apiName}`", "调用什么：`{serviceName}:{apiName}`")),
+    *dynamic(
+        Field("Timeout", "timeout_s", Also(Duration(0, TIMEOUT_S), _seconds, Text(form="[0-9]{1,9}")),
+              help=("how long an attempt may take; 0 is without end", "一次尝试的最长时间；0 表示不限")),
+        "timeout",
+    ),
+    Field("Parameters", "arguments", Also(OBJECT, placed), None, help=("what is sent", "发送的参数")),
+)  # fmt: skip
+"""The fields of tasks beside those of other states."""
+
+TIMEOUTS: Final = Either(("Timeout", "Timeout.$"), needed=False)
+
+
+def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
+    """Return the arguments of a `TaskState`, from what its fields say each and together."""
+    mode = values.pop("mode")
+    pattern = PATTERNS[mode] if mode is not None else "requestResponse"
+    called: LocatedNode = values["action"]
+    try:
+        action = read_action(called.text(), pattern)
+    except ValueError as error:
+        raise called.failure(str(error)) from error
+    if mode is not None and pattern not in action.kind.patterns:
+        known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
+        raise part.get("TaskMode").failure(f"for {action.name} the mode is {' or '.join(known)}")
+    if action.kind.stands_for is None:
+        reading.warn(called, f"{action.name} is not available here and will fail; there are {_available()}")
+    values |= {
+        "action": action,
+        "resource": action.resource,
+        "pattern": pattern,
+        "arguments": _parameters(values["arguments"], part, action, reading),
+    }
+    return values
+
+
+def _available() -> str:
+    return ", ".join(name for name, kind in ACTIONS.items() if kind.stands_for is not None)
+
+
+def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, reading: Reading) -> Template:
+    parameters = {each.name: each for each in action.kind.parameters}
+    required = [name for name, each in parameters.items() if each.required]
+    if part is None:
+        if required:
+            raise state.failure(f"Parameters must have {' and '.join(required)} for {action.name}")
+        return Fixed({})
+    template = read_constructor(part, STATE_ROOTS)
+    if isinstance(template, Members):
+        templates: dict[str, Template] = dict(template.members)
+    else:
+        assert isinstance(template, Fixed)
+        templates = {name: Fixed(value) for name, value in template.value.items()}
+    for name in required:
+        if name not in templates:
+            raise part.failure(f"the parameter {name!r} is required")
+    places = dict(part.members())
+    for name, value in templates.items():
+        known, here = parameters.get(name), places.get(name, part)
+        if known is None and parameters:
+            reading.warn(here, f"{action.name} has no parameter {name!r}, which is ignored")
+        elif known is not None and isinstance(value, Fixed) and value.value is not None:
+            try:
+                PARAMETER_VALUES.reader(known.kind)(value.value, name)
+            except ValueError as error:
+                raise here.failure(str(error)) from error
+    return template

@@ -1,0 +1,1 @@
+"""The operations of Serverless Workflow: parameters in, replies out."""

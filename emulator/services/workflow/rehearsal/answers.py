@@ -1,0 +1,116 @@
+"""Answers of mocks as what comes of a task's call, in the form that the called service gives it.
+
+A mock is for a step by its name, for a function (``service/function`` or ``function``), or for an action such as
+``MNS:SendMessage``; the first of these that has one answers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.services.workflow.engine.decide import RUNTIME_ERROR
+from emulator.services.workflow.engine.json_text import canonical
+from emulator.services.workflow.engine.language import CallService, Replied, Reported, Result
+from emulator.services.workflow.engine.model import ParameterError, Task
+from emulator.services.workflow.engine.tasks import function_result, target_of, whole_reply
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, Resource
+from emulator.services.workflow.rehearsal.drive import Drive
+from emulator.wire.answers import Answer, Script, action_key, read_script
+
+
+def function_name(resource: Resource) -> str | None:
+    """Return ``service/function`` or ``function`` of a function, None for anything else."""
+    if not isinstance(resource, FunctionResource):
+        return None
+    return f"{resource.service}/{resource.function}" if resource.service else resource.function
+
+
+def named_by(task: Task, target: Resource | None) -> list[str]:
+    """Return the names by which a mock may be for a task that calls *target*, the nearest one first."""
+    resource = target or task.resource
+    function = function_name(resource)
+    names = [task.name, *([function] if function else []), action_key(resource.action)]
+    written = getattr(task, "action", None)  # what a state has, where that is not what its resource tells
+    return names if written is None else [*names, action_key(written.name)]
+
+
+class Mocks:
+    """The mocks of one execution, by their names; each has its own turn."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        self._scripts = {action_key(name) if ":" in name else name: script for name, script in scripts.items()}
+        self._given: dict[str, int] = {}
+
+    def next(self, call: CallService) -> Answer | None:
+        """Return the answer to a call; None when no mock is for it, or the real thing is to answer."""
+        for name in named_by(call.step, target_of(call)):
+            script = self._scripts.get(name)
+            if script is not None:
+                at = self._given.get(name, 0)
+                self._given[name] = at + 1
+                return script.answer(at, name)
+        return None
+
+
+def read_mock(document: Any) -> Script:
+    """Read what a file says of one mock: an answer, a list of them, or ``{"answers": [...], "then": ...}``.
+
+    Raises: ValueError with a sentence.
+    """
+    if isinstance(document, Mapping) and document.keys() & {"answers", "then"}:
+        if unknown := document.keys() - {"answers", "then"}:
+            raise ValueError(f"a mock has no member {min(unknown)!r}; it has answers and then")
+        return read_script(document.get("answers"), document.get("then"))
+    return read_script(document if isinstance(document, list) else [document], "repeat")
+
+
+def refused_parameters(call: CallService) -> Result | None:
+    """Return the result of a call that cannot be made because of its own parameters, None for one that can."""
+    try:
+        call.step.parameters(call.input)
+        call.step.target(call.input)
+    except ParameterError as problem:
+        return Result(error=RUNTIME_ERROR, cause=str(problem), refused=True)
+    return None
+
+
+def result_of(call: CallService, answer: Answer) -> Result:
+    """Return what a call brings when it is answered like this."""
+    target = target_of(call)
+    if isinstance(target, FunctionResource):
+        failed = "HandledInvocationError" if answer.failed else None
+        result = function_result(target, FunctionReply(body=answer.body, error_type=failed))
+        if call.step.answers_in_full and result.error is None:
+            is_queued = call.step.parameters(call.input).get("InvocationType") == "Async"
+            return whole_reply(202, {}, b"") if is_queued else whole_reply(200, {}, answer.body)
+        return result
+    return report_of(answer)
+
+
+def report_of(answer: Answer) -> Result:
+    """Return an answer as the result that is reported of a task."""
+    if answer.failed:
+        return Result(error=answer.error_type, cause=answer.error_message)
+    return Result(output=answer.value if isinstance(answer.value, str) else canonical(_value(answer)))
+
+
+def _value(answer: Answer) -> Any:
+    return {} if answer.value is None else answer.value
+
+
+def is_reported(task: Task) -> bool:
+    """Whether the end of a task is reported, and not the reply of its call."""
+    return task.pattern == "waitForCallback" or (task.pattern == "sync" and not task.reply_is_result)
+
+
+def give(drive: Drive, call: CallService, answer: Answer) -> None:
+    """Let *answer* come of a call."""
+    refused = refused_parameters(call)
+    if refused is not None:
+        drive.post(0, Replied(call.entry, call.attempt, refused))
+        return
+    if is_reported(call.step):
+        drive.post(0, Replied(call.entry, call.attempt, Result()))
+        if not answer.never:
+            drive.post(answer.delay_ms, Reported(call.entry, call.attempt, report_of(answer)))
+    elif not answer.never:
+        drive.post(answer.delay_ms, Replied(call.entry, call.attempt, result_of(call, answer)))

@@ -1,0 +1,307 @@
+"""Cases of a flow: an input, answers in place of what tasks call, and what is expected to come of it.
+
+A file of cases names its flow and the cases, in YAML or JSON. ``mocks`` and ``input`` of the file are there for every
+case; a case's own come on top. Nothing is called and no time passes: a case takes about as long as its events.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine.events import StepEntered, TaskScheduled
+from emulator.services.workflow.engine.language import CallService, DefinitionError, Facts, Program
+from emulator.services.workflow.engine.model import all_steps
+from emulator.services.workflow.engine.tasks import target_of
+from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.model import STATUS_OF, Status
+from emulator.services.workflow.rehearsal.answers import Mocks, give
+from emulator.services.workflow.rehearsal.coverage import Coverage, Item, Tracer
+from emulator.services.workflow.rehearsal.documents import CaseError, DocumentReader, MockReader
+from emulator.services.workflow.rehearsal.drive import Drive, run
+from emulator.services.workflow.rehearsal.matching import differences, problem_of
+from emulator.services.workflow.rehearsal.names import nearest
+from emulator.wire.answers import Script, action_key
+from emulator.wire.dates import parse_duration
+from emulator.wire.yaml import Node, Sequence, plain_value
+
+BEGINNING: Final = Millis(1_704_067_200_000)
+"""When every case begins: 2024-01-01T00:00:00Z."""
+
+_FILE: Final = ("flow", "cases", "mocks", "input", "fixtures", "account", "strict")
+_CASE: Final = ("name", "input", "mocks", "expect", "tags", "use")
+_EXPECT: Final = ("status", "error", "cause", "path", "calls", "sent", "output", "lasts")
+_STATUSES: Final = ("Succeeded", "Failed", "TimedOut", "Waiting")
+
+
+@frozen
+class Case:
+    """One case. ``line`` is where it stands; ``expected`` has the members of ``expect`` that are given."""
+
+    name: str
+    line: int
+    input: dict[str, Any]
+    scripts: Mapping[str, Script]
+    expected: Mapping[str, Any]
+    tags: tuple[str, ...] = ()
+
+
+@frozen
+class Suite:
+    """A file of cases and the flow it is for; ``doubts`` are mocks that answer what nothing real does."""
+
+    file: Path
+    flow: Path
+    program: Program
+    cases: tuple[Case, ...]
+    doubts: tuple[str, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What came of a case: the reasons why it failed, and what the execution did."""
+
+    case: Case
+    reasons: list[str]
+    actual: dict[str, Any]
+    taken: Counter[Item]
+    history: list[dict[str, Any]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all came as expected."""
+        return not self.reasons
+
+
+def read_suite(file: Path) -> Suite:
+    """Read a file of cases and the flow it names, which is looked for from the file's folder.
+
+    Raises: CaseError.
+    """
+    return _Reader(file).suite()
+
+
+def load_program(path: Path, account: str = "0") -> Program:
+    """Return the program of the definition in a file; ``{accountID}`` in it is *account*.
+
+    Raises: OSError, UnicodeDecodeError, DefinitionError.
+    """
+    return read_program(path.read_text(encoding="utf-8").replace("{accountID}", account))
+
+
+class _Reader(DocumentReader):
+    def suite(self) -> Suite:
+        root = self.root()
+        members = self.members(root, _FILE, "a file of cases")
+        if "flow" not in members or "cases" not in members:
+            self.refuse(root, "a file of cases has flow and cases")
+        flow = self._file.parent / self.text(members["flow"])
+        program = self._program(flow, members["flow"])
+        self._steps = [step.name for step in all_steps(program.steps)]
+        self._mocks = MockReader(self._file, program, strict=self._is_strict(members.get("strict")))
+        shared = self._scripts(members.get("mocks"))
+        fixtures = self._fixtures(members.get("fixtures"))
+        shared_input = self.object(members.get("input"))
+        cases = members["cases"]
+        if not isinstance(cases, Sequence) or not cases.items:
+            self.refuse(cases, "cases is a list with at least one case")
+        read = tuple(self._case(node, n, shared, shared_input, fixtures) for n, node in enumerate(cases.items, 1))
+        seen: set[str] = set()
+        for case, node in zip(read, cases.items, strict=True):
+            if case.name in seen:
+                self.refuse(node, f"there are two cases called {case.name!r}")
+            seen.add(case.name)
+        return Suite(file=self._file, flow=flow, program=program, cases=read, doubts=tuple(self._mocks.doubts))
+
+    def _is_strict(self, node: Node | None) -> bool:
+        value = False if node is None else plain_value(node)
+        if not isinstance(value, bool):
+            self.refuse(node, "strict is true or false")
+        return value
+
+    def _case(
+        self,
+        node: Node,
+        number: int,
+        shared: Mapping[str, Script],
+        shared_input: dict[str, Any],
+        fixtures: Mapping[str, tuple[dict[str, Any], Mapping[str, Script]]],
+    ) -> Case:
+        members = self.members(node, _CASE, "a case")
+        scripts, given = dict(shared), dict(shared_input)
+        for used in self.items(members.get("use")):
+            name = self.text(used)
+            if name not in fixtures:
+                self.refuse(used, f"there is no fixture {name!r}; {nearest(name, list(fixtures))}")
+            given |= fixtures[name][0]
+            scripts |= fixtures[name][1]
+        return Case(
+            name=self.text(members["name"]) if "name" in members else f"case {number}",
+            line=node.line,
+            input={**given, **self.object(members.get("input"))},
+            scripts={**scripts, **self._scripts(members.get("mocks"))},
+            expected=self._expected(members.get("expect")),
+            tags=tuple(self.text(each) for each in self.items(members.get("tags"))),
+        )
+
+    def _fixtures(self, node: Node | None) -> dict[str, tuple[dict[str, Any], Mapping[str, Script]]]:
+        found: dict[str, tuple[dict[str, Any], Mapping[str, Script]]] = {}
+        for key, value in self.entries(node, "fixtures"):
+            members = self.members(value, ("input", "mocks"), "a fixture")
+            found[key.text] = (self.object(members.get("input")), self._scripts(members.get("mocks")))
+        return found
+
+    def _scripts(self, node: Node | None) -> Mapping[str, Script]:
+        scripts = self._mocks.scripts(node)
+        for key, value in self.entries(node, "mocks"):
+            if scripts[action_key(key.text) if ":" in key.text else key.text].then == "real":
+                self.refuse(value, "there is nothing real to call without an emulator: then is repeat or fail")
+        return scripts
+
+    def _expected(self, node: Node | None) -> dict[str, Any]:
+        members = self.members(node, _EXPECT, "expect") if node is not None else {}
+        expected = {}
+        for name, part in members.items():
+            expected[name] = value = plain_value(part)
+            if problem := problem_of(value):
+                self.refuse(part, problem)
+            match name:
+                case "status" if value not in _STATUSES:
+                    self.refuse(part, f"there is no status {value!r}; {nearest(str(value), list(_STATUSES))}")
+                case "path":
+                    for item in self.items(part):
+                        self._known_step(item, self.text(item))
+                case "calls" | "sent":
+                    for key, _ in self.entries(part, name):
+                        self._known_step(key, key.text)
+                case "lasts":
+                    expected[name] = self._duration(part)
+        return expected
+
+    def _known_step(self, node: Node, name: str) -> None:
+        if name not in self._steps:
+            self.refuse(node, f"the flow has no step {name!r}; {nearest(name, self._steps)}")
+
+    def _duration(self, node: Node) -> int:
+        try:
+            return parse_duration(self.text(node))
+        except ValueError:
+            self.refuse(node, "lasts is a duration such as 500ms, 7s or 1h30m")
+
+    def _program(self, flow: Path, node: Node) -> Program:
+        try:
+            return load_program(flow)
+        except (OSError, UnicodeDecodeError) as error:
+            raise CaseError(self._file, f"the flow {flow} cannot be read: {error}", node.line, node.column) from error
+        except DefinitionError as error:
+            raise CaseError(flow, error.message, error.line, error.column) from error
+
+
+class _Unmocked(Exception):
+    """A task without a mock."""
+
+
+def run_case(suite: Suite, case: Case, coverage: Coverage) -> Outcome:
+    """Run a case and compare what came with what is expected."""
+    tracer = Tracer(coverage)
+    drive = Drive(facts_of(suite.program, case.name, case.input), BEGINNING, tracer)
+    mocks = Mocks(case.scripts)
+    unmocked = ""
+
+    def answer(drive: Drive, call: CallService) -> None:
+        given = mocks.next(call)
+        if given is None:
+            raise _Unmocked(_without_mock(call))
+        give(drive, call, given)
+
+    try:
+        run(drive, answer)
+    except _Unmocked as error:
+        unmocked = str(error)
+    actual = actual_of(drive)
+    reasons = [unmocked] if unmocked else list(_reasons(case.expected, actual))
+    return Outcome(case, reasons, actual, tracer.taken, [] if not reasons else shown_history(drive))
+
+
+def facts_of(program: Program, name: str, given: dict[str, Any]) -> Facts:
+    """Return the facts of an execution that exists nowhere; its ids follow from its *name*."""
+    secret = name.encode()
+    return Facts(
+        program=program,
+        flow_name=program.name or "flow",
+        execution_name=name,
+        input=given,
+        token=lambda entry, attempt: f"token-{entry}-{attempt}",
+        chance=lambda number: hashlib.sha256(secret + number.to_bytes(8, "big")).digest(),
+    )
+
+
+def actual_of(drive: Drive) -> dict[str, Any]:
+    """Return what an execution did, by the members of ``expect``; ``Waiting`` is one to which nothing comes."""
+    state = drive.state
+    scheduled = [event for event in drive.history if isinstance(event, TaskScheduled)]
+    sent: dict[str, Any] = {}
+    for event in scheduled:
+        sent.setdefault(event.step, event.input.value)
+    actual: dict[str, Any] = {
+        "status": STATUS_OF[state.outcome].value if state.outcome else "Waiting",
+        "path": [event.step for event in drive.history if isinstance(event, StepEntered)],
+        "calls": dict(Counter(event.step for event in scheduled)),
+        "lasts": (drive.times[-1] if drive.times else drive.now) - drive.began,
+        "sent": sent,
+    }
+    if state.outcome == "ExecutionSucceeded":
+        actual["output"] = _output(drive)
+    elif state.outcome:
+        actual |= {"error": state.error, "cause": state.cause}
+    return actual
+
+
+def _output(drive: Drive) -> Any:
+    last: Any = drive.history[-1]
+    return last.output.value
+
+
+def shown_history(drive: Drive) -> list[dict[str, Any]]:
+    """Return the events as GetExecutionHistory has them, without their times."""
+    notation = drive.facts.program.notation
+    return [
+        {
+            "EventId": event.id, "ScheduleEventId": event.scheduled, "StepName": event.step, "Type": event.type,
+            "EventDetail": event.detail(notation),
+        }
+        for event in drive.history
+    ]  # fmt: skip
+
+
+def _without_mock(call: CallService) -> str:
+    name, target = call.step.name, target_of(call) or call.step.resource
+    return f"no mock is for the task {name!r}, which calls {target.label}: give mocks: {{{name}: ...}}"
+
+
+def _reasons(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[str]:
+    if "status" not in expected and "error" not in expected and actual["status"] not in {Status.SUCCEEDED.value}:
+        yield f"status is {actual['status']} ({actual.get('error', '')} {actual.get('cause', '')}), expected Succeeded"
+    for name, wanted in expected.items():
+        if name == "lasts":
+            if actual["lasts"] != wanted:
+                yield f"lasts {actual['lasts'] / 1000:g}s, expected {wanted / 1000:g}s"
+        elif name == "path":
+            if actual["path"] != wanted:
+                yield _path_difference(wanted, actual["path"])
+        elif name == "calls":
+            yield from differences(wanted, {step: actual["calls"].get(step, 0) for step in wanted}, "calls")
+        elif name not in actual:
+            yield f"{name} is not there, expected {wanted!r}; the status is {actual['status']}"
+        else:
+            yield from differences(wanted, actual[name], name)
+
+
+def _path_difference(wanted: list[str], found: list[str]) -> str:
+    pairs = enumerate(zip(wanted, found, strict=False))
+    at = next((number for number, (one, other) in pairs if one != other), min(len(wanted), len(found)))
+    there = found[at] if at < len(found) else "the end"
+    hoped = wanted[at] if at < len(wanted) else "the end"
+    return f"path: after {', '.join(found[:at]) or 'the start'} comes {there}, expected {hoped}"

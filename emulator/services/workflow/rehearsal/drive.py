@@ -1,0 +1,201 @@
+"""An execution that is driven from outside: its own time, no store, no effects.
+
+A drive takes the same decisions as an execution. It stops where something has to come: the answer of a call, a report,
+a time. Whoever drives it gives that: mocks (`cases`), a recorded history (`replay`), real calls (`flows.lone_steps`).
+Time is the drive's own and jumps to what comes next, so that an execution of a year takes a millisecond.
+"""
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import Any, NamedTuple, Protocol
+
+from emulator.kernel.clock import SECOND, Millis
+from emulator.services.workflow.engine.decide import decide, react, retry_at, time_out_at
+from emulator.services.workflow.engine.events import Event, ExecutionStarted
+from emulator.services.workflow.engine.json_text import with_text
+from emulator.services.workflow.engine.language import (
+    Arrival,
+    CallService,
+    DeadlinePassed,
+    Events,
+    Facts,
+    Park,
+    StepArrival,
+    TimerFired,
+    TimerKind,
+    WakeAt,
+)
+from emulator.services.workflow.engine.model import Entry, Phase, Task
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.limits import EXECUTION_S
+
+
+class Observer(Protocol):
+    """Sees every event before and after the state moves on by it."""
+
+    def before(self, state: ExecutionState, event: Event) -> None:
+        """*state* is that before *event*."""
+        ...
+
+    def after(self, state: ExecutionState, event: Event) -> None:
+        """*state* is that after *event*."""
+        ...
+
+
+class Due(NamedTuple):
+    """Something that arrives at a time, unless what it is for has ended by then."""
+
+    at: Millis
+    order: int
+    arrival: StepArrival
+
+
+class Drive:
+    """One execution. ``calls`` are the calls it wants made, oldest first; whoever makes one takes it out."""
+
+    def __init__(self, facts: Facts, now: Millis, observer: Observer | None = None) -> None:
+        self.facts = facts
+        self.now = now
+        self.began = now
+        self.state = ExecutionState()
+        self.history: list[Event] = []
+        self.times: list[Millis] = []
+        self.calls: list[CallService] = []
+        self._observer = observer
+        self._wakeups: dict[tuple[int, TimerKind], Millis] = {}
+        self._due: list[Due] = []
+        self._posted = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the execution has ended."""
+        return self.state.outcome is not None
+
+    def begin(self, step_input: Any) -> None:
+        """Record the start of an execution with *step_input*, which need not be what the facts say."""
+        self.apply((ExecutionStarted(with_text(step_input)),))
+
+    def advance(self) -> None:
+        """Go on until every strand waits for something."""
+        while not self.is_over:
+            decided = decide(self.facts, self.state)
+            if decided is None:
+                return
+            if not isinstance(decided, Park):
+                self.apply(decided)
+                continue
+            self.state.park(self.state.strands[decided.strand])
+            for command in decided.commands:
+                if isinstance(command, WakeAt):
+                    self._wakeups[command.entry, command.kind] = command.at
+                else:
+                    self.calls.append(command)
+
+    def apply(self, decided: Events) -> None:
+        """Record events."""
+        for event in decided:
+            if self._observer is not None:
+                self._observer.before(self.state, event)
+            self.history.append(event)
+            self.times.append(self.now)
+            event.apply(self.facts.program, self.state, self.now)
+            if self._observer is not None:
+                self._observer.after(self.state, event)
+            if self.is_over:
+                return
+
+    def arrive(self, arrival: Arrival) -> Events:
+        """Let something arrive now; return what it caused."""
+        recorded = react(self.facts, self.state, arrival)
+        self.apply(recorded)
+        return recorded
+
+    def post(self, delay_ms: int, arrival: StepArrival) -> None:
+        """Let something arrive after a while."""
+        self._posted += 1
+        heappush(self._due, Due(Millis(self.now + delay_ms), self._posted, arrival))
+
+    def wake(self, *, until: frozenset[TimerKind] = frozenset({"wait", "retry", "timeout", "deadline"})) -> bool:
+        """Let the next thing come that has a time, of timers those of some kinds; False when nothing will come."""
+        while self._due and not self._is_awaited(self._due[0].arrival):
+            heappop(self._due)
+        timer = self._next_timer(until)
+        deadline = self._deadline() if "deadline" in until else None
+        posted_at = self._due[0].at if self._due else None
+        earliest = min((at for at in (timer and timer.at, posted_at, deadline) if at is not None), default=None)
+        if earliest is None:
+            return False
+        self.now = Millis(max(self.now, earliest))
+        if deadline == earliest:
+            self.arrive(DeadlinePassed("The execution has reached its time-out."))
+        elif posted_at == earliest:
+            self.arrive(heappop(self._due).arrival)
+        elif timer is not None:
+            self.fire(timer.entry, timer.kind)
+        return True
+
+    def fire(self, entry: int, kind: TimerKind) -> Events:
+        """Let a timer of an entry be due."""
+        at = self._wakeups.pop((entry, kind), self.now)
+        self.now = Millis(max(self.now, at))
+        return self.arrive(TimerFired(entry, kind, self.now))
+
+    def timers(self) -> list[WakeAt]:
+        """Return the timers that something still waits for, the earliest first."""
+        live = {entry.id: entry for entry in self.entries()}
+        there = [
+            WakeAt(number, kind, at)
+            for (number, kind), at in self._wakeups.items()
+            if number in live and _is_due(live[number], kind, at)
+        ]
+        return sorted(there, key=lambda each: (each.at, each.entry))
+
+    def entries(self) -> Iterable[Entry]:
+        """Yield the steps that are under way, the innermost of each strand."""
+        for strand in self.state.strands.values():
+            entry = strand.scopes[-1].entry
+            if entry is not None:
+                yield entry
+
+    def _next_timer(self, kinds: frozenset[TimerKind]) -> WakeAt | None:
+        return next((each for each in self.timers() if each.kind in kinds), None) if self._wakeups else None
+
+    def _deadline(self) -> Millis | None:
+        timeout_s = self.facts.program.timeout_s
+        return None if timeout_s is None else Millis(self.began + min(timeout_s, EXECUTION_S) * SECOND)
+
+    def _is_awaited(self, arrival: StepArrival) -> bool:
+        live = self.state.find(arrival.entry)
+        return live is not None and (isinstance(arrival, TimerFired) or live[1].retries == arrival.attempt)
+
+
+def _is_due(entry: Entry, kind: TimerKind, at: Millis) -> bool:
+    """Whether a timer is that of what *entry* is at; not of an attempt or a pause that has ended."""
+    match kind:
+        case "wait":
+            return entry.phase is Phase.STARTED
+        case "retry":
+            rules, _ = entry.step.policies()
+            return entry.phase in {Phase.TROUBLED, Phase.FAILING} and at == retry_at(
+                rules, entry.error, entry.retries, entry.at
+            )
+        case "timeout":
+            timeout_s = entry.step.timeout_of(entry) if isinstance(entry.step, Task) else None
+            is_called = entry.phase in {Phase.CALLING, Phase.SUBMITTED}
+            return is_called and timeout_s is not None and at == time_out_at(timeout_s, entry)
+        case "deadline":
+            return True
+
+
+Answering = Callable[[Drive, CallService], None]
+"""Gives what comes of a call, by `Drive.post`; nothing when nothing comes."""
+
+
+def run(drive: Drive, answering: Answering) -> None:
+    """Drive an execution to its end, or to where nothing comes any more."""
+    while True:
+        drive.advance()
+        while drive.calls:
+            answering(drive, drive.calls.pop(0))
+        if drive.is_over or not drive.wake():
+            return

@@ -1,0 +1,96 @@
+"""What is expected of a value, as far as it is given, and where the value is otherwise.
+
+A map is matched member by member and may hold more, a list item by item. A text may be ``any`` (something that is not
+null), ``absent`` (the member is not there), ``1..5``, ``1..`` or ``..5`` (a number in that range) or ``/pattern/`` (a
+text in which that is found); ``{is: VALUE}`` means just VALUE, whatever it looks like.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+_RANGE: Final = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?\Z")
+_ABSENT: Final = object()
+
+
+def problem_of(expected: Any) -> str:
+    """Return what is wrong with an expectation, empty when nothing is."""
+    if isinstance(expected, dict):
+        return next(filter(None, map(problem_of, expected.values())), "")
+    if isinstance(expected, list):
+        return next(filter(None, map(problem_of, expected)), "")
+    if isinstance(expected, str) and _is_pattern(expected):
+        try:
+            re.compile(expected[1:-1])
+        except re.error as error:
+            return f"{expected} is no pattern: {error}"
+    return ""
+
+
+def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
+    """Yield each place where *found* is not what is *expected*, in words."""
+    if isinstance(expected, dict):
+        yield from _of_map(expected, found, path)
+    elif isinstance(expected, list):
+        if not isinstance(found, list):
+            yield _told(path, expected, found)
+        elif len(found) != len(expected):
+            yield f"{path or 'it'} has {len(found)} items, expected {len(expected)}"
+        else:
+            for number, (wanted, item) in enumerate(zip(expected, found, strict=True)):
+                yield from differences(wanted, item, f"{path}[{number}]")
+    elif not _fits(expected, found):
+        yield _told(path, expected, found)
+
+
+def _of_map(expected: dict[str, Any], found: Any, path: str) -> Iterator[str]:
+    if expected.keys() == {"is"}:
+        if not _same(expected["is"], found):
+            yield _told(path, expected["is"], found)
+        return
+    if not isinstance(found, dict):
+        yield _told(path, expected, found)
+        return
+    for name, wanted in expected.items():
+        inner = f"{path}.{name}" if path else name
+        if wanted == "absent":
+            if name in found:
+                yield f"{inner} is {_text(found[name])}, expected none"
+        elif name not in found:
+            yield f"{inner} is not there, expected {_text(wanted)}"
+        else:
+            yield from differences(wanted, found[name], inner)
+
+
+def _fits(expected: Any, found: Any) -> bool:
+    if not isinstance(expected, str):
+        return _same(expected, found)
+    if expected == "any":
+        return found is not None
+    limits = _RANGE.match(expected) if expected != ".." else None
+    if limits is not None and isinstance(found, int | float) and not isinstance(found, bool):
+        low, high = limits.groups()
+        return (low is None or found >= float(low)) and (high is None or found <= float(high))
+    if _is_pattern(expected):
+        return isinstance(found, str) and re.search(expected[1:-1], found) is not None
+    return bool(found == expected)
+
+
+def _is_pattern(text: str) -> bool:
+    return len(text) > 2 and text[0] == text[-1] == "/"
+
+
+def _same(expected: Any, found: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(found, bool):
+        return expected is found
+    return bool(expected == found)
+
+
+def _told(path: str, expected: Any, found: Any) -> str:
+    return f"{path or 'it'} is {_text(found)}, expected {_text(expected)}"
+
+
+def _text(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,37 @@
+"""The names that mocks may have, and what to say of one that they may not."""
+
+from difflib import get_close_matches
+
+from emulator.services.workflow.engine.model import Definition, Task, all_steps
+from emulator.services.workflow.languages.statemachine.actions import ACTIONS
+from emulator.services.workflow.rehearsal.answers import function_name
+from emulator.wire.answers import action_key
+
+
+def names_of(program: Definition) -> list[str]:
+    """Return every name that a mock of a flow may have."""
+    found: dict[str, None] = {}
+    for step in all_steps(program.steps):
+        if isinstance(step, Task):
+            target = step.written_target()
+            function = function_name(target)
+            found |= dict.fromkeys([step.name, *([function] if function else []), target.action])
+    return list(found)
+
+
+def nearest(name: str, names: list[str]) -> str:
+    """Return words that say what *name* could have been."""
+    near = get_close_matches(name, names, 1)
+    there = ", ".join(names[:20]) or "none"
+    return f"did you mean {near[0]!r}? there are {there}" if near else f"there are {there}"
+
+
+def wrong_action(action: str) -> str:
+    """Return why no task can have an action, empty when one can: those of products that are not here are taken."""
+    service, colon, operation = action.partition(":")
+    if not (service and colon and operation):
+        return f"{action!r} is no action; an action is written SERVICE:Operation, such as MNS:SendMessage"
+    known = {action_key(name): name for name in ACTIONS}
+    if action_key(action) not in known and any(name.startswith(f"{service.lower()}:") for name in known):
+        return f"there is no action {action!r}; {nearest(action, list(ACTIONS))}"
+    return ""

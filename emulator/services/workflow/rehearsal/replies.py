@@ -1,0 +1,122 @@
+"""What integrations can return, as far as that is known, and where the answer of a mock is something else.
+
+Source: integrations, CloudFlow documentation and service integration, Serverless Workflow guide, for the members of
+replies; those of messages and objects are assumed.
+"""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
+from emulator.services.workflow.engine.model import Task
+from emulator.services.workflow.rehearsal.answers import is_reported
+from emulator.wire.answers import Answer, Script, action_key
+
+_TEXT: Final = (str, "a text")
+_MAP: Final = (dict, "a map")
+_WHOLE: Final = (int, "a whole number")
+_FLAG: Final = (bool, "true or false")
+_ANY: Final = (object, "anything")
+
+Kind = tuple[type, str]
+
+
+class Reply(NamedTuple):
+    """The members of a reply with their kinds, and what the names of the integration's own errors begin with."""
+
+    members: Mapping[str, Kind]
+    errors: str
+
+
+_EXECUTION: Final = dict.fromkeys(("FlowName", "Name", "Input", "Output", "Status", "StartedTime", "StoppedTime"), "")
+"""What describes an execution."""
+
+REPLIES: Final[Mapping[str, Reply]] = {
+    action_key(action): reply
+    for action, reply in {
+        "MNS:SendMessage": Reply(
+            {"MessageId": _TEXT, "MessageBodyMD5": _TEXT, "RequestId": _TEXT, "ReceiptHandle": _TEXT}, "MNS."
+        ),
+        "FNF:StartExecution": Reply(dict.fromkeys((*_EXECUTION, "ExecutionName", "RequestID"), _TEXT), "FnF."),
+        "HTTP:Request": Reply({"Code": _WHOLE, "Header": _MAP, "Body": _ANY}, "HTTP."),
+        "OSS:GetObject": Reply(
+            {
+                "bucket": _TEXT, "key": _TEXT, "etag": _TEXT, "contentLength": _WHOLE, "lastModified": _TEXT,
+                "body": _TEXT, "isBase64Encoded": _FLAG,
+            },
+            "OSS.",
+        ),
+    }.items()
+}  # fmt: skip
+
+
+def doubts_of_task(task: Task, script: Script) -> Iterator[str]:
+    """Yield why answers are none that *task* can get; each reason once."""
+    yield from dict.fromkeys(doubt for answer in script.answers for doubt in _of_task(task, answer))
+
+
+def doubts_of_action(action: str, script: Script) -> Iterator[str]:
+    """Yield why answers are none that an *action* gives to any task."""
+    known = REPLIES.get(action_key(action))
+    if known is not None:
+        yield from dict.fromkeys(doubt for answer in script.answers for doubt in _of_reply(action, known, answer))
+
+
+def _of_task(task: Task, answer: Answer) -> Iterator[str]:
+    action = task.resource.action
+    if answer.never or answer.failed:
+        known = REPLIES.get(action_key(action))
+        if answer.failed and known is not None and not is_reported(task):
+            yield from _of_error(action, known, answer)
+        return
+    known = REPLIES.get(action_key(action))
+    if is_reported(task):
+        if not _is_map(answer.value):
+            yield f"what is reported of the task {task.name} is a map"
+    elif known is None:
+        if action == "FC:InvokeFunction" and not task.answers_in_full and not _is_map(answer.value):
+            yield f"the task {task.name} takes no other result of a function than a map"
+    else:
+        if action_key(action) == "fnf:StartExecution":
+            members = dict.fromkeys(task.child_reply(dict(_EXECUTION), ""), _TEXT)
+            known = known._replace(members=members)
+        yield from _of_reply(action, known, answer)
+
+
+def _of_reply(action: str, known: Reply, answer: Answer) -> Iterator[str]:
+    if answer.failed:
+        yield from _of_error(action, known, answer)
+    elif answer.never or answer.value is None:
+        return
+    elif not isinstance(answer.value, dict):
+        yield f"{action} returns a map with {', '.join(known.members)}"
+    else:
+        for name, value in answer.value.items():
+            if name not in known.members:
+                yield f"{action} returns no member {name!r}; {_near(name, known.members)}"
+                continue
+            kind, called = known.members[name]
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                yield f"{name} of what {action} returns is {called}"
+
+
+def _of_error(action: str, known: Reply, answer: Answer) -> Iterator[str]:
+    name = answer.error_type.lower()
+    if not name.startswith((known.errors.lower(), "fnf.")):
+        yield f"errors of {action} are called {known.errors}NAME, not {answer.error_type!r}"
+
+
+def _is_map(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            parse_object(value)
+        except NotAnObject:
+            return False
+        return True
+    return value is None or isinstance(value, dict)
+
+
+def _near(name: str, members: Mapping[str, Kind]) -> str:
+    near = get_close_matches(name, list(members), 1)
+    return f"did you mean {near[0]!r}? there are {', '.join(members)}" if near else f"there are {', '.join(members)}"

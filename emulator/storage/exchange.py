@@ -1,0 +1,142 @@
+"""Replacing everything in a database, all or nothing, over a crash as well.
+
+What was there is kept beside the file before it goes, and for good only once whoever reads it has found the new
+content usable: a start that finds a kept copy puts it back, because nobody was told that the exchange has happened.
+The replacement itself is one transaction of SQLite.
+"""
+
+import logging
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from emulator.storage.database import Database
+from emulator.storage.write_lock import StateLocked
+
+_log = logging.getLogger(__name__)
+
+_KEPT = ".before"
+_DRAFT = ".before.new"
+_BESIDE = ("-journal", "-wal", "-shm")
+"""Files that SQLite keeps beside a database."""
+
+
+def open_complete(tables: Path) -> sqlite3.Connection:
+    """Open tables that nobody writes, without the files of a log beside them.
+
+    Raises: sqlite3.Error.
+    """
+    address = f"{tables.absolute().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+
+class Exchange:
+    """One replacement of the content of *database*: `keep`, `replace`, then `settle` or `undo`.
+
+    Nothing may write between `keep` and the end of `replace`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept: Path | sqlite3.Connection | None = None
+        self._has_replaced = False
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether `keep` writes a file, and may run in a thread."""
+        return self._database.path is not None
+
+    def keep(self) -> None:
+        """Keep a copy of what there is; in a thread only what is committed.
+
+        Raises: sqlite3.Error, OSError.
+        """
+        path = self._database.path
+        if path is None:
+            self._kept = sqlite3.connect(":memory:", check_same_thread=False)
+            self._database.copy_to(self._kept)
+            return
+        draft = path.with_name(path.name + _DRAFT)
+        _remove_draft(path)
+        try:
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as target:
+                target.execute("PRAGMA journal_mode=OFF")  # a draft that is not whole is never read
+                target.execute(f"PRAGMA synchronous={'FULL' if self._database.durability == 'full' else 'OFF'}")
+                source.backup(target)
+            kept = path.with_name(path.name + _KEPT)
+            draft.replace(kept)
+        except BaseException:
+            _remove_draft(path)
+            raise
+        self._kept = kept
+
+    async def replace(self, content: sqlite3.Connection) -> None:
+        """Put *content*, of the same schema, in the place of everything; memory has to follow.
+
+        Waits while another program holds the lock on the state file. What comes next can write.
+
+        Raises: sqlite3.Error, CommitFailed; nothing is replaced then.
+        """
+        await self._database.writable()
+        while True:
+            try:
+                self._database.replace_with(content)
+                break
+            except StateLocked:
+                await self._database.writable()
+        self._has_replaced = True
+        await self._database.writable()
+
+    async def undo(self) -> None:
+        """Put back what was there; it stays kept when even that fails, for the next start.
+
+        Raises: sqlite3.Error, CommitFailed.
+        """
+        if self._has_replaced and isinstance(self._kept, Path):
+            with closing(open_complete(self._kept)) as content:
+                await self.replace(content)
+        elif self._has_replaced and isinstance(self._kept, sqlite3.Connection):
+            await self.replace(self._kept)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let the copy go: what is in the database stays."""
+        kept, self._kept = self._kept, None
+        if isinstance(kept, Path):
+            kept.unlink(missing_ok=True)
+        elif kept is not None:
+            kept.close()
+
+
+def finish_interrupted(path: Path) -> None:
+    """Put back what an exchange has kept that did not come to its end; before the database *path* is opened.
+
+    Doing it twice is harmless. A copy that is not whole was never relied on: the machine went down while it was
+    written, before anything was replaced.
+    """
+    _remove_draft(path)
+    kept = path.with_name(path.name + _KEPT)
+    if not kept.exists():
+        return
+    if not _is_whole(kept):
+        kept.unlink()
+        return
+    for suffix in _BESIDE:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    kept.replace(path)
+    _log.warning("a restore was interrupted: the state is as it was before")
+
+
+def _remove_draft(path: Path) -> None:
+    """Remove what `Exchange.keep` writes before it is whole, with what SQLite may have put beside it."""
+    for suffix in ("", *_BESIDE):
+        path.with_name(path.name + _DRAFT + suffix).unlink(missing_ok=True)
+
+
+def _is_whole(file: Path) -> bool:
+    with suppress(sqlite3.Error), closing(open_complete(file)) as tables:
+        tables.execute("SELECT version FROM schema_versions").fetchall()
+        return bool(tables.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    return False

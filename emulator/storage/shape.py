@@ -1,0 +1,125 @@
+"""What tables look like, compared with what this program's migrations make: whether a foreign file is a state at all.
+
+Every object of a schema is taken apart: the head of its statement, the parts between the outer brackets, and what
+follows. Of tables that have got columns later the order of the parts does not count, because these came by different
+releases. Only the table `sqlite_master` is read, which runs nothing that a foreign file brings along.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from emulator.kernel.frozen import frozen
+from emulator.storage.schema_files import VERSIONS, Schema
+
+_OWN = frozenset({"sqlite_sequence"})
+"""What SQLite makes by itself."""
+
+_HEAD_BYTES = 100
+_PAGE_BYTES = 4096
+_FORM = (_PAGE_BYTES.to_bytes(2, "big"), b"\x00\x00\x00\x01")
+_JOURNALS = (b"\x01\x01", b"\x02\x02")
+"""Page size, UTF-8, either kind of journal: the form in which a checkpoint's tables are written."""
+
+Shape = Mapping[tuple[str, str], tuple[str, ...]]
+"""The objects of a schema by kind and name, each as the parts of its statement."""
+
+
+class ForeignTables(Exception):
+    """The tables are not such as this program makes."""
+
+
+def shape_of(tables: sqlite3.Connection) -> Shape:
+    """Read the schema of *tables*.
+
+    Raises: sqlite3.Error.
+    """
+    rows = tables.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return {(kind, name): tuple(_parts(sql)) for kind, name, sql in rows if name not in _OWN}
+
+
+@frozen
+class ProgramShape:
+    """What a program's migrations make: in the end, and each object in all the forms that it had on the way."""
+
+    now: Shape
+    forms: Mapping[tuple[str, str], frozenset[tuple[str, ...]]]
+
+    def check_within(self, shape: Shape) -> None:
+        """Check that *shape* has nothing but what some step of the program has made.
+
+        Raises: ForeignTables.
+        """
+        for key, parts in shape.items():
+            if key not in self.forms:
+                raise ForeignTables(f"the {key[0]} {key[1][:60]!r} is not of this program")
+            known: Counter[str] = Counter()
+            for form in self.forms[key]:
+                known |= Counter(form)
+            if Counter(parts) - known:
+                raise ForeignTables(f"the {key[0]} {key[1]!r} has parts that are not of this program")
+
+    def check_equal(self, shape: Shape) -> None:
+        """Check that *shape* is the present one.
+
+        Raises: ForeignTables.
+        """
+        self.check_within(shape)
+        for key, parts in self.now.items():
+            found = shape.get(key, ())
+            if found != parts and not (len(self.forms[key]) > 1 and Counter(found) == Counter(parts)):
+                raise ForeignTables(f"the {key[0]} {key[1]!r} is missing, incomplete or in another order")
+
+
+def shape_of_program(schemas: Sequence[Schema]) -> ProgramShape:
+    """Run the migrations in memory, step by step, and return what they make; takes some 100 ms."""
+    forms: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as tables:
+        tables.execute(VERSIONS)
+        for schema in schemas:
+            for file in schema.steps().values():
+                tables.executescript(f"BEGIN;{file.read_text(encoding='utf-8')};COMMIT")
+                for key, parts in shape_of(tables).items():
+                    forms.setdefault(key, set()).add(parts)
+        return ProgramShape(now=shape_of(tables), forms={key: frozenset(each) for key, each in forms.items()})
+
+
+def check_form(file: Path) -> None:
+    """Check that *file* is a SQLite database in the form of a checkpoint, before SQLite opens it.
+
+    Raises: ForeignTables, OSError.
+    """
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if len(head) < _HEAD_BYTES or not head.startswith(b"SQLite format 3\0"):
+        raise ForeignTables("they are not a database")
+    if (head[16:18], head[56:60]) != _FORM or head[18:20] not in _JOURNALS:
+        raise ForeignTables("they have another form than a checkpoint's")
+    if int.from_bytes(head[28:32], "big") * _PAGE_BYTES != file.stat().st_size:
+        raise ForeignTables("they are not as long as they say")
+
+
+def _parts(sql: str) -> Iterator[str]:
+    """Yield the head of a statement, what stands between its outer brackets part by part, and its tail.
+
+    Comments do not count. A quoted text with ``--`` in it would be cut off, and is then like no part of this program.
+    """
+    depth, begin, quote = 0, 0, ""
+    sql = "\n".join(line.partition("--")[0] for line in sql.splitlines())
+    for at, character in enumerate(sql):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        elif character in "()," and depth + (character == "(") == 1:
+            yield _plain(sql[begin:at])
+            begin = at + 1
+        if not quote:
+            depth += (character == "(") - (character == ")")
+    yield _plain(sql[begin:])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

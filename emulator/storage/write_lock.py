@@ -1,0 +1,112 @@
+"""The write lock of the state file, which another program, such as a database browser, may hold as long as it likes.
+
+SQLite would wait for it, and the loop with it: nothing at all would be answered meanwhile. Here a lock that another
+holds is noted, asked for again now and then, and everything that needs it waits beside the loop. An operation that met
+it has written nothing, so it is made again; work without a request asks before it begins.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from emulator.kernel.tracing import shared_context
+
+_log = logging.getLogger(__name__)
+
+RETRY_S: Final = 0.01
+"""Time between two attempts to get the lock that another program holds."""
+
+WOKEN_AT_ONCE: Final = 32
+"""How many of those that have waited for the lock go on in one turn of the loop."""
+
+PATIENCE_MS: Final = 5_000
+"""How long SQLite waits for the lock at the start and at the end, when there is nobody else to serve."""
+
+
+LOCKED_S: Final = 10.0
+"""How long an operation waits, in real time, for the state that another program has locked."""
+
+
+class StateLocked(sqlite3.OperationalError):
+    """Another program holds the lock on the state file; nothing of what was asked for has been written."""
+
+
+class WriteLock:
+    """Takes the lock of the file *name* for the transactions of *connection*, as long as `waits` without waiting."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._context = shared_context()
+        self._waits = True
+        self.held_elsewhere = False
+        """Whether another program had it when it was last asked for."""
+        self.set_patience(waits=True)
+
+    def set_patience(self, *, waits: bool) -> None:
+        """Let SQLite wait for the lock, and everything with it, or not."""
+        self._waits = waits
+        self._connection.execute(f"PRAGMA busy_timeout={PATIENCE_MS if waits else 0}")
+        if waits:
+            self.held_elsewhere = False
+
+    def refused(self, error: sqlite3.OperationalError) -> None:
+        """Note that a transaction could not begin because another program holds the lock.
+
+        Raises: *error*, when it says something else, or the lock has been waited for.
+        """
+        self._check(error)
+        self.held_elsewhere = True
+        _log.warning("another program holds the lock on %s. Calls that change something wait for it.", self._name)
+        asyncio.get_running_loop().call_later(RETRY_S, self._ask, context=self._context)
+
+    def copying(self, status: int, left: int, pages: int) -> None:
+        """Watch a copying into the file, which the module sqlite3 would let wait for the lock for ever.
+
+        Raises: StateLocked; nothing has been copied then.
+        """
+        if status & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            raise StateLocked("another program holds the lock on the state")
+
+    def when_free(self, wake: Callable[[], None]) -> None:
+        """Call *wake* once, when the other program may have given the lock up; those that came first go first."""
+        self._waiting.append(wake)
+
+    def _check(self, error: sqlite3.OperationalError) -> None:
+        if self._waits or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise error
+
+    def _is_refused(self) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            self._check(error)
+            return True
+        return False
+
+    def _ask(self) -> None:
+        if not self.held_elsewhere:
+            return
+        try:
+            if self._is_refused():
+                asyncio.get_running_loop().call_later(RETRY_S, self._ask, context=self._context)
+                return
+            self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            _log.debug("the lock on %s cannot be asked for", self._name)  # the next statement says why
+        self.held_elsewhere = False
+        _log.warning("the lock on %s is free again", self._name)
+        self._wake_some()
+
+    def _wake_some(self) -> None:
+        for _ in range(min(WOKEN_AT_ONCE, len(self._waiting))):
+            try:
+                self._waiting.popleft()()
+            except Exception:
+                _log.exception("what has waited for the lock on %s failed", self._name)
+        if self._waiting and not self.held_elsewhere:
+            asyncio.get_running_loop().call_soon(self._wake_some, context=self._context)

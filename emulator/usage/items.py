@@ -1,0 +1,204 @@
+"""Everything that is metered: a row each, which the command, the console, price lists and the documentation read."""
+
+from typing import Final
+
+from emulator.kernel.frozen import frozen
+
+
+@frozen
+class Item:
+    """What is metered. ``source`` is where the rule is known from.
+
+    ``unit`` and ``help`` are English and Chinese, and so is ``assumed``: what of the rule is a guess, if anything.
+    """
+
+    name: str
+    unit: tuple[str, str]
+    help: tuple[str, str]
+    source: str
+    assumed: tuple[str, str] = ("", "")
+
+
+_FC = "Function Compute, Billing overview; Pay-as-you-go"
+_MNS = "Simple Message Queue (formerly MNS), Billing"
+_FNF = "CloudFlow, Billing overview"
+_OSS = "OSS, API operation calling fees"
+
+_IDLE = ("An instance that is kept ready is idle whenever it serves no call.", "预留实例未处理请求时视为闲置。")
+_TOGETHER = (
+    "Calls that one instance serves at the same time are counted each by itself; the cloud counts the instance once.",
+    "同一实例并发处理的请求各自计量；云端只计量实例一次。",
+)
+
+ITEMS: Final = (
+    Item(
+        name="fc.calls",
+        unit=("calls", "次"),
+        help=("Calls of functions.", "函数调用次数。"),
+        source=_FC,
+        assumed=("A call that a mock has answered counts as a call.", "由模拟应答的调用计为一次调用。"),
+    ),
+    Item(
+        name="fc.vcpu_seconds.active",
+        unit=("vCPU-seconds", "vCPU 秒"),
+        help=("vCPUs while a call is served.", "处理请求期间的 vCPU 使用量。"),
+        source=_FC,
+        assumed=(
+            "Without a configured number of vCPUs there is one for each 2 GB of memory, at least 0.05. "
+            + _TOGETHER[0],
+            "未配置 vCPU 时按每 2 GB 内存一个计，至少 0.05。" + _TOGETHER[1],
+        ),
+    ),
+    Item(
+        name="fc.vcpu_seconds.idle",
+        unit=("vCPU-seconds", "vCPU 秒"),
+        help=("vCPUs of instances kept ready, while they serve no call.", "预留实例闲置期间的 vCPU 使用量。"),
+        source=_FC,
+        assumed=_IDLE,
+    ),
+    Item(
+        name="fc.memory_gb_seconds.active",
+        unit=("GB-seconds", "GB 秒"),
+        help=("Memory as configured, while a call is served; a started millisecond counts.",
+              "处理请求期间按配置计的内存使用量，不足一毫秒按一毫秒计。"),
+        source=f"{_FC}; the line Billed Duration of a call's log",
+        assumed=_TOGETHER,
+    ),
+    Item(
+        name="fc.memory_gb_seconds.idle",
+        unit=("GB-seconds", "GB 秒"),
+        help=("Memory of instances kept ready, while they serve no call.", "预留实例闲置期间的内存使用量。"),
+        source=_FC,
+        assumed=_IDLE,
+    ),
+    Item(
+        name="fc.disk_gb_seconds",
+        unit=("GB-seconds", "GB 秒"),
+        help=("Disk beyond 512 MB.", "超出 512 MB 的磁盘使用量。"),
+        source=_FC,
+        assumed=("The first 512 MB are free.", "前 512 MB 免费。"),
+    ),
+    Item(
+        name="fc.gpu_gb_seconds.active",
+        unit=("GB-seconds", "GB 秒"),
+        help=("GPU memory while a call is served.", "处理请求期间的 GPU 显存使用量。"),
+        source=_FC,
+        assumed=_TOGETHER,
+    ),
+    Item(
+        name="fc.gpu_gb_seconds.idle",
+        unit=("GB-seconds", "GB 秒"),
+        help=("GPU memory of instances kept ready, while they serve no call.", "预留实例闲置期间的 GPU 显存使用量。"),
+        source=_FC,
+        assumed=_IDLE,
+    ),
+    Item(
+        name="mns.requests.queue",
+        unit=("requests", "次"),
+        help=(
+            "Requests to queues, each for every started 64 KB: a batch is one, and so is a receive that finds nothing.",
+            "队列请求次数：批量操作计一次，空轮询也是一次；不足 64 KB 也按一次计。",
+        ),
+        source=_MNS,
+        assumed=(
+            "The larger of request and answer is measured, as it is sent; refused requests count.",
+            "以请求与应答中较大者的实际长度计；被拒绝的请求也计。",
+        ),
+    ),
+    Item(
+        name="mns.requests.topic",
+        unit=("requests", "次"),
+        help=("Requests to topics and subscriptions, by the same rule.", "主题与订阅的请求次数，规则相同。"),
+        source=_MNS,
+        assumed=(
+            "The larger of request and answer is measured, as it is sent; refused requests count.",
+            "以请求与应答中较大者的实际长度计；被拒绝的请求也计。",
+        ),
+    ),
+    Item(
+        name="mns.pushes",
+        unit=("pushes", "次"),
+        help=("Attempts to deliver a message of a topic, by kind of endpoint.", "主题消息的投递次数，按终端类型。"),
+        source=_MNS,
+        assumed=("Each attempt counts, failed ones too.", "每次尝试都计，失败的也计。"),
+    ),
+    Item(
+        name="fnf.transitions",
+        unit=("transitions", "次"),
+        help=(
+            "Steps that standard executions enter, by kind: those of branches and iterations too.",
+            "标准模式执行进入的步骤数（状态转换），按步骤类型；分支与循环中的步骤也计。",
+        ),
+        source=_FNF,
+        assumed=("A further attempt at a task is no transition.", "任务重试不计为状态转换。"),
+    ),
+    Item(
+        name="fnf.express.executions",
+        unit=("executions", "次"),
+        help=("Express executions that have ended.", "已结束的快速模式执行次数。"),
+        source=_FNF,
+    ),
+    Item(
+        name="fnf.express.gb_seconds",
+        unit=("GB-seconds", "GB 秒"),
+        help=("Time of express executions.", "快速模式执行的时长。"),
+        source=_FNF,
+        assumed=("Each has 64 MB, the lowest tier.", "每次执行按最低档 64 MB 计。"),
+    ),
+    Item(
+        name="fnf.schedules",
+        unit=("starts", "次"),
+        help=("Executions that schedules have started; the cloud does not charge for them.",
+              "定时调度启动的执行次数；云端不收费。"),
+        source=_FNF,
+    ),
+    Item(
+        name="oss.requests.put",
+        unit=("requests", "次"),
+        help=("Requests to buckets of the class PUT that succeeded: what writes, copies, deletes or lists.",
+              "成功的 PUT 类请求：写入、复制、删除与列举。"),
+        source=_OSS,
+    ),
+    Item(
+        name="oss.requests.get",
+        unit=("requests", "次"),
+        help=("Requests to buckets of the class GET that succeeded: what reads.", "成功的 GET 类请求：读取。"),
+        source=_OSS,
+        assumed=(
+            "What reads settings of a bucket or an object is of the class GET.",
+            "读取存储空间或对象设置的请求计入 GET 类。",
+        ),
+    ),
+    Item(
+        name="oss.bytes.in",
+        unit=("bytes", "字节"),
+        help=("Bytes written to buckets.", "写入存储空间的字节数。"),
+        source="OSS, Traffic fees",
+    ),
+    Item(
+        name="oss.bytes.out",
+        unit=("bytes", "字节"),
+        help=("Bytes read from buckets.", "从存储空间读出的字节数。"),
+        source="OSS, Traffic fees",
+    ),
+    Item(
+        name="net.bytes.out",
+        unit=("bytes", "字节"),
+        help=(
+            "Bytes of answers, without heads; by service. Those of buckets are among oss.bytes.out.",
+            "应答正文的字节数，按服务；存储空间的计入 oss.bytes.out。",
+        ),
+        source="Cloud Data Transfer (CDT), Services and metering methods",
+        assumed=(
+            "Every client is on the internet. Answers that are streamed without a length do not count, nor does what "
+            "functions send by themselves.",
+            "假设所有客户端都在公网。未给出长度的流式应答以及函数自行发出的数据不计。",
+        ),
+    ),
+)  # fmt: skip
+"""In the order in which they are shown."""
+
+BY_NAME: Final = {item.name: item for item in ITEMS}
+
+OSS_LISTS: Final = frozenset({"ListObjects", "ListBuckets", "ListMultipartUploads", "ListParts"})
+"""Operations that read and are of the class PUT. Source: OSS, "API operation calling fees"."""

@@ -1,0 +1,202 @@
+"""What usage would cost by a list of prices, which is the reader's: none comes with the emulator.
+
+A list is a YAML file: a currency, and for each thing that has a price the items it is made of (each with the factor by
+which it goes into that unit), what is free, and a price or tiers of prices. Usage counts as that of a month.
+"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.deploy.declared import Declared
+from emulator.deploy.places import Findings, LocatedValue, whole
+from emulator.kernel.frozen import field, frozen
+from emulator.kernel.spelling import suggestion
+from emulator.usage.items import BY_NAME
+from emulator.wire.schema.kinds import LIST, OBJECT, Field, Number, Shape, Text
+
+_TEXT = Text(200)
+_AMOUNT = Number(0)
+_POSITIVE = Number(0, open=True)
+
+LIST_OF_PRICES = Shape(
+    "PriceList",
+    (
+        Field("currency", "currency", _TEXT, required=True,
+              help=("What the prices are in, such as CNY.", "币种，例如 CNY。")),
+        Field("prices", "prices", LIST, required=True, help=("The prices.", "价目。")),
+    ),
+)  # fmt: skip
+
+PRICE = Shape(
+    "Price",
+    (
+        Field("name", "name", _TEXT, required=True, help=("What the line is called.", "该行的名称。")),
+        Field("items", "items", OBJECT, required=True,
+              help=("Items, each with the factor by which it counts.", "计量项及其换算系数。")),
+        Field("per", "per", _POSITIVE, 1, help=("The units that the price is for.", "价格对应的数量。")),
+        Field("free", "free", _AMOUNT, 0, help=("Units that are free each month.", "每月免费额度。")),
+        Field("price", "price", _AMOUNT, 0, help=("The price; or tiers.", "单价；或使用 tiers。")),
+        Field("tiers", "tiers", LIST, (),
+              help=("In place of one price: those up to an amount, the last without an end.",
+                    "代替单一价格的阶梯价，最后一档没有上限。")),
+        Field("source", "source", _TEXT, "", help=("Where the price is from.", "价格来源。")),
+    ),
+)  # fmt: skip
+
+TIER = Shape(
+    "Tier",
+    (
+        Field("up_to", "up_to", _POSITIVE, None,
+              help=("The amount that the tier ends at, free units included.", "该档上限，含免费额度。")),
+        Field("price", "price", _AMOUNT, required=True, help=("The price.", "单价。")),
+    ),
+)  # fmt: skip
+
+
+@frozen
+class Tier:
+    """A price for what lies below *up_to* units; None is no end."""
+
+    up_to: float | None
+    price: float
+
+
+@frozen
+class Price:
+    """A line of a list: how much of each item is a unit, and what *per* units cost beyond the *free* ones."""
+
+    name: str
+    items: Mapping[str, float]
+    per: float
+    free: float
+    tiers: tuple[Tier, ...]
+    source: str = ""
+
+
+@frozen
+class PriceList:
+    """The prices of a reader."""
+
+    currency: str
+    prices: tuple[Price, ...]
+
+
+@frozen
+class Line:
+    """What one thing would cost: *units* used, those free, those paid for, the cost, and what is assumed of its items.
+
+    ``assumed`` names the items whose rules are guesses in a part.
+    """
+
+    name: str
+    units: float
+    free: float
+    billed: float
+    cost: float
+    assumed: tuple[str, ...] = field(default_factory=tuple)
+
+
+def read_prices(text: str) -> PriceList:
+    """Read a list of prices.
+
+    Raises: FileProblems, with what is wrong at its place.
+    """
+    findings = Findings()
+    root = whole(text, findings)
+    head = _FILE.read(LIST_OF_PRICES, root)
+    prices = [_price(part) for part in root.member("prices").items()]
+    findings.check()
+    return PriceList(currency=head["currency"], prices=tuple(prices))
+
+
+def estimate(amounts: Mapping[str, float], prices: PriceList, scale: float = 1.0) -> list[Line]:
+    """Return what *amounts* of items, as many times as *scale* says, would cost in a month that has nothing else."""
+    return [_line(price, amounts, scale) for price in prices.prices]
+
+
+def unpriced(amounts: Mapping[str, float], prices: PriceList) -> list[str]:
+    """Return the items that were used and have no price."""
+    priced = {item for price in prices.prices for item in price.items}
+    return [item for item in amounts if item not in priced]
+
+
+def _line(price: Price, amounts: Mapping[str, float], scale: float) -> Line:
+    used = {item: amounts[item] * factor * scale for item, factor in price.items.items() if amounts.get(item)}
+    units = sum(used.values())
+    cost, begin = 0.0, price.free
+    for tier in price.tiers:
+        end = units if tier.up_to is None else min(units, tier.up_to)
+        cost += max(0.0, end - begin) / price.per * tier.price
+        begin = max(begin, end)
+    return Line(
+        name=price.name,
+        units=units,
+        free=min(units, price.free),
+        billed=max(0.0, units - price.free),
+        cost=cost,
+        assumed=tuple(item for item in used if BY_NAME[item].assumed[0]),
+    )
+
+
+class _Prices(Declared):
+    """`Declared`, with numbers."""
+
+    def number(self, kind: Number) -> Any:
+        """Take a number in its range."""
+
+        def read(part: LocatedValue) -> Any:
+            value = part.value
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return self._wrong(part, "must be a number")
+            least = kind.low or 0
+            if value < least or (kind.open and value == least):
+                return self._wrong(part, f"must be {'more than' if kind.open else 'at least'} {least:g}")
+            return float(value)
+
+        return read
+
+    def json(self, kind: Any) -> Any:
+        """Take a list or a map as it is; what is in it is read by itself."""
+        form, words = (list, "must be a list") if kind.only == "list" else (dict, "must be a map")
+        return lambda part: part.value if isinstance(part.value, form) else self._wrong(part, words)
+
+
+_FILE = _Prices("file")
+
+
+def _price(part: LocatedValue) -> Price:
+    values = _with_defaults(PRICE, part)
+    tiers = [_with_defaults(TIER, each) for each in part.member("tiers").items()] if values["tiers"] else []
+    if tiers and "price" in (part.value or {}):
+        part.member("price").problem("stands beside tiers: one of the two")
+    ends = [tier["up_to"] for tier in tiers]
+    if None in ends[:-1] or any(low >= high for low, high in itertools.pairwise(ends) if low and high):
+        part.member("tiers").problem("each tier ends above the one before it, and only the last has no end")
+    return Price(
+        name=values["name"],
+        items=_factors(part.member("items")),
+        per=values["per"] or 1,
+        free=values["free"],
+        tiers=tuple(Tier(up_to=tier["up_to"], price=tier["price"] or 0) for tier in tiers)
+        or (Tier(up_to=None, price=values["price"]),),
+        source=values["source"],
+    )
+
+
+def _with_defaults(shape: Shape, part: LocatedValue) -> dict[str, Any]:
+    if not isinstance(part.value, dict):
+        part.problem("must be a map")
+        return {each.name: each.default for each in shape} | {"name": "", "price": 0.0}
+    given = _FILE.read(shape, part)
+    return {each.name: given.get(each.name, each.default) for each in shape}
+
+
+def _factors(part: LocatedValue) -> dict[str, float]:
+    factors = {}
+    for entry in part.entries():
+        if entry.name not in BY_NAME:
+            entry.problem(f"there is no such item{suggestion(entry.name, list(BY_NAME))}")
+        elif (factor := _FILE.reader(_POSITIVE)(entry)) is not None:
+            factors[entry.name] = factor
+    return factors

@@ -1,0 +1,134 @@
+"""What somebody wants to be answered in place of the real thing: answers of mocks, in every form that takes them.
+
+Source: the project's own; the same members in the admin API, on the command line, in tests and in files of cases.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, get_args
+
+from emulator.kernel.frozen import frozen
+from emulator.wire.dates import parse_duration
+
+MOST_ANSWERS: Final = 10_000
+
+Then = Literal["repeat", "real", "fail"]
+"""What follows the last answer: it again, the real thing, or a failure."""
+
+_ALSO: Final = {"returns": "return", "raises": "error"}
+"""How options and arguments call the members of an answer."""
+
+
+@frozen
+class Answer:
+    """One answer: a value or an error, and how long it takes; ``never``: none comes at all."""
+
+    value: Any = None
+    error: Mapping[str, Any] | None = None
+    delay_ms: int = 0
+    never: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is an error."""
+        return self.error is not None
+
+    @property
+    def body(self) -> bytes:
+        """What a function would answer: a text as it is, anything else as JSON."""
+        value = self.value if self.error is None else self.error
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text.encode("utf-8", "replace")
+
+    @property
+    def error_type(self) -> str:
+        """The name of the error."""
+        return str((self.error or {}).get("errorType", "Error"))
+
+    @property
+    def error_message(self) -> str:
+        """What the error says."""
+        return str((self.error or {}).get("errorMessage", ""))
+
+
+@frozen
+class Script:
+    """Answers that are given in turn, and what follows the last one."""
+
+    answers: tuple[Answer, ...]
+    then: Then = "repeat"
+
+    def answer(self, at: int, whose: str) -> Answer | None:
+        """Return answer number *at*, from 0 on, of the mock of *whose*; None when the real thing is to answer."""
+        if at < len(self.answers):
+            return self.answers[at]
+        match self.then:
+            case "repeat":
+                return self.answers[-1]
+            case "real":
+                return None
+            case "fail":
+                message = f"the mock of {whose} has no answer for call {at + 1}"
+                return Answer(error={"errorType": "MockExhausted", "errorMessage": message})
+
+
+def read_script(answers: Any, then: Any) -> Script:
+    """Read a list of answers, and what follows them.
+
+    Raises: ValueError with a sentence.
+    """
+    chosen: Then = then or "repeat"
+    if chosen not in get_args(Then):
+        raise ValueError(f"then must be one of {', '.join(get_args(Then))}")
+    documents = answers or []
+    if len(documents) > MOST_ANSWERS:
+        raise ValueError(f"a mock has at most {MOST_ANSWERS} answers")
+    read = tuple(read_answer(each) for each in documents)
+    if not read and chosen == "repeat":
+        raise ValueError("answers is empty, and there is nothing to repeat")
+    return Script(answers=read, then=chosen)
+
+
+def read_answer(answer: Any) -> Answer:
+    """Read one answer.
+
+    Raises: ValueError with a sentence.
+    """
+    if not isinstance(answer, Mapping):
+        raise ValueError("each of the answers must be an object")  # noqa: TRY004 - told to a user, like the others
+    unknown = [name for name in answer if name not in {*_ALSO, "return", "error", "delay", "never"}]
+    if unknown:
+        raise ValueError(
+            f"an answer has no member {unknown[0]!r}; it has return (or returns), error (or raises), delay and never"
+        )
+    if len(answer.keys() - {"delay"}) > 1:
+        raise ValueError("an answer returns or is an error, not both")
+    delay_ms = _delay(answer.get("delay"))
+    answer = {_ALSO.get(name, name): value for name, value in answer.items()}
+    if "never" in answer:
+        if answer["never"] is not True or delay_ms:
+            raise ValueError("never is true and goes without delay: no answer comes")
+        return Answer(never=True)
+    if "error" not in answer:
+        return Answer(value=answer.get("return"), delay_ms=delay_ms)
+    error = answer["error"]
+    if isinstance(error, str):
+        error = {"errorType": "Error", "errorMessage": error}
+    if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
+        raise ValueError('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
+    return Answer(error=error, delay_ms=delay_ms)
+
+
+def _delay(text: Any) -> int:
+    if text in {None, ""}:
+        return 0
+    try:
+        return parse_duration(text)
+    except (ValueError, TypeError):
+        raise ValueError("delay must be a duration such as 500ms, 30s or 1h30m") from None
+
+
+def action_key(action: str) -> str:
+    """Return an action of a task as actions are compared: the vendor writes services in three ways (FNF, FnF, fnf)."""
+    service, colon, name = action.partition(":")
+    return service.lower() + colon + name

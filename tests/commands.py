@@ -1,0 +1,250 @@
+"""The command ``localyun`` in processes forked from one that has loaded it: a test does not pay for loading it again.
+
+Each is a process of its own, as from a shell: it gets arguments, environment, working directory and standard streams,
+runs `emulator.cli.main.main` and ends as Python ends. What decides how Python itself starts (its own variables, the
+locale) is not obeyed; where that matters, or where the system cannot do this, the program is started the ordinary way.
+"""
+
+import array
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = [sys.executable, "-m", "emulator"]
+_OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
+"""Variables that are read when Python starts or modules are imported."""
+_BYTES = 256 * 1024
+
+
+def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None):
+    """Start the command; return what `subprocess.Popen` does, with text where a stream is a pipe."""
+    if _can_fork(env):
+        return _parent().start(words, cwd, env, (stdin, stdout, stderr))
+    streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+    return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **streams)
+
+
+def run(words, *, cwd, env, timeout):
+    """Run the command to its end without input; return what `subprocess.run` does, with text."""
+    if not _can_fork(env):
+        return subprocess.run(
+            [*COMMAND, *words],
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+        )
+    pipes = (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
+    process = _parent().start(words, cwd, env, pipes)
+    try:
+        out, err = process.communicate(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate(10)
+        raise
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def _can_fork(env):
+    """Whether a process forked from one with this process's environment behaves as a new one with *env*."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
+    theirs = {name: value for name, value in env.items() if name.startswith(_OF_PYTHON)}
+    differs = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    return hasattr(os, "pidfd_open") and not any(name.startswith("COVERAGE") for name in theirs) and (
+        not differs - {"PYTHONPATH"} and env.get("PYTHONPATH", str(ROOT)) == str(ROOT)
+    )  # fmt: skip
+
+
+@functools.cache
+def _parent():
+    return Parent()
+
+
+class Parent:
+    """The process that has loaded the command; ends with this one."""
+
+    def __init__(self):
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            command = [sys.executable, "-m", "tests.commands", str(theirs.fileno())]
+            environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+        self._codes = {}
+        atexit.register(self.close)
+
+    def close(self):
+        """Let the process end, which it does when nobody can ask it for more."""
+        self._socket.close()
+        self._process.wait(30)
+
+    def start(self, words, cwd, env, streams):
+        """Return a `Child` that runs the command."""
+        given, ours = [], []
+        for number, stream in enumerate(streams):
+            if stream == subprocess.PIPE:
+                reading, writing = os.pipe()
+                given.append(reading if number == 0 else writing)
+                ours.append(writing if number == 0 else reading)
+            else:
+                given.append(
+                    os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
+                )
+                ours.append(None)
+        asked = json.dumps({"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env)}).encode()
+        with contextlib.ExitStack() as closing:
+            for number in given:
+                closing.callback(os.close, number)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))]
+            self._socket.sendmsg([asked], rights)
+        while (pid := self._codes.pop("pid", None)) is None:
+            self._hear(30)
+        return Child(self, pid, ours)
+
+    def code_of(self, pid, timeout):
+        """Return the exit code of a child, None while it runs; wait for it at most *timeout* seconds."""
+        until = time.monotonic() + timeout
+        while pid not in self._codes:
+            if not self._hear(max(0.0, until - time.monotonic())):
+                return None
+        return self._codes[pid]
+
+    def _hear(self, timeout):
+        self._socket.settimeout(timeout or 1e-6)
+        try:
+            told = self._socket.recv(_BYTES)
+        except (TimeoutError, BlockingIOError):
+            return False
+        if not told:
+            raise RuntimeError("the process that forks commands has ended")
+        message = json.loads(told)
+        if "code" in message:
+            self._codes[message["pid"]] = message["code"]
+        else:
+            self._codes["pid"] = message["pid"]
+            self._codes.pop(message["pid"], None)  # of an earlier process that had the number
+        return True
+
+
+class Child(subprocess.Popen):
+    """A command that runs: the part of `subprocess.Popen` that does not depend on being the parent."""
+
+    def __init__(self, parent, pid, streams):
+        self._parent = parent
+        self.pid = pid
+        self.args = COMMAND
+        self.returncode = None
+        self.stdin, self.stdout, self.stderr = (
+            None if number is None else os.fdopen(number, "w" if which == 0 else "r", encoding="utf-8")
+            for which, number in enumerate(streams)
+        )
+        self.universal_newlines = self.text_mode = True
+        self.encoding, self.errors = "utf-8", None
+        self.pipesize = -1
+        self._child_created = True
+        self._communication_started = False
+        self._input = None
+
+    def __del__(self):
+        """Nothing: the process that forks waits for its children."""
+
+    def poll(self):
+        """Return the exit code, None while it runs."""
+        if self.returncode is None:
+            self.returncode = self._parent.code_of(self.pid, 0)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        """Return the exit code."""
+        if self.returncode is None:
+            self.returncode = self._parent.code_of(self.pid, 3600 if timeout is None else timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+    def send_signal(self, sig):
+        """Send a signal to it, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
+
+
+def serve(number):
+    """Fork a child for each request that arrives at a socket; in the child, return its arguments."""
+    _load()
+    asking = socket.socket(fileno=number)
+    waiting = selectors.DefaultSelector()
+    waiting.register(asking, selectors.EVENT_READ)
+    while True:
+        for key, _ in waiting.select():
+            if key.fileobj is not asking:
+                _pid, status = os.waitpid(key.data, 0)
+                waiting.unregister(key.fileobj)
+                os.close(key.fd)
+                asking.send(json.dumps({"pid": key.data, "code": os.waitstatus_to_exitcode(status)}).encode())
+                continue
+            message, streams, _flags, _address = socket.recv_fds(asking, _BYTES, 3)
+            if not message:
+                sys.exit()
+            pid = os.fork()
+            if pid == 0:
+                return _become(json.loads(message), streams)
+            for each in streams:
+                os.close(each)
+            waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
+            asking.send(json.dumps({"pid": pid}).encode())
+
+
+def _load():
+    """Import what commands use; collections later look at what was made since."""
+    import emulator.cli.commands
+
+    for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module.name)
+    for name in ("emulator.app", "emulator.composition", "emulator.cli.main"):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _become(request, streams):
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 4096 else 4096)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.path[0] = request["cwd"]
+    return request["words"]
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = serve(int(sys.argv[1]))
+    from emulator.cli.main import main
+
+    try:
+        sys.exit(main())
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)

@@ -1,0 +1,105 @@
+"""The frame of all pages: five groups, where theme and language are, narrow and very wide screens."""
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from tests.console import scene
+from tests.console.browser import resize
+from tests.console.walking import eventually, opened, press, speak
+
+GROUPS = ["Run", "Messages", "Flows", "Functions", "Lab"]
+OVERFLOWS = "return document.documentElement.scrollWidth > window.innerWidth"
+
+
+@pytest.fixture
+def sized(console):
+    """Gives the page a width, and takes it back."""
+    yield lambda width: resize(console, width, 900)
+    console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def words(console, selector):
+    """The texts of all elements."""
+    return [each.text for each in console.find_elements(By.CSS_SELECTOR, selector)]
+
+
+@pytest.mark.parametrize(
+    ("page", "group", "place"),
+    [
+        ("/", "Run", "Overview"),
+        ("/queues/orders", "Messages", "Queues"),
+        ("/topics/reminders/deliveries/inbox/{message}", "Messages", "Topics"),
+        ("/flows/approve/executions/first", "Flows", "Flows"),
+        ("/schedules", "Flows", "Schedules"),
+        ("/triggers", "Functions", "Triggers"),
+        ("/buckets", "Functions", "Buckets"),
+        ("/requests/{refused}", "Run", "Requests"),
+        ("/mocks", "Lab", "Mocks"),
+        ("/new/queue", "Messages", "Queues"),
+        ("/new/trigger?in=hello", "Functions", "Functions"),
+        ("/design/approve", "Flows", "Flows"),
+    ],
+)
+def test_each_page_stands_in_one_of_five_groups(console, localyun, page, group, place):
+    """The group and the page in it are marked, for eyes and for screen readers."""
+    speak(console, localyun, "en")
+
+    opened(console, localyun, page)
+
+    assert words(console, "nav .groups a") == GROUPS
+    assert words(console, "nav .groups a[aria-current]") == [group]
+    assert words(console, "nav .pages a[aria-current=page]") == [place]
+
+
+def test_language_and_theme_stand_at_the_top_and_are_kept(console, localyun):
+    """Both are buttons of the header; the page stays the same."""
+    speak(console, localyun, "en")
+    opened(console, localyun, "/queues")
+
+    press(console, "header form.theme button")
+    assert eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "dark")
+    press(console, "header form.language button")
+    assert eventually(console, lambda: words(console, "h1") == ["队列"])
+    press(console, "header form.theme button")
+    assert eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "light")
+
+    assert console.current_url.endswith("/queues")
+
+
+@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
+def test_page_fits_a_telephone(console, localyun, sized, page):
+    """At 390 px nothing but tables has to be scrolled sideways."""
+    sized(390)
+
+    opened(console, localyun, page)
+
+    assert not console.execute_script(OVERFLOWS)
+
+
+def test_navigation_folds_on_a_telephone(console, localyun, sized):
+    """It takes one line until its button is pressed."""
+    speak(console, localyun, "en")
+    sized(390)
+    opened(console, localyun, "/queues")
+    assert console.find_element(By.TAG_NAME, "header").size["height"] < 70
+    assert words(console, "nav .groups a") == [""] * 5
+
+    press(console, "header .fold")
+
+    assert eventually(console, lambda: words(console, "nav .groups a") == GROUPS)
+    console.find_element(By.LINK_TEXT, "Topics").click()
+    assert eventually(console, lambda: console.current_url.endswith("/topics"))
+
+
+def test_a_very_wide_screen_is_used(console, localyun, sized):
+    """At 2,560 px tables reach from side to side, and the overview's sections stand beside each other."""
+    sized(2560)
+    opened(console, localyun, "/queues")
+    assert console.find_element(By.CSS_SELECTOR, "main table").size["width"] > 2400
+
+    opened(console, localyun, "/")
+
+    needs = console.find_element(By.CSS_SELECTOR, "section[aria-labelledby=needs]").location
+    latest = console.find_element(By.CSS_SELECTOR, "section[aria-labelledby=latest]").location
+    assert abs(needs["y"] - latest["y"]) < 2
+    assert latest["x"] > needs["x"] + 1000

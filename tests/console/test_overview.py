@@ -1,0 +1,39 @@
+"""The first page: what needs somebody, what just happened, what comes next."""
+
+from selenium.webdriver.common.by import By
+
+from tests.console.walking import eventually, opened, speak, text
+
+FAILING = "version: v1\ntype: flow\nsteps:\n- {type: fail, name: end, error: Broken}\n"
+WAITING = (
+    "version: v1\ntype: flow\nsteps:\n- type: task\n  name: ask\n  resourceArn: acs:mns:::/queues/asks/messages\n"
+    "  pattern: waitForCallback\n  serviceParams:\n    MessageBody: $\n"
+)
+
+
+def row(console, section, words):
+    """The row of a section with these words."""
+    rows = console.find_elements(By.CSS_SELECTOR, f"section[aria-labelledby={section}] tr")
+    return next((each.text for each in rows if words in each.text), "")
+
+
+def test_failures_stand_once_each_with_count_and_reason(console, localyun):
+    """Executions, functions and refused requests; the way on leads to the page of the latest."""
+    speak(console, localyun, "en")
+    flow = localyun.flow("failing", FAILING)
+    for name in ("one", "two"):
+        flow.start(name=name)
+    localyun.queue("asks")
+    localyun.flow("asking", WAITING).start(name="open")
+    localyun.invoke("fragile")
+    opened(console, localyun, "/")
+
+    assert eventually(console, lambda: " 2 " in row(console, "needs", "failing"))
+    assert "the execution failed" in row(console, "needs", "failing")
+    assert "the function raised" in row(console, "needs", "fragile")
+    assert "the signature was refused" in row(console, "needs", "mns")
+    assert eventually(console, lambda: "ask waits for a report" in text(console))
+    assert "the function failed" in row(console, "latest", "InvokeFunction")
+
+    console.find_element(By.LINK_TEXT, "two").click()
+    assert eventually(console, lambda: console.find_element(By.TAG_NAME, "h1").text.startswith("two"))

@@ -1,0 +1,69 @@
+"""Start here: tutorials by a click, programs that run as they stand."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from emulator.console.pages.start import SNIPPETS, snippet
+from emulator.samples import TUTORIALS
+from emulator.testing import Emulator
+from tests.console.walking import eventually, opened, press, text
+
+pytestmark = pytest.mark.starts_programs
+
+RUN_S = 180
+
+
+@pytest.fixture(scope="module")
+def empty():
+    """An emulator with nothing in it."""
+    with Emulator() as kit:
+        yield kit
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Another one, for programs."""
+    with Emulator() as kit:
+        yield kit
+
+
+def test_an_empty_console_offers_every_tutorial(empty, browser):
+    """On its first page, one button each; one is started, followed and kept."""
+    browser.get(empty.endpoint + empty.api.admin("POST", "console-link")["path"])
+    names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "section[aria-labelledby=tutorials] td a")]
+    assert names == [each.name for each in TUTORIALS]
+
+    press(browser, "form[action$='/start/callback'] button")
+
+    assert eventually(browser, lambda: browser.current_url.endswith("/start/callback"))
+    assert eventually(browser, lambda: browser.find_element(By.TAG_NAME, "h1").text == "callback Succeeded", RUN_S)
+    assert "running callback" in text(browser)
+    press(browser, "#content li .id a")
+    assert eventually(browser, lambda: "/flows/fnf-demo-callback/executions/" in browser.current_url)
+    assert eventually(browser, lambda: "Succeeded" in browser.find_element(By.TAG_NAME, "h1").text)
+
+    opened(browser, empty, "/")
+    assert not browser.find_elements(By.ID, "tutorials")
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_program_runs_as_it_is_pasted(served, name):
+    """Under ``localyun exec``, which leads the official SDKs here."""
+    command = [sys.executable, "-m", "emulator", "exec", "--", sys.executable, "-"]
+
+    ended = subprocess.run(
+        command,
+        input=snippet(name),
+        env=os.environ | served.env,
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip()

@@ -1,0 +1,81 @@
+"""``localyun explore``: outcomes with the schedules that lead there, and one of them again."""
+
+import json
+import subprocess
+
+import pytest
+
+from emulator.kernel.system import own_command
+from tests.exploration.test_tutorials import UNDOING, made
+
+pytestmark = pytest.mark.timeout(180)
+
+INPUT = json.dumps({f"{name}_result": "success" for name in UNDOING})
+STEP = (
+    "version: v1\ntype: flow\nsteps:\n"
+    "  - {type: task, name: a, resourceArn: 'acs:fc:::services/fnf-demo/functions/Operation'}\n"
+)
+
+
+def explored(localyun, flow, *words, code):
+    """Return what the command prints as JSON."""
+    done = subprocess.run(
+        own_command("explore", flow, "--patience", "20s", "--json", *words),
+        env={**localyun.env, "PYTHONUTF8": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout) if code < 2 else done.stderr
+
+
+@pytest.fixture
+def mocks(tmp_path):
+    file = tmp_path / "mocks.json"
+    file.write_text(json.dumps([{"function": "fnf-demo/Operation", "answers": [{"return": {"done": True}}]}]))
+    return ["--mocks", str(file)]
+
+
+@pytest.mark.parametrize("file", ["flow", "statemachine"])
+def test_outcomes_of_both_languages_are_told_apart(bare, mocks, file):
+    """Each once, though ids differ from run to run; the state is put back."""
+    flow = made(bare, "multi-step-transaction", file)
+    words = ["--input", INPUT, *mocks]
+
+    told = explored(bare, flow.name, *words, "--faults", "lost-after", "--deviations", "1", "--runs", "4", code=1)
+
+    assert [(each["status"], len(each["calls"]), each["schedule"]) for each in told["outcomes"]] == [
+        ("Succeeded", 3, "first"), ("Failed", 1, "0:1"), ("Failed", 3, "1:1"), ("Succeeded", 4, "2:1"),
+    ]  # fmt: skip
+    assert explored(bare, flow.name, *words, code=0)["tried"] == 1
+    assert flow.executions == []
+    assert bare.api.admin("GET", "mocks")["mocks"] == []
+
+
+def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):
+    """Its effects in their order; the mocks are gone."""
+    flow = made(bare, "multi-step-transaction", "flow")
+
+    told = explored(bare, flow.name, "--input", INPUT, "--faults", "lost-after", "--schedule", "1:1", *mocks, code=0)
+
+    assert told["status"] == "Failed"
+    assert [step.split("/")[-1] for step in told["steps"] if step.startswith("call ")] == [
+        "BuyTrainTicket#1", "ReserveFlight#1", "CancelTrainTicket#1",
+    ]  # fmt: skip
+    assert [run.status for run in flow.executions] == ["Failed"]
+    assert bare.api.admin("GET", "mocks")["mocks"] == []
+    assert bare.api.admin("GET", "schedule")["active"] is False
+
+
+def test_express_flow_is_explored(bare, mocks):
+    """It is kept nowhere: what its call answers is the outcome."""
+    bare.api.fnf("CreateFlow", Name="quick", Type="FDL", ExecutionMode="Express", Definition=STEP, Description="")
+
+    told = explored(bare, "quick", "--faults", "lost-after", "--deviations", "1", *mocks, code=1)
+
+    assert {each["status"] for each in told["outcomes"]} == {"Succeeded", "Failed"}
+
+
+def test_what_is_no_schedule_is_refused(bare):
+    """With how one is written."""
+    made(bare, "callback", "flow")
+
+    assert "3:1,7:2" in explored(bare, "fnf-demo-callback", "--schedule", "x", code=2)

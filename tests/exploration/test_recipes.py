@@ -1,0 +1,42 @@
+"""Each recipe of docs/exploring.md is a test that runs, as written; those that find something fail as they say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "exploring.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "docs" / "zh-CN" / "exploring.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+TESTS = re.findall(r"(xfail\(.*\)\n(?:@.*\n)*)?(?:@pytest.mark.localyun_explore.*\n)?def (test_\w+)", PAGE)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """The recipes' own pytest, run once on all of them."""
+    folder = tmp_path_factory.mktemp("recipes")
+    for number, block in enumerate(BLOCK.findall(PAGE)):
+        (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-n", "0", "-p", "no:cacheprovider"],
+        cwd=folder, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_both_pages_have_the_recipes():
+    """A page, and seven recipes; the Chinese page has the same code."""
+    assert len(BLOCK.findall(PAGE)) == 8
+    assert BLOCK.findall(CHINESE) == BLOCK.findall(PAGE)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("finds", "name"), TESTS, ids=[name for _, name in TESTS])
+def test_recipe_runs(outcome, finds, name):
+    """It passes, or finds what it says, with nothing but the page's text."""
+    assert re.search(rf"::{name} {'XFAIL' if finds else 'PASSED'}", outcome), outcome

@@ -1,0 +1,35 @@
+"""The same seed, input and schedule give the same bytes, every time."""
+
+import pytest
+
+from tests.exploration.conftest import RUNS
+
+
+def difference(one, other):
+    """Return where two texts differ, for the message of a failing test."""
+    at = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+    return f"...{one[max(0, at - 200) : at + 80]}\n...{other[max(0, at - 200) : at + 80]}"
+
+
+@pytest.mark.timeout(1200)
+def test_history_is_the_same_every_time(application):
+    """Ids, times, traces, bodies and headers of pushes, events of functions: one history in all runs."""
+    first, view = application.run({})
+
+    for _ in range(RUNS - 1):
+        again, _ = application.run({})
+        assert again == first, difference(first, again)
+    assert len(view["steps"]) > 30
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(1, max(3, RUNS // 2)))
+def test_random_schedule_can_be_replayed(application, seed):
+    """What a random schedule has taken, given as choices, gives the same bytes."""
+    random, view = application.run({"strategy": "random", "seed": seed})
+    taken = {str(each["n"]): each["taken"] for each in view["choices"] if each["taken"]}
+
+    again, _ = application.run({"choices": taken})
+
+    assert again == random, difference(random, again)
+    assert taken

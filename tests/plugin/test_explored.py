@@ -1,0 +1,134 @@
+"""Explored tests, run by a pytest of their own: spread over workers, replayed, and with Hypothesis."""
+
+import re
+
+import pytest
+
+from tests.plugin.test_plugin import project
+
+__all__ = ["project"]
+
+pytestmark = pytest.mark.timeout(180)
+
+PAGES = """
+import pytest
+
+def pages(localyun, *bodies):
+    page = localyun.sink()
+    topic = localyun.topic("orders")
+    topic.subscribe(page.url, name="page", content_format="SIMPLIFIED")
+    for body in bodies:
+        topic.publish(body)
+    localyun.settle()
+    return [each.body for each in page.requests]
+"""
+
+
+def tried(text):
+    """Return how many schedules each line of the summary says were tried."""
+    return [int(number) for number in re.findall(r"^(\d+) of \d+ schedules", text, re.MULTILINE)]
+
+
+def test_schedules_of_a_test_are_spread_over_the_workers(project):
+    """Each has its share, and together they have every schedule once, but for the first, which all begin with."""
+    test = """
+        from pages import pages
+        import pytest
+
+        @pytest.mark.localyun_explore(order=["push"], deviations=None, random=False)
+        def test_all(localyun):
+            assert set(pages(localyun, "1", "2", "3", "4")) == {"1", "2", "3", "4"}
+        """
+
+    alone = tried(project("-n", "0", pages_py=PAGES, test_it_py=test))
+    shares = tried(project("-n", "2", pages_py=PAGES, test_it_py=test))
+
+    assert alone == [24]
+    assert len(shares) == 2
+    assert sum(shares) >= 25
+    assert all(1 < each < 24 for each in shares)
+
+
+def test_failure_of_a_share_is_replayed_by_its_schedule(project):
+    """By the name of the test, without the workers."""
+    test = """
+        from pages import pages
+        import pytest
+
+        @pytest.mark.localyun_explore(order=["push"])
+        def test_last(localyun):
+            localyun.queue()
+            assert pages(localyun, "1", "2")[-1] == "2"
+        """
+
+    failed = project("-n", "2", exit_code=1, pages_py=PAGES, test_it_py=test)
+    name, schedule = re.search(r"pytest -k '(\w+)' --localyun-schedule (\S+)", failed).groups()
+    again = project("-n", "2", "-k", name, "--localyun-schedule", schedule, exit_code=1)
+
+    assert "1 failed, 1 passed" in failed
+    assert "1 failed in" in again
+    assert "passed" not in again
+
+
+def test_test_that_is_expected_to_fail_is_not_spread(project):
+    """The share without the failing schedule would pass, which a strict mark refuses."""
+    text = project(
+        "-n", "2", pages_py=PAGES,
+        test_it_py="""
+            from pages import pages
+            import pytest
+
+            @pytest.mark.xfail(strict=True, reason="pushes overtake each other")
+            @pytest.mark.localyun_explore(order=["push"])
+            def test_last(localyun):
+                assert pages(localyun, "1", "2")[-1] == "2"
+            """,
+    )  # fmt: skip
+
+    assert "1 xfailed" in text
+
+
+def test_each_example_of_hypothesis_begins_at_the_baseline(project):
+    """What an example leaves behind, the next one does not see."""
+    text = project(
+        "-n", "0",
+        test_it_py="""
+            from hypothesis import HealthCheck, given, settings, strategies as st
+
+            bodies = st.lists(st.text("ab", min_size=1), min_size=1, max_size=3)
+
+            @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+            @given(bodies=bodies)
+            def test_queue(localyun, bodies):
+                queue = localyun.queue("jobs")
+                for body in bodies:
+                    queue.send(body)
+                assert sorted(each.body for each in queue.peek(16)) == sorted(bodies)
+            """,
+    )  # fmt: skip
+
+    assert "1 passed" in text
+
+
+def test_each_example_of_hypothesis_is_explored(project):
+    """The smallest one that has a failing order is reported, with its schedule."""
+    text = project(
+        "-n", "0", exit_code=1, pages_py=PAGES,
+        test_it_py="""
+            import pytest
+            from hypothesis import HealthCheck, given, settings, strategies as st
+            from pages import pages
+
+            @pytest.mark.localyun_explore(order=["push"], deviations=1, random=False)
+            @settings(max_examples=10, deadline=None, database=None, derandomize=True,
+                      suppress_health_check=[HealthCheck.function_scoped_fixture])
+            @given(count=st.integers(1, 3))
+            def test_last(localyun, count):
+                bodies = [str(number) for number in range(count)]
+                assert pages(localyun, *bodies) == bodies
+            """,
+    )  # fmt: skip
+
+    assert "count=2" in text
+    assert "push orders/page#1 '1' goes before push orders/page#1 '0'" in text
+    assert "--localyun-schedule 0:1" in text

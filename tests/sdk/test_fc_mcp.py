@@ -1,0 +1,378 @@
+"""MCP servers of the official SDKs as functions: their clients keep their sessions, each in an instance of its own.
+
+Server and client are of Python or Node.js, over SSE or Streamable HTTP, behind an HTTP trigger or a custom domain. Each
+server remembers what it was told, so that a call in the wrong instance shows.
+"""
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from emulator.testing import Emulator
+from tests.sdk.test_fc_sessions import Site, zipped
+from tests.waiting import eventually
+
+pytest.importorskip("alibabacloud_fc20230330")
+pytestmark = pytest.mark.sdk
+
+ROOT = Path(__file__).parents[2]
+MODULES = Path(__file__).parent / "scripts" / "node_modules"
+TRANSPORTS = {"sse": "MCP_SSE", "streamable": "MCP_STREAMABLE"}
+
+PYTHON_SERVER = f"""#!/bin/sh
+'''exec' "{sys.executable}" "$0" "$@"
+' '''
+import os
+from mcp.server.mcpserver import MCPServer
+server, words = MCPServer("words"), []
+@server.tool()
+def remember(word: str) -> str:
+    words.append(word)
+    return " ".join([os.environ["FC_INSTANCE_ID"], *words])
+@server.custom_route("/die", methods=["POST"])
+async def die(request):
+    os.kill(os.getpid(), 9)
+server.run(os.environ["TRANSPORT"], host="0.0.0.0", port=int(os.environ["FC_SERVER_PORT"]))
+"""
+NODE_SERVER = f"""#!{shutil.which("node")}
+const modules = process.env.MODULES + '/@modelcontextprotocol/sdk/dist/cjs/';
+const {{ McpServer }} = require(modules + 'server/mcp.js');
+const {{ SSEServerTransport }} = require(modules + 'server/sse.js');
+const {{ StreamableHTTPServerTransport }} = require(modules + 'server/streamableHttp.js');
+const {{ z }} = require(process.env.MODULES + '/zod');
+const {{ randomUUID }} = require('crypto');
+const words = [], transports = {{}};
+function serve(transport) {{
+  const server = new McpServer({{ name: 'words', version: '1.0.0' }});
+  server.registerTool('remember', {{ inputSchema: {{ word: z.string() }} }}, ({{ word }}) => {{
+    words.push(word);
+    return {{ content: [{{ type: 'text', text: [process.env.FC_INSTANCE_ID, ...words].join(' ') }}] }};
+  }});
+  return server.connect(transport);
+}}
+require('http').createServer(async (request, response) => {{
+  const url = new URL(request.url, 'http://here');
+  if (url.pathname === '/die') process.kill(process.pid, 'SIGKILL');
+  if (process.env.TRANSPORT === 'sse') {{
+    if (request.method === 'GET') {{
+      const transport = new SSEServerTransport('/messages', response);
+      transports[transport.sessionId] = transport;
+      return serve(transport);
+    }}
+    const known = transports[url.searchParams.get('sessionId')];
+    return known ? known.handlePostMessage(request, response) : response.writeHead(404).end();
+  }}
+  const id = request.headers['mcp-session-id'];
+  if (id && !transports[id]) return response.writeHead(404).end();
+  let transport = transports[id];
+  if (!transport) {{
+    transport = new StreamableHTTPServerTransport({{
+      sessionIdGenerator: randomUUID, onsessioninitialized: (made) => {{ transports[made] = transport; }} }});
+    await serve(transport);
+  }}
+  return transport.handleRequest(request, response);
+}}).listen(Number(process.env.FC_SERVER_PORT), '127.0.0.1');
+"""
+SERVERS = {"python": PYTHON_SERVER, "node": NODE_SERVER}
+
+PYTHON_CLIENT = """
+import asyncio, contextlib, json, sys
+from mcp.client.session import ClientSession
+url, host, transport, words = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+@contextlib.asynccontextmanager
+async def opened():
+    if transport == "sse":
+        from mcp.client.sse import sse_client
+        async with sse_client(url, headers={"Host": host}) as streams:
+            yield streams
+    else:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+        async with httpx2.AsyncClient(headers={"Host": host}, timeout=30) as client:
+            async with streamable_http_client(url, http_client=client) as streams:
+                yield streams
+async def main():
+    async with opened() as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["remember"]
+        for word in words:
+            told = await session.call_tool("remember", {"word": word})
+            print(json.dumps(told.content[0].text), flush=True)
+            sys.stdin.readline()
+asyncio.run(main())
+"""
+NODE_CLIENT = """
+const modules = process.argv[2] + '/@modelcontextprotocol/sdk/dist/cjs/';
+const [url, host, transport, ...words] = process.argv.slice(3);
+const { Client } = require(modules + 'client/index.js');
+const { SSEClientTransport } = require(modules + 'client/sse.js');
+const { StreamableHTTPClientTransport } = require(modules + 'client/streamableHttp.js');
+const http = require('http');
+function ask(address, init = {}) {
+  return new Promise((resolve, reject) => {
+    const headers = Object.fromEntries(new Headers(init.headers));
+    const request = http.request(address, { method: init.method || 'GET', headers: { ...headers, host } }, (answer) => {
+      const empty = [204, 304].includes(answer.statusCode);
+      resolve(new Response(empty ? null : require('stream').Readable.toWeb(answer), {
+        status: answer.statusCode, headers: answer.headers }));
+    });
+    request.on('error', reject);
+    if (init.signal) init.signal.addEventListener('abort', () => request.destroy());
+    request.end(init.body);
+  });
+}
+const lines = require('readline').createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+(async () => {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const Transport = transport === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
+  const made = new Transport(new URL(url), { fetch: ask });
+  await client.connect(made);
+  for (const word of words) {
+    const told = await client.callTool({ name: 'remember', arguments: { word } });
+    console.log(JSON.stringify(told.content[0].text));
+    await lines.next();
+  }
+  if (made.terminateSession) await made.terminateSession();
+  await client.close();
+  process.exit(0);
+})();
+"""
+
+
+def check_available(language):
+    if language == "python":
+        pytest.importorskip("mcp")
+    elif shutil.which("node") is None or not (MODULES / "@modelcontextprotocol").is_dir():
+        pytest.skip("the SDK of Node.js is not installed in tests/sdk/scripts")
+
+
+class Client:
+    """A client in a process of its own: it says a word, and goes on when it is told to."""
+
+    def __init__(self, language, url, host, transport, *words):
+        program = [sys.executable, "-c", PYTHON_CLIENT]
+        if language == "node":
+            program = ["node", "-e", NODE_CLIENT, "--", "script", str(MODULES)]
+        self._count = len(words)
+        self.process = subprocess.Popen(
+            [*program, url, host, transport, *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def said(self):
+        """Return what the server said to the next word."""
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        return json.loads(line).split()
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        """Let it close its session."""
+        _, errors = self.process.communicate("\n" * self._count, timeout=60)
+        assert self.process.returncode == 0, errors
+
+
+@pytest.fixture(scope="module")
+def site():
+    with Emulator() as localyun:
+        yield Site(localyun)
+
+
+def served(site, language, transport, **more):
+    """Make a server with one session an instance; return its name."""
+    told = {"sse": "sse", "streamable": "streamable-http"}[transport] if language == "python" else transport
+    return site.function(
+        TRANSPORTS[transport],
+        {"sessionConcurrencyPerInstance": 1},
+        custom=True,
+        code={"zipFile": zipped("bootstrap", SERVERS[language])},
+        environmentVariables={"TRANSPORT": told, "MODULES": str(MODULES)},
+        **more,
+    )
+
+
+def sessions_of(site, name):
+    return site.localyun.api.admin("GET", "sessions", function=name)["sessions"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("server", "client", "way"),
+    [("python", "python", "trigger"), ("python", "node", "domain"), ("node", "python", "domain"),
+     ("node", "node", "trigger")],
+    ids=lambda each: each,
+)  # fmt: skip
+def test_two_clients_keep_to_their_own_instances(site, server, client, transport, way):
+    """Check 24: every tool call sees its own client's words; what a client has left is free for the next."""
+    check_available(server)
+    check_available(client)
+    name = served(site, server, transport)
+    site.web(name)
+    host = f"{name}.fc.localhost"
+    if way == "domain":
+        host = f"{uuid.uuid4().hex[:8]}.example.com"
+        routes = {"routes": [{"path": "/*", "functionName": name, "methods": ["GET", "POST", "DELETE"]}]}
+        body = site.models.CreateCustomDomainInput().from_map(
+            {"domainName": host, "protocol": "HTTP", "routeConfig": routes}
+        )
+        site.client.create_custom_domain(site.models.CreateCustomDomainRequest(body=body))
+    url = f"{site.localyun.endpoint}/{'sse' if transport == 'sse' else 'mcp'}"
+
+    clients = [Client(client, url, host, transport, f"{each}1", f"{each}2") for each in "ab"]
+    heard = [each.said() for each in clients]
+    assert {each["status"] for each in sessions_of(site, name)} == {"Active"}
+    assert {each["instance"] for each in sessions_of(site, name)} == {each[0] for each in heard}
+    for each in clients:
+        each.go_on()
+    again = [each.said() for each in clients]
+    for each in clients:
+        each.end()
+
+    assert [words[1:] for words in heard] == [["a1"], ["b1"]]
+    assert [words[1:] for words in again] == [["a1", "a2"], ["b1", "b2"]]
+    assert heard[0][0] != heard[1][0]
+    assert [words[0] for words in again] == [words[0] for words in heard]
+    eventually(lambda: not sessions_of(site, name), 30, lambda: "the clients' sessions are still there")
+    third = Client(client, url, host, transport, "c1")
+    assert third.said()[0] in {words[0] for words in heard}
+    third.end()
+
+
+@pytest.mark.parametrize(("server", "client"), [("python", "python"), ("node", "node")])
+def test_clients_under_load_keep_apart_when_a_server_is_killed(site, server, client):
+    """Two clients in two instances, word after word; `kill -9` of one server leaves the other's words as they are."""
+    check_available(server)
+    check_available(client)
+    name, count = served(site, server, "streamable"), 200
+    ask = site.web(name)
+    url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
+    one, other = (Client(client, url, host, "streamable", *(f"{each}{number}" for number in range(count)))
+                  for each in "ab")  # fmt: skip
+
+    def talk(each, first, last):
+        for number in range(first, last):
+            if number:
+                each.go_on()
+            heard = each.said()
+            assert len(heard) == number + 2  # the instance, and all words so far
+        return heard
+
+    try:
+        with ThreadPoolExecutor() as both:
+            mine, theirs = both.map(lambda each: talk(each, 0, count // 2), (one, other))
+        status = ask("POST", "/die", "{}", Mcp_Session_Id=session_in(site, name, mine[0]))[0]
+        survived = talk(other, count // 2, count)
+        one.process.kill()
+        third = Client(client, url, host, "streamable", "c0")
+        anew = third.said()
+        third.end()
+        other.end()
+    finally:
+        for each in (one, other):
+            each.process.kill()
+            each.process.communicate(timeout=30)
+
+    assert status >= 500
+    assert mine[1:] == [f"a{number}" for number in range(count // 2)]
+    assert survived == [theirs[0], *(f"b{number}" for number in range(count))]
+    assert (mine[0] != theirs[0], anew[1:]) == (True, ["c0"])
+    assert anew[0] not in {mine[0], theirs[0]}
+
+
+def session_in(site, name, instance):
+    """Return the session that is bound to an instance."""
+    return next(each["session"] for each in sessions_of(site, name) if each["instance"] == instance)
+
+
+def test_client_that_leaves_without_a_word_does_not_end_the_others(site):
+    """Its stream breaks; the other's session in the same instance goes on."""
+    check_available("python")
+    name = served(site, "python", "sse")
+    site.update(name, sessionAffinityConfig='{"sessionConcurrencyPerInstance": 2}')
+    site.web(name)
+    url, host = f"{site.localyun.endpoint}/sse", f"{name}.fc.localhost"
+    stays, leaves = (Client("python", url, host, "sse", f"{each}1", f"{each}2") for each in "ab")
+    first, other = stays.said(), leaves.said()
+
+    leaves.process.kill()
+    leaves.process.communicate(timeout=30)
+    eventually(
+        lambda: len(sessions_of(site, name)) == 1, 30, lambda: "the session of the client that left is still there"
+    )
+    stays.go_on()
+
+    assert first[0] == other[0]
+    assert "a2" in stays.said()
+    stays.end()
+
+
+def test_client_of_a_killed_emulator_is_told_to_begin_anew(tmp_path):
+    """The rows of Streamable sessions survive `kill -9`, their servers do not: these say that they know no session."""
+    check_available("python")
+    emulator = Emulator(state=tmp_path / "state").start()
+    try:
+        site = Site(emulator.localyun)
+        name = served(site, "python", "streamable")
+        ask = site.web(name)
+        hello = {
+            "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+            },
+        }  # fmt: skip
+        fields = {"Accept": "application/json, text/event-stream", "Content_Type": "application/json"}
+        ids = []
+        for _ in range(2):
+            status, headers, _ = ask("POST", "/mcp", json.dumps(hello), **fields)
+            assert status == 200
+            ids.append(headers["Mcp-Session-Id"])
+        assert len({each["instance"] for each in sessions_of(site, name)}) == 2
+        emulator._process.kill()
+        emulator.stop()
+        emulator.start()
+        site = Site(emulator.localyun)
+        asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        address = site.localyun.endpoint.removeprefix("http://")
+        connection = http.client.HTTPConnection(address, timeout=60)
+        headers = {"Mcp-Session-Id": ids[0], "Accept": fields["Accept"], "Content-Type": "application/json"}
+        connection.request("POST", f"/2023-03-30/proxy/{name}/mcp", json.dumps(asked), headers)
+        answer = connection.getresponse()
+
+        assert answer.status == 404
+        connection.close()
+        assert {each["session"] for each in sessions_of(site, name)} == set(ids)
+        bound = [each["instance"] for each in sessions_of(site, name) if each["instance"]]
+        assert len(bound) == 1
+    finally:
+        emulator.stop()
+
+
+def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path):
+    """What the page tells to copy runs as it stands there."""
+    check_available("python")
+    page = (ROOT / "docs" / "functions" / "sessions.md").read_text(encoding="utf-8")
+    server, config, client = re.findall(r"```\w+\n(.*?)```", page, flags=re.DOTALL)
+    folder = tmp_path / "functions" / "words"
+    folder.mkdir(parents=True)
+    (folder / "server.py").write_text(server)
+    (folder / "function.yml").write_text(config.replace("python3", sys.executable))
+    with Emulator(functions=tmp_path / "functions") as localyun:
+        address = f"{localyun.endpoint}/2023-03-30/proxy/words/mcp"
+        done = subprocess.run(
+            [sys.executable, "-c", client, address], capture_output=True, text=True, timeout=60, check=False
+        )
+        shown = localyun.command("function", "sessions", "words")
+
+    assert (done.stdout, done.returncode) == ("to\nto be\n", 0), done.stderr
+    assert "words" not in shown

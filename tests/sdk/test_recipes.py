@@ -1,0 +1,129 @@
+"""The recipes of docs/functions.md, deployed as they stand, and the projects of ``localyun init``."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+
+from emulator.cli.main import main
+from emulator.testing import Emulator
+
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[2]
+CODE = """
+import json
+
+
+def handler(event, context):
+    try:
+        import greeting
+    except ImportError:
+        return event
+    return greeting.TEXT
+
+
+def web(event, context):
+    return {"statusCode": 200, "body": json.loads(event)["rawPath"]}
+"""
+
+
+def recipes(page: str) -> list[str]:
+    """Return the resources of a page's recipes."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    part = text[re.search(r"^## (Recipes|配方)$", text, re.MULTILINE).start() :]
+    return re.findall(r"^```yaml\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["functions.md", "zh-CN/functions.md"])
+def test_recipes_do_what_they_say(tmp_path, page):
+    """A queue gets the results of asynchronous calls, a layer's module is found, a domain leads to its function."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "index.py").write_text(CODE)
+    (tmp_path / "layer" / "python").mkdir(parents=True)
+    (tmp_path / "layer" / "python" / "greeting.py").write_text("TEXT = 'from the layer'")
+    resources = "".join(recipes(page)).replace("\n", "\n  ")
+    (tmp_path / "s.yaml").write_text(f"edition: 3.0.0\nname: recipes\nresources:\n  {resources}")
+
+    with Emulator() as localyun:
+        localyun.deploy(tmp_path / "s.yaml")
+        ended = json.loads(localyun.command("invoke", "order", "--async", "--event", "pears", "--json"))
+        results = [message.json() for message in localyun.queue("results").peek()]
+        greeted = localyun.invoke("greet").text
+        answer = requests.get(f"{localyun.endpoint}/orders/7", headers={"Host": "api.localhost"}, timeout=30)
+
+    assert (ended["status"], ended["attempts"], ended["destination"]["delivered"]) == ("Succeeded", 1, True)
+    assert [result["responsePayload"] for result in results] == ["pears"]
+    assert greeted == "from the layer"
+    assert (answer.status_code, answer.text) == (200, "/orders/7")
+
+
+@pytest.mark.parametrize("template", ["python", "node", "flow", "queue-worker"])
+def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
+    """In a folder of any name, beside functions that are served from it."""
+    if template == "node" and shutil.which("npm") is None:
+        pytest.skip("there is no npm")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "localyun"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
+    program.chmod(0o755)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    path = f"{program.parent}{os.pathsep}{clean['PATH']}"
+    environment = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    folder = tmp_path / "my_own project"
+
+    def run(*words: str, within: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, cwd=within, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    made = run("localyun", "init", folder.name, "--template", template)
+    test = ("npm", "test") if template == "node" else (sys.executable, "-m", "pytest", "-p", "localyun", "-q")
+    tested = run(*test, within=folder)
+    again = run("localyun", "init", folder.name, "--template", template)
+
+    assert made.returncode == 0, made.stderr
+    assert {".gitignore", "s.yaml", "functions", "tests", ".vscode"} <= {path.name for path in folder.iterdir()}
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert again.returncode == 1
+    assert "nothing was written" in again.stderr
+
+
+def test_init_names_what_the_test_needs_and_is_missing(tmp_path, capsys, monkeypatch):
+    """Pytest, which not everyone has beside the emulator."""
+    needed = "pip install 'localyun[testing]'"
+
+    for there in (True, False):
+        monkeypatch.setattr("emulator.cli.commands.init.find_spec", lambda name, there=there: there or None)
+        assert main(["init", str(tmp_path / str(there))]) == 0
+        assert (needed in capsys.readouterr().out) == (not there)
+    assert main(["init", str(tmp_path / "node"), "--template", "node"]) == 0
+    assert needed not in capsys.readouterr().out
+
+
+def test_tests_of_installed_packages_are_not_collected(tmp_path):
+    """A function's own tests are, and those of a package that merely stands there."""
+    functions = tmp_path / "functions" / "hello"
+    for name in ("installed/tests", "own", "installed-1.0.dist-info"):
+        (functions / name).mkdir(parents=True)
+    (functions / "index.py").write_text("")
+    (functions / "installed" / "tests" / "test_it.py").write_text("import nowhere")
+    (functions / "six.py").write_text("")
+    (functions / "own" / "test_own.py").write_text("def test_own():\n    pass\n")
+    record = "installed/tests/test_it.py,,\nsix.py,,\n../../bin/tool,,\ninstalled-1.0.dist-info/RECORD,,\n"
+    (functions / "installed-1.0.dist-info" / "RECORD").write_text(record)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout

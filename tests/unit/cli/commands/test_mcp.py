@@ -1,0 +1,338 @@
+"""``mcp``, through the official SDK's own client: over standard input and output, and over HTTP."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.commands.mcp import configuration
+
+pytest.importorskip("mcp.client.client", reason="the extra mcp is missing")
+
+import anyio
+import httpx2
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+
+ROOT = Path(__file__).parents[4]
+TOOLS = {
+    *(
+        "status",
+        "deploy",
+        "export",
+        "invoke",
+        "logs",
+        "flow_check",
+        "flow_start",
+        "flow_show",
+        "flow_test",
+        "queue_send",
+    ),
+    *("queue_peek", "topic_publish", "trace", "clock", "settle", "mock", "fault", "checkpoint", "explore", "usage"),
+    "docs_search",
+}
+
+FLOW = """ROSTemplateFormatVersion: '2015-09-01'
+Resources:
+  Orders:
+    Type: ALIYUN::MNS::Queue
+    Properties: {QueueName: orders}
+  Order:
+    Type: ALIYUN::FNF::Flow
+    Properties:
+      Name: order
+      Description: pays
+      Definition: |
+        version: v1
+        type: flow
+        steps:
+          - type: task
+            name: pay
+            resourceArn: acs:fc:::services/shop/functions/pay
+"""
+MENDED = (
+    FLOW
+    + """            catch:
+              - errors: [FnF.ALL]
+                goto: later
+          - type: succeed
+            name: paid
+          - type: pass
+            name: later
+"""
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder of a project without an emulator; one that a tool has started is stopped."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
+    env |= {"PYTHONPATH": str(ROOT), "LOCALYUN_HTTPS_PORT": "0", "XDG_RUNTIME_DIR": str(tmp_path)}
+    (tmp_path / "template.yml").write_text(FLOW, encoding="utf-8")
+    yield tmp_path, env
+    subprocess.run(
+        [sys.executable, "-m", "emulator", "stop"], cwd=tmp_path, env=env, capture_output=True, check=False, timeout=60
+    )
+
+
+def over_stdio(project):
+    folder, env = project
+    command = StdioServerParameters(command=sys.executable, args=["-m", "emulator", "mcp"], cwd=folder, env=env)
+    return stdio_client(command)
+
+
+async def said(client, tool, **arguments):
+    """Return the text of an answer, which is no failure."""
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content[0].text
+    return answer.content[0].text
+
+
+async def refused(client, tool, **arguments):
+    """Return the text of a failure."""
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error, answer.content[0].text
+    return answer.content[0].text
+
+
+async def test_tools_are_told_with_types_and_hints(project):
+    """Each has a description, a schema and says whether it changes or destroys something."""
+    async with Client(over_stdio(project)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+        page = (await client.read_resource("docs://errors")).contents[0].text
+        templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
+
+    assert set(tools) == TOOLS
+    assert all(tool.description and tool.annotations for tool in tools.values())
+    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {
+        "deploy",
+        "export",
+        "checkpoint",
+    }
+    enumerated = tools["fault"].input_schema["properties"]["service"]["enum"]
+    assert enumerated == ["", "fc", "fnf", "mns", "oss", "ram", "sts", "http"]
+    assert tools["explore"].input_schema["required"] == ["flow"]
+    assert "consent" not in tools["deploy"].input_schema["properties"]
+    assert prompts == {"why_did_it_fail", "write_a_test", "find_a_breaking_order"}
+    assert page.startswith("# Error codes")
+    assert templates == {
+        "flow://{flow}", "execution://{flow}/{execution}", "trace://{id}", "queue://{queue}", "logs://{service}/{function}",
+    }  # fmt: skip
+
+
+CASES = """flow: order.yml
+cases:
+  - name: no money
+    mocks: {pay: {error: CardRefused}}
+    expect: {status: Succeeded, path: [pay, later]}
+  - name: paid
+    mocks: {pay: {return: {}}}
+    expect: {status: Succeeded, path: [pay, paid]}
+"""
+
+
+@pytest.mark.timeout(240)
+async def test_an_assistant_deploys_fails_reads_mends_tests_and_explores(project):
+    """The whole of a piece of work; each answer holds what the next call takes."""
+    folder, _env = project
+    async with Client(over_stdio(project)) as client:
+        assert "one was started" in await said(client, "deploy")
+        assert "There are: order" in await refused(client, "flow_start", flow="ordr")
+        await said(client, "mock", action="add", function="shop/pay", raises="CardRefused: no money")
+        started = await said(client, "flow_start", flow="order", execution="first")
+        assert "next: settle, then flow_show flow=order" in started
+        await said(client, "settle")
+        tree = await said(client, "flow_show", flow="order", execution="first")
+        assert "CardRefused" in tree
+        assert "no money" in tree
+        assert "pay" in await said(client, "trace", id="order/first")
+
+        (folder / "template.yml").write_text(MENDED, encoding="utf-8")
+        await said(client, "deploy")
+        await said(client, "flow_start", flow="order", execution="second")
+        await said(client, "settle")
+        tree = await said(client, "flow_show", flow="order", execution="second")
+        assert "later" in tree
+        history = (await client.read_resource("execution://order/second")).contents[0].text
+        assert "later" in history
+
+        (folder / "order.yml").write_text(MENDED.partition("Definition: |")[2], encoding="utf-8")
+        (folder / "order.test.yaml").write_text(CASES, encoding="utf-8")
+        assert "2 cases, 0 failed" in await said(client, "flow_test", file="order.test.yaml")
+        outcomes = await said(client, "explore", flow="order", faults=["lost-before"], deviations=1)
+        assert "Succeeded" in outcomes
+        assert "outcomes" in outcomes
+        assert "fnf.transitions" in await said(client, "usage", execution="order/second")
+        (folder / "prices.yml").write_text(
+            "currency: CNY\nprices:\n  - {name: transitions, items: {fnf.transitions: 1}, price: 1}\n", encoding="utf-8"
+        )
+        assert "An estimate" in await said(client, "usage", prices="prices.yml", scale=1000.0)
+
+        await said(client, "queue_send", queue="orders", body="-5 is no option")
+        assert "-5 is no option" in await said(client, "queue_peek", queue="orders")
+        token = json.loads((folder / ".localyun" / "keys.json").read_text(encoding="utf-8"))["adminToken"]
+        assert token not in await said(client, "status", detail=True)
+
+
+NAPS = """version: v1
+type: flow
+steps:
+  - type: task
+    name: nap
+    resourceArn: acs:fc:::services/shop/functions/nap
+"""
+
+
+@pytest.mark.timeout(120)
+async def test_long_work_reports_progress_and_ends_when_it_is_cancelled(project):
+    """The server goes on with the next call."""
+    folder, _env = project
+    code = folder / "functions" / "shop" / "nap" / "index.py"
+    code.parent.mkdir(parents=True)
+    code.write_text(
+        "import threading\ndef handler(event, context):\n    threading.Event().wait(100)\n", encoding="utf-8"
+    )
+    (code.parent / "function.yml").write_text("timeout: 120\n", encoding="utf-8")
+    (folder / "template.yml").write_text(FLOW.partition("        version: v1")[0] + indented(NAPS), encoding="utf-8")
+    reports, reported = [], anyio.Event()
+
+    async def progressed(progress, total, message):
+        reports.append((progress, message))
+        if len(reports) > 1:
+            reported.set()
+
+    async with Client(over_stdio(project)) as client:
+        await said(client, "deploy")
+        await said(client, "flow_start", flow="order")
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                scope = anyio.CancelScope()
+
+                async def settle():
+                    with scope:
+                        await client.call_tool("settle", {"timeout": "90s"}, progress_callback=progressed)
+
+                group.start_soon(settle)
+                await reported.wait()
+                scope.cancel()
+            assert "nap" in await said(client, "flow_show", flow="order")
+
+    assert [each for each, _ in reports] == sorted(each for each, _ in reports)
+    assert reports[0][1].startswith("settle")
+
+
+def indented(text):
+    return "".join(f"        {line}\n" for line in text.splitlines())
+
+
+async def test_what_leads_out_of_the_project_is_refused(project):
+    """Paths, links and options in the place of names; and nothing is started for that."""
+    folder, _env = project
+    (folder / "link.yml").symlink_to("/etc/hostname")
+    async with Client(over_stdio(project)) as client:
+        answers = [
+            await refused(client, "flow_check", file="../other.yml"),
+            await refused(client, "flow_check", file="link.yml"),
+            await refused(client, "deploy", file="/etc"),
+            await refused(client, "export", folder="../out"),
+        ]
+        options = [
+            await refused(client, "invoke", function="--event-file=/etc/passwd"),
+            await refused(client, "flow_show", flow="--json"),
+        ]
+        instruction = await refused(client, "flow_check")
+        (folder / "order.test.yaml").write_text("flow: order\n", encoding="utf-8")
+        no_cases = await refused(client, "flow_test", file="order.test.yaml")
+
+    assert all("outside of the project" in answer for answer in answers)
+    assert all("is no name of a" in answer for answer in options)
+    assert "flow_check takes a file" in instruction
+    assert "a file of cases has flow and cases" in no_cases
+    assert not (folder / ".localyun").exists()
+
+
+async def test_a_client_that_can_ask_is_asked_before_something_is_destroyed(project):
+    """Who says no keeps what is there."""
+    asked = []
+
+    async def no(_context, request):
+        asked.append(request.message)
+        return ElicitResult(action="accept", content={"go_on": False})
+
+    async with Client(over_stdio(project), elicitation_callback=no) as client:
+        answer = await refused(client, "deploy", remove=True)
+
+    assert asked == ["This takes away everything that the deployment has made. Go on?"]
+    assert "nothing was changed" in answer
+
+
+async def test_over_http_the_token_is_needed(project):
+    """Without it nothing is answered; with it the same tools are there."""
+    folder, env = project
+    (folder / ".localyun").mkdir(mode=0o700)
+    keys = {
+        "accessKeyId": "a",
+        "accessKeySecret": "b",
+        "accountId": "1",
+        "region": "cn-hangzhou",
+        "adminToken": "t" * 48,
+    }
+    (folder / ".localyun" / "keys.json").write_text(json.dumps(keys), encoding="utf-8")
+    (folder / ".localyun" / "keys.json").chmod(0o600)
+    command = [sys.executable, "-m", "emulator", "mcp", "--http", "0"]
+    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        address = process.stderr.readline().strip()
+        with anyio.fail_after(60):
+            async with httpx2.AsyncClient() as bare:
+                refusal = await bare.post(address, json={})
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {keys['adminToken']}"}) as http,
+                Client(streamable_http_client(address, http_client=http)) as client,
+            ):
+                names = {tool.name for tool in (await client.list_tools()).tools}
+                found = await said(client, "docs_search", query="dead letters")
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        process.kill()
+        process.stderr.close()
+        process.wait()
+
+    assert refusal.status_code == 401
+    assert names == TOOLS
+    assert "localyun docs --page" in found
+
+
+def test_configurations_are_documents():
+    """What is printed for each editor can be read by it."""
+    parts = re.split(r"^# (.*)\n", configuration("/a b/localyun"), flags=re.MULTILINE)[1:]
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+
+    read = [tomllib.loads(text) if "toml" in name else json.loads(text) for name, text in files.items()]
+    assert len(read) == 4
+    assert all("/a b/localyun" in json.dumps(each) for each in read)
+
+
+@pytest.mark.parametrize("letter", ["a", "中"])
+def test_answer_without_detail_is_below_four_kilobytes(letter):
+    """Bytes are counted; lines stay whole where there are some, and the answer says how to get the rest."""
+    running = pytest.importorskip("emulator.cli.assistant.running")
+    text = "\n".join([letter * 50] * 200)
+
+    short = running.cut(text, detail=False)
+
+    assert len(short.encode()) < 4000
+    assert short.splitlines()[-2] == letter * 50
+    assert "detail=true" in short.splitlines()[-1]
+    assert running.cut(text, detail=True) == text

@@ -1,0 +1,76 @@
+"""Pages of documentation: their words are found, in English and in Chinese."""
+
+import pytest
+
+from emulator.cli import pages
+from emulator.cli.output import WrongUsage
+
+PAGE = """# Queues
+
+Messages wait.
+
+## Dead letters
+
+What is [received](x.md) too often goes there.
+
+```sh
+# no heading
+localyun queue list
+```
+"""
+
+
+def test_sections_end_at_headings_and_not_in_blocks():
+    """A comment in a block looks like a heading."""
+    found = list(pages.sections_of("queues", PAGE))
+
+    assert [(each.page, each.heading) for each in found] == [("queues", "Queues"), ("queues", "Dead letters")]
+    assert "# no heading" in found[1].text
+
+
+def test_an_excerpt_is_the_line_with_the_words():
+    """Without its links."""
+    section = list(pages.sections_of("queues", PAGE))[1]
+
+    assert pages.excerpt(section, "received often", 80) == "What is received too often goes there."
+    assert len(pages.excerpt(section, "received often", 20)) <= 28
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("breakpoints of an execution", "flows/debugging"),
+        ("settings environment variable precedence", "configuration"),
+        ("testcontainers", "containers"),
+        ("presigned object storage bucket", "oss"),
+    ],
+)
+def test_english_words_lead_to_the_page(query, page):
+    """It is among the first five."""
+    assert page in [each.page for each in pages.search(query, limit=5)]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"), [("对象存储", "oss"), ("断点", "flows/debugging"), ("权限 策略", "permissions")]
+)
+def test_chinese_words_lead_to_the_page(query, page):
+    """There are no spaces between them."""
+    assert page in [each.page for each in pages.search(query, chinese=True, limit=5)]
+
+
+def test_nothing_is_found_for_words_that_no_page_has():
+    """Instead of pages that do not fit."""
+    assert pages.search("zyzzyva") == []
+
+
+def test_a_page_that_is_english_only_is_read_in_english():
+    """`fidelity` is generated."""
+    assert pages.read("fidelity", chinese=True) == pages.read("fidelity")
+    assert pages.read("oss", chinese=True) != pages.read("oss")
+
+
+@pytest.mark.parametrize("name", ["nothing", "../pyproject.toml", "/etc/passwd", "../README"])
+def test_only_pages_are_read(name):
+    """A path that leads out of the documentation is no page."""
+    with pytest.raises(WrongUsage, match="quickstart"):
+        pages.read(name)

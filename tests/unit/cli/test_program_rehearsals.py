@@ -1,0 +1,159 @@
+"""Cases, bulk commands and mocks of tasks on the command line."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.unit.cli.test_program_flows import FLOW
+
+CASES = """\
+flow: judge.yml
+cases:
+  - name: good
+    input: {good: true}
+    expect: {status: Succeeded}
+  - name: slow  # takes ten minutes
+    input: {slow: true}
+    expect:
+      lasts: 5s
+      path: [Judge, Slow]
+  - name: bad
+    expect:
+      error: Other
+"""
+
+CALLS = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: Ask
+    resourceArn: acs:mns:::/queues/none/messages
+    serviceParams: {MessageBody: $}
+    outputMappings: [{target: id, source: $local.MessageId}]
+  - type: task
+    name: Approve
+    resourceArn: acs:fc:::services/none/functions/none
+    pattern: waitForCallback
+    outputMappings: [{target: by, source: $local.by}]
+"""
+
+
+@pytest.fixture
+def cases(program):
+    """A file of cases of which two expect something else."""
+    (program.folder / "judge.yml").write_text(FLOW)
+    file = program.folder / "judge.test.yaml"
+    file.write_text(CASES)
+    return file
+
+
+@pytest.fixture
+def judge(program):
+    """A flow named judge in a running emulator."""
+    program.start()
+    (program.folder / "judge.yml").write_text(FLOW)
+    program.run("flow", "create", "judge", "judge.yml")
+
+
+def test_cases_that_came_otherwise_are_told_and_updated(program, cases):
+    """What came takes the place of what was expected; the rest of the file stays as it was."""
+    failed = program.run("flow", "test", "--junit", "report.xml")
+    updated = program.run("flow", "test", "--update")
+    passed = program.run("flow", "test")
+
+    assert failed.returncode == 1
+    assert "judge.test.yaml:6: slow" in failed.stdout
+    assert "lasts 600s, expected 5s" in failed.stdout
+    suite = ElementTree.parse(program.folder / "report.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
+    assert updated.returncode == 0
+    came = CASES.replace("lasts: 5s", "status: Failed\n      lasts: 600000ms").replace("Other", '"Mine"')
+    assert cases.read_text() == came.replace("[Judge, Slow]", '["Judge", "Slow", "Bad"]')
+    assert passed.returncode == 0
+
+
+def test_coverage_is_drawn_and_may_fail_a_run(program, cases):
+    """The page has the graph; what was not taken is named."""
+    chosen = ("flow", "test", "-k", "good", "--coverage", "html")
+
+    enough = program.run(*chosen, "--fail-under", "10")
+    too_little = program.run(*chosen, "--fail-under", "90")
+    none = program.run("flow", "test", "-k", "nothing")
+
+    page = (program.folder / "coverage.html").read_text()
+    assert (enough.returncode, too_little.returncode, none.returncode) == (0, 1, 5)
+    assert "judge.yml" in page
+    assert "<svg" in page
+    assert "less than 90" in too_little.stderr
+    assert "not taken: step, Slow" in too_little.stdout
+
+
+def test_executions_are_started_rerun_and_stopped_in_bulk(program, judge):
+    """One for each line of a file; failed ones again; all that have not ended are stopped."""
+    (program.folder / "inputs.jsonl").write_text('{"good": true}\n\n{}\n{"good": true}\n')
+
+    started = program.run("flow", "start", "judge", "--inputs", "inputs.jsonl", "--parallel", "3")
+    failed = program.run("flow", "list", "judge", "--status", "Failed", "--error", "Mine", "--json")
+    other = program.run("flow", "list", "judge", "--error", "Other", "--json")
+    again = program.run("flow", "rerun", "judge", "--failed", "--since", "1h", "--json")
+    for _ in range(2):
+        program.run("flow", "start", "judge", "--input", '{"slow": true}')
+    stopped = program.run("flow", "stop", "judge", "--all", "--status", "Running", "--json")
+    left = program.run("flow", "stop", "judge", "--all")
+
+    assert started.returncode == 1
+    assert "Failed: 1, Succeeded: 2" in started.stdout
+    assert "inputs.jsonl:3: Failed" in started.stdout
+    assert len(json.loads(failed.stdout)) == 1
+    assert json.loads(other.stdout) == []
+    assert [each["status"] for each in json.loads(again.stdout)] == ["Failed"]
+    assert [each["status"] for each in json.loads(stopped.stdout)] == ["Stopped", "Stopped"]
+    assert left.stdout == "nothing to do\n"
+
+
+def test_a_failed_execution_goes_on_from_a_step_with_another_definition(program, judge):
+    """What happened before the step is shared."""
+    program.run("flow", "start", "judge", "--follow")
+    (program.folder / "mended.yml").write_text(
+        FLOW.replace("type: fail, name: Bad, error: Mine, cause: told to", "type: pass, name: Bad")
+    )
+
+    came = program.run("flow", "rerun", "judge", "--failed", "--from", "Bad", "--definition", "mended.yml", "--json")
+
+    assert [each["status"] for each in json.loads(came.stdout)] == ["Succeeded"], came.stderr
+
+
+def test_tasks_of_executions_are_mocked_by_step_and_by_action(program):
+    """Nothing that the flow names exists; what is reported of a task is mocked as well."""
+    program.start()
+    (program.folder / "calls.yml").write_text(CALLS)
+    program.run("flow", "create", "calls", "calls.yml")
+
+    unknown = program.run("mock", "add", "--step", "calls/Aprove", "--returns", "{}")
+    doubted = program.run("mock", "add", "--action", "MNS:SendMessage", "--returns", '{"MessageID": "m"}')
+    refused = program.run("mock", "add", "--step", "calls/Approve", "--returns", "[1]", "--strict")
+    program.run("mock", "add", "--step", "calls/Ask", "--returns", '{"MessageId": "m"}', "--strict")
+    program.run("mock", "add", "--step", "calls/Approve", "--returns", '{"by": "lee"}', "--strict")
+    came = program.run("flow", "start", "calls", "--follow")
+    shown = program.run("flow", "describe", "calls", "--json")
+    execution = json.loads(program.run("flow", "list", "calls", "--json").stdout)[0]
+
+    assert (unknown.returncode, refused.returncode, came.returncode) == (1, 1, 0), came.stdout + came.stderr
+    assert "did you mean 'Approve'" in unknown.stderr
+    assert "returns no member 'MessageID'; did you mean 'MessageId'?" in doubted.stderr
+    assert "what is reported of the task Approve is a map" in refused.stderr
+    assert shown.returncode == 0
+    assert json.loads(execution["Output"]) == {"id": "m", "by": "lee"}
+
+
+def test_mistakes_in_a_file_of_mocks_are_told_with_their_line(program):
+    """Before anything is sent."""
+    (program.folder / "calls.yml").write_text(CALLS)
+    (program.folder / "mocks.json").write_text('{\n  "Aks": {"return": {}}\n}')
+
+    came = program.run("flow", "step", "calls.yml", "Ask", "--mocks", "mocks.json")
+
+    assert came.returncode == 2
+    assert "mocks.json:2:3: the flow calls nothing that is 'Aks'; did you mean 'Ask'?" in came.stderr

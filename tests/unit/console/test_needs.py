@@ -1,0 +1,72 @@
+"""What needs somebody, from lines of the log."""
+
+from emulator.console.needs import grouped, is_poll, runs
+
+FAILED = {"flow": "pay", "execution": "one", "status": "Failed"}
+
+
+def test_failures_of_a_resource_are_one_row_with_the_latest_first():
+    """The latest names the execution that the row leads to."""
+    call = {"function": "hello", "result": "failed", "request": "r1"}
+
+    rows = grouped([(1, FAILED), (2, call), (3, FAILED | {"execution": "two", "status": "TimedOut"})])
+
+    assert [(each["what"], each["name"], each["count"], each["at"]) for each in rows] == [
+        ("the execution failed", "pay", 2, 3),
+        ("the function raised", "hello", 1, 2),
+    ]
+    assert rows[0]["execution"] == "pay/two"
+
+
+def test_what_went_well_needs_nobody():
+    """Nor does a step that failed: its execution may have caught that."""
+    well = [
+        {"flow": "pay", "execution": "one", "status": "Succeeded"},
+        {"flow": "pay", "execution": "one", "step": "try", "result": "FC.Unknown"},
+        {"function": "hello", "result": "succeeded"},
+        {"topic": "news", "subscription": "inbox", "message_id": "m", "result": "delivered"},
+        {"service": "mns", "operation": "SendMessage", "status": 201},
+        {"service": "console", "operation": "POST /x", "status": 403},
+    ]
+
+    assert grouped(enumerate(well)) == []
+
+
+def asked(operation, status=200, error=""):
+    """A request as lists have it."""
+    about = {"resource": "pay/one", "caller": "root", "error": error}
+    return {"service": "fnf", "operation": operation, "status": status, **about}
+
+
+def test_two_questions_asked_in_turns_are_one_row():
+    """As of a client that polls; what it asks once stands by itself."""
+    polls = [asked(name) for name in ("GetExecutionHistory", "DescribeExecution") * 20]
+
+    rows, rest = runs([*polls, asked("StartExecution"), *polls[:2]])
+
+    assert [(each["operation"], each["times"]) for each in rows] == [
+        ("GetExecutionHistory, DescribeExecution", 20),
+        ("StartExecution", 1),
+        ("GetExecutionHistory", 1),
+        ("DescribeExecution", 1),
+    ]
+    assert rest is None
+
+
+def test_what_changes_something_is_no_poll():
+    """Each message that was sent stands by itself; an empty queue that was asked again does not."""
+    sent, empty = asked("SendMessage", 201), asked("ReceiveMessage", 404, "MessageNotExist")
+
+    rows, _ = runs([sent, sent, empty, empty], folds=is_poll)
+
+    assert [(each["operation"], each["times"]) for each in rows] == [
+        ("SendMessage", 1), ("SendMessage", 1), ("ReceiveMessage", 2),
+    ]  # fmt: skip
+
+
+def test_a_page_of_requests_says_where_the_next_begins():
+    """Folded ones are counted."""
+    rows, rest = runs([asked("GetA"), asked("GetA"), asked("GetB"), asked("GetC")], most=2)
+
+    assert [each["operation"] for each in rows] == ["GetA", "GetB"]
+    assert rest == 3

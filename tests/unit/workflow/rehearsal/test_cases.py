@@ -1,0 +1,253 @@
+"""Cases of flows: driven without an emulator, compared, told by line."""
+
+import json
+import re
+
+import pytest
+
+from emulator.services.workflow.rehearsal.cases import read_suite, run_case
+from emulator.services.workflow.rehearsal.coverage import Coverage, Item
+from emulator.services.workflow.rehearsal.documents import CaseError
+from emulator.services.workflow.rehearsal.proposals import propose
+
+ORDER = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: Reserve
+    resourceArn: acs:fc:::services/s/functions/hotel
+    retry: [{errors: [NoRoom], intervalSeconds: 1, maxAttempts: 2, multiplier: 2}]
+    catch: [{errors: [FnF.ALL], goto: Ask}]
+    end: true
+  - type: task
+    name: Ask
+    resourceArn: acs:mns:::/queues/q/messages
+    pattern: waitForCallback
+    timeoutSeconds: 60
+    serviceParams: {MessageBody: $}
+  - type: choice
+    name: Answer
+    inputMappings: [{target: ok, source: $local.ok}]
+    choices: [{condition: $.ok == true, goto: Done}]
+    default: {goto: Refused}
+  - {type: fail, name: Refused, error: Refused, cause: said no}
+  - {type: succeed, name: Done}
+"""
+
+MODEL = """
+Type: StateMachine
+Name: model
+SpecVersion: v1
+StartAt: ask
+States:
+  - Type: Task
+    Name: ask
+    Action: DashScope:QwenTextGeneration
+    Parameters: {model: qwen-turbo}
+    OutputConstructor: {text.$: $Output.output.text}
+    Next: store
+  - Type: Task
+    Name: store
+    Action: HTTP:Request
+    Parameters: {url: "http://example.com", method: POST, body: {text.$: $Input.text}}
+    OutputConstructor: {code.$: $Output.Code}
+    End: true
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Returns a function that reads cases of a flow."""
+
+    def read(cases, flow=ORDER):
+        (tmp_path / "flow.yml").write_text(flow)
+        file = tmp_path / "flow.test.yaml"
+        file.write_text(f"flow: flow.yml\n{cases}")
+        return read_suite(file)
+
+    return read
+
+
+def outcomes(read):
+    coverage = Coverage(read.program)
+    came = [run_case(read, case, coverage) for case in read.cases]
+    for each in came:
+        coverage.add(each.taken)
+    return came, coverage
+
+
+def test_a_case_goes_through_retries_a_callback_and_time_as_an_execution_does(suite):
+    """Three calls, pauses of one and two seconds, a report after four: seven seconds of the emulator's time."""
+    read = suite(
+        """
+cases:
+  - name: the hotel is full
+    input: {hotel: full}
+    mocks:
+      Reserve: {error: {errorType: NoRoom, errorMessage: full}}
+      MNS:SendMessage: {return: {ok: false}, delay: 4s}
+    expect:
+      status: Failed
+      error: Refused
+      path: [Reserve, Ask, Answer, Refused]
+      calls: {Reserve: 3, Ask: 1}
+      sent: {Ask: {hotel: full}}
+      lasts: 7s
+"""
+    )
+
+    (came,), _ = outcomes(read)
+
+    assert came.reasons == []
+
+
+def test_an_action_of_a_product_that_is_not_here_and_a_call_over_http_are_mocked(suite):
+    """By action or by step, with what the integration would return."""
+    read = suite(
+        """
+mocks:
+  dashscope:QwenTextGeneration: {return: {output: {text: hello}}}
+cases:
+  - name: stored
+    mocks: {store: {return: {Code: 201, Header: {}, Body: ""}}}
+    expect: {output: {code: 201}, sent: {store: {body: {text: hello}}}}
+""",
+        MODEL,
+    )
+
+    (came,), _ = outcomes(read)
+
+    assert came.reasons == []
+
+
+def test_what_came_otherwise_is_told(suite):
+    """Each member of the expectation that does not fit is a reason."""
+    read = suite(
+        """
+cases:
+  - mocks: {s/hotel: {return: {room: 7}}}
+    expect: {path: [Reserve, Done], calls: {Ask: 1}, output: {room: "8.."}, lasts: 1s}
+"""
+    )
+
+    (came,), _ = outcomes(read)
+
+    assert came.reasons == [
+        "path: after Reserve comes the end, expected Done",
+        "calls.Ask is 0, expected 1",
+        'output.room is 7, expected "8.."',
+        "lasts 0s, expected 1s",
+    ]
+
+
+def test_a_task_without_a_mock_fails_the_case_and_says_what_to_write(suite):
+    """Nothing real is called."""
+    (came,), _ = outcomes(suite("cases: [{name: bare}]"))
+
+    assert came.reasons == ["no mock is for the task 'Reserve', which calls s/hotel: give mocks: {Reserve: ...}"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "line", "told"),
+    [
+        ("cases: []", 2, "at least one case"),
+        ("cases:\n  - mocks: {Reserv: {return: 1}}", 3, "did you mean 'Reserve'?"),
+        ("cases:\n  - mocks:\n      Reserve: {returned: 1}", 4, "an answer has no member 'returned'"),
+        ("cases:\n  - mocks:\n      Reserve: {answers: [{return: 1}], then: real}", 4, "without an emulator"),
+        ("cases:\n  - expect:\n      stauts: Failed", 4, "did you mean 'status'?"),
+        ("cases:\n  - expect:\n      path: [Reserve, Don]", 4, "did you mean 'Done'?"),
+        ("cases:\n  - use: [none]", 3, "there is no fixture 'none'"),
+        ("cases:\n  - expect: {lasts: long}", 3, "lasts is a duration"),
+        ("cases:\n  - {name: a}\n  - {name: a}", 4, "two cases called 'a'"),
+    ],
+)
+def test_a_mistake_in_a_file_is_told_by_line_with_the_names_that_fit(suite, cases, line, told):
+    """Whoever wrote it finds it at once."""
+    with pytest.raises(CaseError, match=re.escape(told)) as caught:
+        suite(cases)
+
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("flow", "mock", "doubt"),
+    [
+        (MODEL, "store: {return: {Code: 200, Bodi: x}}", "HTTP:Request returns no member 'Bodi'; did you mean 'Body'?"),
+        (MODEL, "store: {return: {Code: '200'}}", "Code of what HTTP:Request returns is a whole number"),
+        (MODEL, "http:Request: {return: [1]}", "HTTP:Request returns a map with Code, Header, Body"),
+        (MODEL, "store: {error: {errorType: MNS.QueueNotExist}}", "errors of HTTP:Request are called HTTP.NAME"),
+        (ORDER, "Reserve: {return: 7}", "the task Reserve takes no other result of a function than a map"),
+        (ORDER, "Ask: [{return: {ok: true}}, {return: yes}]", "what is reported of the task Ask is a map"),
+    ],
+)
+def test_an_answer_that_an_integration_cannot_give_is_told_or_refused(suite, flow, mock, doubt):
+    """A warning with its line, unless the file is strict."""
+    cases = f"cases:\n  - mocks:\n      {mock}"
+
+    told = suite(cases, flow)
+    with pytest.raises(CaseError, match=re.escape(doubt)) as refused:
+        suite(f"strict: true\n{cases}", flow)
+
+    assert [doubt in each for each in told.doubts] == [True]
+    assert ":4:7: " in told.doubts[0]
+    assert refused.value.line == 5
+
+
+def test_answers_that_integrations_give_are_not_doubted(suite):
+    """What comes of an action of another product is not known; errors of the engine may come of everything."""
+    told = suite(
+        """
+cases:
+  - mocks:
+      ask: {return: anything}
+      store: [{error: {errorType: FnF.X}}, {error: {errorType: HTTP.Unknown}}, {return: {Header: {}}}, {never: true}]
+""",
+        MODEL,
+    )
+
+    assert told.doubts == ()
+
+
+def test_fixtures_are_shared_by_the_cases_that_use_them(suite):
+    """A case's own members come on top."""
+    read = suite(
+        """
+fixtures:
+  full:
+    input: {hotel: full}
+    mocks: {Reserve: {error: NoRoom}, Ask: {return: {ok: true}}}
+cases:
+  - {name: yes, use: full, expect: {status: Succeeded, sent: {Ask: {hotel: full, n: 1}}}, input: {n: 1}}
+  - {name: no, use: [full], mocks: {Ask: {never: true}}, expect: {error: FnF.TaskTimeout, lasts: 60s}}
+"""
+    )
+
+    came, _ = outcomes(read)
+
+    assert [each.reasons for each in came] == [[], []]
+
+
+def test_coverage_tells_what_no_case_has_taken(suite):
+    """Ways, conditions both ways, retries to their end, time-outs."""
+    _, coverage = outcomes(suite("cases: [{mocks: {Reserve: [{error: {errorType: NoRoom}}, {return: {}}]}}]"))
+
+    assert coverage.taken[Item("retry", "Reserve", "NoRoom tried again")] == 1
+    assert {(item.kind, item.step) for item in coverage.missing()} == {
+        ("transition", "Reserve"), ("retry", "Reserve"), ("step", "Ask"), ("transition", "Ask"), ("time-out", "Ask"),
+        ("step", "Answer"), ("transition", "Answer"), ("condition", "Answer"), ("step", "Refused"), ("step", "Done"),
+        ("transition", "Done"),
+    }  # fmt: skip
+
+
+def test_proposed_cases_take_everything_and_pass(suite, tmp_path):
+    """What is proposed for a flow is a file of cases that holds."""
+    program = suite("cases: [{name: any}]").program
+
+    proposed, missing = propose(program, [])
+    (tmp_path / "proposed.test.json").write_text(json.dumps({"flow": "flow.yml", "cases": proposed}))
+    came, coverage = outcomes(read_suite(tmp_path / "proposed.test.json"))
+
+    assert missing == []
+    assert [each.reasons for each in came if each.reasons] == []
+    assert coverage.percentage == 100
