@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -58,6 +59,16 @@ def fill(packages: Path, *, source: Path | None = None) -> None:
     for file in about.files or ():
         if file.parts[0].endswith(".dist-info") and file.name in ("METADATA", "entry_points.txt", "WHEEL"):
             _copy(str(about.locate_file(file)), str(packages / file))
+    open_to_all(packages)
+
+
+def open_to_all(folder: Path) -> None:
+    """Let every user read *folder*, whatever umask the files had been made with that were copied into it."""
+    for top, _, files in os.walk(folder):
+        for path in (top, *(os.path.join(top, name) for name in files)):  # noqa: PTH118 - thousands of files
+            mode = os.stat(path, follow_symlinks=False).st_mode  # noqa: PTH116
+            if not stat.S_ISLNK(mode):
+                os.chmod(path, mode | (0o555 if mode & 0o100 else 0o444))  # noqa: PTH101
 
 
 def copy_program(folder: Path) -> None:
@@ -67,6 +78,7 @@ def copy_program(folder: Path) -> None:
     (folder / "emulator" / "_samples").mkdir()
     for name in _SAMPLES:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    open_to_all(folder)
 
 
 def _copy(source: str, target: str) -> None:
