@@ -148,7 +148,7 @@ def limits() -> str:
     from emulator.services.workflow import limits as fnf
 
     rows = (
-        ("time-out of a function", f"{fc.TIMEOUT_S.low} to {fc.TIMEOUT_S.high:,} s"),
+        ("timeout of a function", f"{fc.TIMEOUT_S.low} to {fc.TIMEOUT_S.high:,} s"),
         ("memory of a function", f"{fc.MEMORY_MB.low} to {fc.MEMORY_MB.high:,} MB"),
         ("payload of a synchronous call, and its answer", f"{fc.SYNC_PAYLOAD_BYTES // fc.MIB} MiB"),
         ("payload of an asynchronous call", f"{fc.ASYNC_PAYLOAD_BYTES // fc.KIB} KiB"),

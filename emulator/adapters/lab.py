@@ -30,8 +30,8 @@ _SHOWN = 50
 _WAKEUPS = {
     "wait": "end of a wait",
     "retry": "retry",
-    "timeout": "time-out of a step",
-    "flow": "time-out of the flow",
+    "timeout": "timeout of a step",
+    "flow": "timeout of the flow",
 }
 
 

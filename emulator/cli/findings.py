@@ -160,7 +160,7 @@ def _content(config: Config) -> Findings:
         yield wrong(
             "state",
             _("{path} is damaged: {problem}", path=path, problem=error),
-            _("restore a copy of the folder, or move the file away to begin anew"),
+            _("restore a copy of the folder, or move the file away to begin with an empty state"),
         )
 
 

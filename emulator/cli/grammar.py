@@ -105,7 +105,7 @@ def _add_function(actions: Commands) -> None:
     sessions.add_argument("function", nargs="?", default="", metavar="FUNCTION", help="only this function's sessions")
 
 
-@group("trigger", "list the triggers of functions and fire them by hand")
+@group("trigger", "list the triggers of functions and fire them")
 def _add_trigger(actions: Commands) -> None:
     command(actions, "list", "invoke:list_triggers", "list triggers with the addresses of those for HTTP")
     fire = command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")

@@ -66,7 +66,7 @@ REASONS = {
 
 STATIONS = (
     *("sent to queue", "published to topic", "put into queue", "dead letter in queue", "pushed to", "received"),
-    *("deleted", "could not be deleted", "hidden anew", "taken by trigger", "called", "started", "step", "request"),
+    *("deleted", "could not be deleted", "hidden again", "taken by trigger", "called", "started", "step", "request"),
     *("becomes visible in queue", "next attempt at"),
 )
 """What happens to messages, in the words of the page; the name of a resource follows."""
@@ -240,7 +240,7 @@ def _handled(effect: Effect, ids: set[str]) -> Iterator[Row]:
     for id in fields.get("handled") or ():
         if id in ids:
             went, operation = int(fields.get("status") or 0) < 400, str(fields.get("operation"))
-            done = "deleted" if "Delete" in operation else "hidden anew"
+            done = "deleted" if "Delete" in operation else "hidden again"
             what = done if went or done != "deleted" else "could not be deleted"
             state = "succeeded" if went else "failed"
             yield _row(effect.at, what, "request", operation, str(fields.get("request")), state, str(fields["status"]))

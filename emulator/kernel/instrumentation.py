@@ -48,7 +48,7 @@ class Upcoming:
 
 
 EVENTS = (
-    *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
+    *("end of a wait", "timeout of a step", "timeout of the flow", "a message becomes visible", "answer of a mock"),
     *("deadline", "push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
     *("end of session", "retry"),
 )

@@ -152,7 +152,7 @@ def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The faults there are, with how many calls each has matched and struck."""
+    """The faults, with the number of calls that each has matched and was injected into."""
     return {"faults": [shown_rule(entry) for entry in lab.bench.faults.book]}
 
 
@@ -284,7 +284,7 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     argument("strategy", about="What is taken elsewhere: the first option, or a random one.", default="first"),
     argument("seed", Whole(0, 2**53), about="What random choices follow from.", default=0),
     argument("order", LIST, about="The kinds of effects whose order is chosen (default: all).", default=None),
-    argument("faults", LIST, about="What may befall effects (default: nothing).", default=None),
+    argument("faults", LIST, about="What may happen to effects (default: nothing).", default=None),
     argument("overlap", FLAG, about="Let calls run side by side, and take replies in their order.", default=False),
     argument("patience", about="Real time after which what runs holds nobody up any longer.", default="1s"),
 )

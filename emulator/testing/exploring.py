@@ -27,7 +27,7 @@ _BASELINE = "pytest-explored"
 class Exploration:
     """How a test is explored. *budget* bounds the real time, *runs* the number of schedules.
 
-    *order* are the kinds of effects whose order is chosen (None: all), *faults* what may befall effects. *reset* is
+    *order* are the kinds of effects whose order is chosen (None: all), *faults* what may happen to effects. *reset* is
     called before each run, for state outside the emulator. With *random* off no random schedules follow those within
     the bound; with *reduce* off orders that nobody can tell apart are tried as well. *share* is the number from 0 of
     those who share the schedules, and how many they are.

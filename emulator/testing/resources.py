@@ -274,7 +274,7 @@ class Topic:
 
 
 class Execution:
-    """An execution of a flow; what it says is asked for anew each time."""
+    """An execution of a flow; each attribute asks the emulator."""
 
     def __init__(self, api: Api, flow: str, name: str) -> None:
         self._api = api

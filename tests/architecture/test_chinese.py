@@ -24,13 +24,17 @@ ENGLISH_ONLY = {
     "kit.md": "generated from the docstrings of the test kit",
     "licences.md": "generated from the packages' metadata",
 }
+AVOIDED = ("## Words to avoid", "## 避免使用的词")
+"""The headings of these lists."""
+
 PAGES = sorted(path.relative_to(CHINESE).as_posix() for path in CHINESE.rglob("*.md") if path != OVERVIEW)
 each_page = pytest.mark.parametrize("name", PAGES)
 
 
 def both(name):
-    """Return a page in English and in Chinese."""
-    return [(folder / name).read_text(encoding="utf-8") for folder in (DOCS, CHINESE)]
+    """Return a page in English and in Chinese, without its list of words to avoid: each language has its own."""
+    texts = [(folder / name).read_text(encoding="utf-8") for folder in (DOCS, CHINESE)]
+    return [text.partition(title)[0] for text, title in zip(texts, AVOIDED, strict=True)]
 
 
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

@@ -20,7 +20,7 @@ HEAD = """# Conformance
 Which official client has performed which operation in how many passing test cases, counted from the requests that the
 emulators of the tests have received. The names of the cases behind each cell are in
 [conformance.json](conformance.json). An empty cell is no refusal: no case of that client calls the operation here.
-`python3 dev.py conformance` makes this page; clients are told apart by their `User-Agent`.
+`python3 dev.py conformance` makes this page; clients are distinguished by their `User-Agent`.
 
 | | |
 |---|---|

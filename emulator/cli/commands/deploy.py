@@ -260,7 +260,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        raise CommandFailed(_with_left(error, _("what was taken away before could not be put back:"))) from error
+        raise CommandFailed(_with_left(error, _("what had been removed before could not be restored:"))) from error
     api.forget(name)
     if not wants_json(arguments):
         say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))

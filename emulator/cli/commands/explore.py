@@ -169,7 +169,7 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]]) 
     say(_("{outcomes} outcomes, {tried} schedules of {known} tried", outcomes=len(outcomes), tried=search.tried,
           known=search.known))  # fmt: skip
     if search.tried == 1:
-        note(_("No effect could go in another order; --faults names what may befall effects."))
+        note(_("No effect could go in another order; --faults names what may happen to effects."))
 
 
 def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:

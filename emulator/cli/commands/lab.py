@@ -137,7 +137,7 @@ def _note(work: Iterable[dict[str, Any]]) -> None:
         note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
 
 
-_FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}
+_FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "injected": "struck"}
 _MOCKS = {"mock": "id", "name": "of", "answers": "answers", "then": "then", "calls": "calls"}
 _SINKS = {"sink": "id", "received": "received", "URL": "url"}
 _CALLS = {

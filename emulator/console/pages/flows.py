@@ -38,8 +38,8 @@ _RERUN = 100
 _WAKEUPS = {
     "wait": "end of a wait",
     "retry": "retry",
-    "timeout": "time-out of a step",
-    "deadline": "time-out of the flow",
+    "timeout": "timeout of a step",
+    "deadline": "timeout of the flow",
 }
 
 

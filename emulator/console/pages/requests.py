@@ -28,7 +28,7 @@ CAUSES = {
     "secret-blank": "The secret of the client has a blank, a quote or a line break too many.",
     "key": "The access key is not one of this installation, or it is switched off.",
     "token": "The security token is missing, has expired, or belongs to another key.",
-    "nonce": "The same signed request has come before: it was sent again without being signed anew.",
+    "nonce": "This signed request was received before: it was sent again without a new signature.",
     "path": "The path was signed in another form: encoded or decoded on the way.",
     "query": "The query was signed in another form: encoded or decoded on the way.",
     "host": "Another host name was signed: a proxy has changed the Host header, or the client signs the real address.",

@@ -310,7 +310,7 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
 @operation("triggers", "GET /triggers")
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The triggers of all functions; what of the functions folder's files is left out or passed over."""
+    """The triggers of all functions; what the functions folder's files say that is left out or ignored."""
     return {"triggers": admin.triggers(), "problems": admin.problems()}
 
 

@@ -88,7 +88,7 @@ _SHARED = (
         "log_config",
         LOG,
         help=(
-            "project and store of logs, which the function is told; its logs stay here",
+            "project and store of logs, which the function's context names; its logs stay here",
             "日志的项目和库，告知函数；日志保留在本机",
         ),
     ),

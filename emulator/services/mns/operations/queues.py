@@ -237,7 +237,7 @@ def delete_message(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ChangeMessageVisibility", "PUT /queues/{queue}/messages")
 def change_message_visibility(service: MessageService, call: OperationRequest) -> Response:
-    """Hide a received message anew and answer its new receipt handle: 200.
+    """Hide a received message again and answer its new receipt handle: 200.
 
     Raises: QueueNotExist, MissingReceiptHandle, MissingVisibilityTimeout, InvalidArgument, ReceiptHandleError,
     MessageNotExist. Source: ChangeMessageVisibility.
