@@ -39,6 +39,7 @@ from emulator.wire.schema.kinds import (
 )
 
 _LONGEST_PROJECT = 63
+_LONGEST_NAME_IN_A_STORE = 44
 _NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effect"
 
 
@@ -118,6 +119,21 @@ def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | No
     pairs = (setting.split("=")[:2] for setting in settings if setting.count("="))
     chosen = {key.strip(): _scalar(text.strip()) for key, text in pairs if key and text}
     return {**_METRICS, "project": f"serverless-{region}-{number}"[:_LONGEST_PROJECT], **chosen}
+
+
+def log_of_auto_service(asked: object, account: str, region: str, service: str) -> dict[str, Any] | None:
+    """Return the logConfig that component fc writes into *service* for ``auto``, None for others.
+
+    None as well for a service whose name has more than 44 characters, for which the component draws another name.
+
+    Source: devsapp/fc-deploy, lib/resource/sls.ts.
+    """
+    if not isinstance(asked, str) or asked.lower() != "auto" or len(service) > _LONGEST_NAME_IN_A_STORE:
+        return None
+    return {
+        "project": f"{account}-{region}-logproject", "logstore": f"fc-service-{service}-logstore".lower(),
+        "enableRequestMetrics": True, "enableInstanceMetrics": True,
+    }  # fmt: skip
 
 
 def _scalar(text: str) -> Any:

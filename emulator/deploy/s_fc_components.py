@@ -117,6 +117,8 @@ def fc(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     if isinstance(service.get("role"), dict):
         service["role"] = _role(build, place.member("role"), f"{part.name}/role")
     key = ("fc.service", (name,))
+    if log := fields.log_of_auto_service(place.member("logConfig").value, build.account, build.region, name):
+        service["logConfig"] = log
     if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
         properties = {"description": "", **build.with_role(service)}
         build.add(place, *key, properties, logical=f"{part.name}/service")

@@ -127,6 +127,16 @@ def test_a_log_that_is_left_to_the_component_has_its_names(resources):
     assert log["project"].startswith("serverless-cn-hangzhou-")
 
 
+def test_a_log_that_a_service_leaves_to_its_component_has_its_names(resources):
+    """Edition 1.0.0: the account's project and the service's store."""
+    text = EDITION_1.replace("{name: shop, nasConfig", "{name: shop, logConfig: auto, nasConfig", 1)
+    assert text != EDITION_1
+
+    log = resources(text)["fc.service", "shop"].properties["logConfig"]
+
+    assert (log["project"], log["logstore"]) == ("123456-cn-hangzhou-logproject", "fc-service-shop-logstore")
+
+
 def test_address_of_a_function_is_open_until_it_is_there(resources):
     """url.system_url is known once the trigger has been made."""
     text = EDITION_3.replace("functionArn}", "url.system_url}")
