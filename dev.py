@@ -139,13 +139,19 @@ def coverage(arguments: list[str]) -> int:
 
 
 def check(arguments: list[str]) -> int:
-    """Run every check, also after one has failed."""
+    """Run every check, also when one fails."""
     if arguments:
         return fail("check takes no arguments")
     code = prepare("dev")
     if code:
         return code
-    failed = [name for name, command in CHECKS if run(*command) != 0]
+    # Side by side, for one takes as long as the others together; what each prints stays together.
+    running = [(name, start(*command)) for name, command in CHECKS]
+    failed = []
+    for name, process in running:
+        print(process.communicate()[0], end="", flush=True)
+        if process.returncode != 0:
+            failed.append(name)
     if failed:
         return fail("check failed: " + ", ".join(failed))
     print("check passed: " + ", ".join(name for name, _ in CHECKS))
@@ -421,6 +427,18 @@ def run(*arguments: str, stdout_to_stderr: bool = False) -> int:
     sys.stdout.flush()
     output = sys.stderr if stdout_to_stderr else None
     return subprocess.run([environment_python(), *arguments], cwd=ROOT, check=False, stdout=output).returncode
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Start the environment's Python in the project's folder; both its streams are read from the one it returns."""
+    return subprocess.Popen(
+        [environment_python(), *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
 def fail(message: str) -> int:
