@@ -105,6 +105,15 @@ def host_label(service: str, function: str, trigger_id: str) -> str:
     return f"{readable}-{letters}"
 
 
+TriggerKey = tuple[str, Tenant, str, str, str]
+"""What a trigger's timer and reader are kept under: a word, the tenant, service, function and name."""
+
+
+def trigger_key(tenant: Tenant, trigger: Trigger) -> TriggerKey:
+    """Return the key of a trigger."""
+    return ("fc trigger", tenant, trigger.service, trigger.function, trigger.name)
+
+
 def trigger_path(trigger: Trigger) -> str:
     """Return the path an HTTP trigger is served under on every host name, without a final slash.
 
