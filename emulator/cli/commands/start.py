@@ -140,6 +140,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             return text.format(hosts=hosts, port=config.port, https_port=config.https_port, reason=os_reason(error))
         case OSError():
             return state_unusable(error, settings)
+        case _:
+            pass
     return None
 
 

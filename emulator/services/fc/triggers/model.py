@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import md5, sha256
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, assert_never, cast, get_args
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
@@ -158,8 +158,10 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
             return known
         case "mns_topic":
             return _completed(known, {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY"})
-        case _:
+        case "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":  # checked by the services that fire them
             return known
+        case _:
+            assert_never(kind)
 
 
 def kind_of(value: object) -> TriggerKind:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Clock, Millis
@@ -260,8 +261,10 @@ class Firing:
                 return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
                 return object_event(tenant, trigger.id, self._change(trigger, payload))
-            case _:
+            case "http" | "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":  # whatever the caller sends
                 return (payload or "").encode("utf-8", "replace")
+            case _:
+                assert_never(trigger.kind)
 
     def _change(self, trigger: Trigger, payload: str | None) -> ObjectChange:
         key = (trigger.config.get("filter") or {}).get("key") or {}

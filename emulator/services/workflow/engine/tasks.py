@@ -312,9 +312,19 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return _refused("HTTP.Unknown", refusal.message)
 
 
-_PREFIXES: dict[type[Any], str] = {
-    FunctionResource: "FC", QueueResource: "MNS", TopicResource: "MNS", ObjectResource: "OSS", HttpResource: "HTTP",
-}  # fmt: skip
+def _prefix_of(target: TaskTarget | None) -> str:
+    """Return what the names of errors of a called service begin with."""
+    match target:
+        case FunctionResource():
+            return "FC"
+        case QueueResource() | TopicResource():
+            return "MNS"
+        case FlowResource() | MapResource() | None:
+            return "FnF"
+        case ObjectResource():
+            return "OSS"
+        case HttpResource():
+            return "HTTP"
 
 
 def befallen_result(call: CallService, verdict: Unanswered) -> Result:
@@ -322,7 +332,7 @@ def befallen_result(call: CallService, verdict: Unanswered) -> Result:
 
     Source: error handling page, FC.Unknown is what is left when no answer has come; for other services assumed.
     """
-    prefix = _PREFIXES.get(type(target_of(call)), "FnF")
+    prefix = _prefix_of(target_of(call))
     match verdict:
         case "throttle":
             code = "ResourceThrottled" if prefix == "FC" else "QpsLimitExceeded"
