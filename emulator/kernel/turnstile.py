@@ -95,7 +95,7 @@ class Turnstile:
         self._resting: dict[Kind, int] = {}
 
     def open(self, chooser: Chooser, *, overlap: bool = False) -> None:
-        """Let what comes from now on wait, and go by *chooser*.
+        """Have effects wait for their turn from now on; *chooser* decides which one is next.
 
         With *overlap* calls go at once, and their replies in the order in which the calls have begun.
         """
@@ -112,7 +112,7 @@ class Turnstile:
         self.active = True
 
     def close(self) -> None:
-        """Let everything go; order is free from now on."""
+        """Release every effect that waits, and have later ones wait for nothing."""
         self.active = False
         self._chooser = None
         for step in self.waiting.values():

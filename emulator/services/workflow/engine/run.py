@@ -324,7 +324,7 @@ class Turns:
                 part.cancelled.append((run.id, entry))
 
     def _advance(self, run: Run, now: Millis, part: Slice) -> bool:
-        """Let an execution go on until every strand is parked; False when its turn is over before that."""
+        """Let an execution go on until every strand is parked; False when its turn ends before that."""
         facts, state = run.facts, run.state
         left = TURN_EVENTS
         while left > 0:
