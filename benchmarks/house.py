@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from benchmarks.kinds import incomplete
 from benchmarks.server import Connection, Signer
 from emulator.app import Emulator
 from emulator.config import Config
@@ -292,6 +293,7 @@ def report() -> dict[str, Any]:
         "circles": circles(graph),
         "upward": arrows_upward(graph),
         "vocabularies": vocabularies(known),
+        "incomplete": [str(each) for each in incomplete(known)],
         "requests": {
             kind: {"files": cost.files, "calls": cost.calls, "by_file": cost.by_file, "by_function": cost.by_function}
             for kind, cost in requests().items()
@@ -307,6 +309,8 @@ def _text(figures: dict[str, Any], *, detail: bool) -> Iterator[str]:
     yield from (f"  {each}" for each in figures["upward"])
     yield f"vocabularies of attributes {len(figures['vocabularies'])} (goal 1)"
     yield from (f"  {package}: {', '.join(classes)}" for package, classes in figures["vocabularies"].items())
+    yield f"kinds with incomplete answers, by place: {len(figures['incomplete'])} (goal 0)"
+    yield from (f"  {each}" for each in figures["incomplete"])
     for kind, cost in figures["requests"].items():
         files, calls = BOUNDS[kind]
         yield f"{kind:15} {cost['files']:3} files (at most {files}), {cost['calls']:3} calls (at most {calls})"

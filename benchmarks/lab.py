@@ -26,7 +26,7 @@ from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.lab.clock import TimeControl
 from emulator.lab.mocks import Mocks
 from emulator.services.workflow.model import FlowSettings
-from emulator.storage.database import Schema, migrate
+from emulator.storage.migration import Schema, migrate
 from emulator.testing import Emulator, Execution, Localyun
 from emulator.wire.dates import iso_millis
 

@@ -21,7 +21,8 @@ from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import Timers
 from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

@@ -29,7 +29,8 @@ from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import ExecutionId, FlowSettings, ScheduleSettings
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.dates import iso_millis, parse_iso
 
 WORLD = Tenant(AccountId("1"), Region("cn-hangzhou"))

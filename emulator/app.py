@@ -44,10 +44,11 @@ from emulator.lab import admin as lab_admin
 from emulator.lab.clock import load_clock
 from emulator.lab.service import Bench, Lab, keep_series, next_series
 from emulator.redirect import hook_environment
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
 from emulator.storage.exchange import finish_interrupted
 from emulator.storage.folder import StateFolder, scratch_folder, sweep_scratch
 from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
+from emulator.storage.migration import Schema, migrate
 from emulator.storage.steps import performed
 from emulator.usage import admin as usage_admin
 from emulator.wire.request import Front

@@ -311,7 +311,7 @@ class Composition:
         return Usage(Meter(self._database, counts), executions, self._deployments.get)
 
     def conditions(self) -> SkipConditions:
-        """Return what looks at resources for the lab's skip."""
+        """Return the conditions on messages, calls and executions that a skip of time can wait for."""
         return SkipConditions(self._messages, self._functions, self._workflow)
 
     def regions(self) -> list[Region]:

@@ -30,7 +30,8 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.errors import ExecutionNotExists, WorkflowError
 from emulator.services.workflow.model import FlowSettings, HistoryEvent
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 BATCH = 24

@@ -132,7 +132,7 @@ class NonceMemory:
         return len(self._until)
 
     def _forget(self, now: Millis) -> None:
-        """Drop what is over, and one more when full; entries stand nearly in the order they end."""
+        """Drop expired entries, and the oldest when full; entries stand nearly in the order they expire."""
         while self._until:
             oldest = next(iter(self._until))
             if self._until[oldest] > now and len(self._until) < self._capacity:

@@ -248,7 +248,7 @@ def _last_words(path: Path, begin: int) -> str:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Let signals that are meant to end this process take effect only when the block is over; main thread only."""
+    """Let signals that are meant to end this process take effect only after the block; main thread only."""
     came: list[int] = []
     with handling(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, frame: came.append(number)):
         yield

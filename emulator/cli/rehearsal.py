@@ -52,7 +52,7 @@ class Stage:
         self._run(self._clear())
 
     def stand_at(self, now: str) -> None:
-        """Let its clock stand at a later time."""
+        """Move the emulator's clock forward to *now*, an ISO 8601 time, and freeze it there."""
         self.client.admin("POST", "clock", {"to": now})
         self.client.admin("POST", "clock", {"freeze": True})
 

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from emulator.cli.output import _, padded, short
 from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, StepSequence, Visit, duration
@@ -33,7 +33,7 @@ _BLANK_COLUMNS = " " * 21
 """As wide as the columns in front of a step's name."""
 
 Tone = Literal["", "good", "warn", "bad", "busy", "dim"]
-_COLOURS: Mapping[Tone, str] = {"good": "32", "warn": "33", "bad": "31", "busy": "36", "dim": "2"}
+_COLOURS: Mapping[Tone, str] = {"": "", "good": "32", "warn": "33", "bad": "31", "busy": "36", "dim": "2"}
 _COLUMNS = re.compile(r" *\+[\dms.hd]+ {2} *[\dms.hd]* *")
 
 Event = Mapping[str, Any]
@@ -108,9 +108,17 @@ def _painted(text: str, tone: Tone) -> str:
 
 def tone_of(visit: Visit) -> Tone:
     """Return the colour of a visit by its outcome."""
-    if visit.outcome == "succeeded":
-        return "warn" if visit.retries else "good"
-    return {"failed": "bad", "caught": "warn", "abandoned": "warn", "running": "busy"}[visit.outcome]  # type: ignore[return-value]  # literals
+    match visit.outcome:
+        case "succeeded":
+            return "warn" if visit.retries else "good"
+        case "failed":
+            return "bad"
+        case "caught" | "abandoned":
+            return "warn"
+        case "running":
+            return "busy"
+        case _:
+            assert_never(visit.outcome)
 
 
 def render(execution: Execution, title: str, style: Style) -> Iterator[str]:

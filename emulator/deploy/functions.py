@@ -100,6 +100,8 @@ class Scope:
             match name, argument:
                 case "Fn::GetJsonValue", [str(key), str(text)] if later := member_of(text, key):
                     return later
+                case _:
+                    pass
             part.problem(f"{name} needs values that are known before anything is made")
             return None
         try:

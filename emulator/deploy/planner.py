@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import assert_never
 
 from emulator.deploy.fc_providers import FC_PROVIDERS
 from emulator.deploy.files import Files
@@ -322,10 +323,15 @@ class _Work:
         if step.action is Action.CREATE:
             actual = self._create(step, provider, resource)
         assert actual is not None  # any other step has found it
-        if step.action is Action.UPDATE:
-            actual = self._update(step, provider, resource, actual)
-        elif step.action is Action.REPLACE:
-            actual = self._replace(step, provider, resource, actual)
+        match step.action:
+            case Action.UPDATE:
+                actual = self._update(step, provider, resource, actual)
+            case Action.REPLACE:
+                actual = self._replace(step, provider, resource, actual)
+            case Action.CREATE | Action.UNCHANGED | Action.DELETE | Action.LEAVE:
+                pass
+            case _:
+                assert_never(step.action)
         self._note(step, provider, resource, actual)
 
     def undo(self) -> tuple[str, ...]:

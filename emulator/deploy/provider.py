@@ -253,7 +253,7 @@ def _opened(value: Any) -> Any:
 
 
 def decoded(text: str) -> bytes | None:
-    """Return the bytes of base64 text, None when it is none."""
+    """Return the bytes that *text* encodes in base64, None when it is not base64."""
     try:
         return b64decode("".join(text.split()), validate=True)
     except ValueError:

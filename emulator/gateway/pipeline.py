@@ -1,4 +1,4 @@
-"""The way of every request, as one list; errors are caught, answers committed and the access line written here.
+"""The way of every request, as one list; errors are caught and answers committed here.
 
 A stage does one thing to a call: it answers, raises, or lets the call go on. The first two find out which front a call
 is for; the others have it.
@@ -16,9 +16,8 @@ from emulator.auth.policy import Facts, facts_of
 from emulator.gateway.browsers import TRACES, browser_trace, is_console_host, set_apart
 from emulator.gateway.errors import GatewayError, Refusals, json_response
 from emulator.gateway.hosts import HostPolicy, host_of, is_loopback
-from emulator.gateway.recording import Record
 from emulator.gateway.router import CONSOLE, HEALTH, UNKNOWN_RPC, choose
-from emulator.gateway.traffic import OpenRequests, Traffic
+from emulator.gateway.traffic import AccessLog, OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
@@ -33,7 +32,6 @@ from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest,
 from emulator.wire.rpc import RpcFront
 
 _log = logging.getLogger(__name__)
-_access = logging.getLogger("emulator.access")
 
 LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
@@ -46,16 +44,6 @@ LARGE_BODY = 256 * 1024
 
 _CANCELLED = Response(499)
 """What the log and the metrics say of a request whose client went away; nobody receives it. nginx uses the number."""
-
-_NAMES = (
-    *("FlowName", "Name", "ScheduleName", "ExecutionName", "QueueName", "TopicName", "SubscriptionName"),
-    *("RoleName", "PolicyName", "UserName"),
-)
-"""Parameters of RPC calls that name what a call is about, the outer before the inner."""
-
-_LONGEST_RESOURCE = 300
-
-_ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
 _REASON_CODES = {
     400: "BadRequest", 403: "Forbidden", 407: "ProxyAuthenticationRequired", 408: "RequestTimeout",
@@ -138,7 +126,7 @@ class Pipeline:
         traffic: Traffic | None = None,
         open_requests: OpenRequests | None = None,
     ) -> None:
-        self._traffic = traffic or Traffic()
+        self._access = AccessLog(clock, traffic or Traffic())
         self._open = open_requests or OpenRequests()
         self._database = database
         self._clock = clock
@@ -160,11 +148,8 @@ class Pipeline:
         )
         self._undisturbed = self._stages
         self._edits: Edits = _no_edits
-        self._record: Record | None = None
-
-    def record(self, record: "Record | None") -> None:
-        """Call *record* with each front, call and answer from now on; with None, nothing more."""
-        self._record = record
+        self.record = self._access.record
+        """Calls what it is given with each front, call and answer from now on; with None, nothing more."""
 
     def follow(self, edits: Edits) -> None:
         """Have every request wait first for what *edits* returns."""
@@ -214,7 +199,7 @@ class Pipeline:
             self._authenticate(front, call, head_only=True)
         except ServiceError as error:
             response = self._render(error, front, call)
-            self._log_line(front, call, response)
+            self._access.answered(front, call, response)
             return response
         request.admitted = (front, call)
         request.trusted = call.principal is not None and bool(call.principal.access_key_id)
@@ -233,7 +218,7 @@ class Pipeline:
             front = self._fronts.get(UNKNOWN_RPC) if request.has_form else None
             error = front.too_large(limit) if front is not None else GatewayError("BodyTooLarge", limit=limit)
         response = self._render(error, front, call)
-        self._log_line(front, call, response)
+        self._access.answered(front, call, response)
         return response
 
     def malformed(self, status: int, reason: str) -> Response:
@@ -347,7 +332,7 @@ class Pipeline:
                     raise
                 response = await Steps(self._database, self._handled_again(front, call), call.writes_on)
         except asyncio.CancelledError:
-            self._log_line(front, call, _CANCELLED, started)
+            self._access.answered(front, call, _CANCELLED, started)
             raise
         except Exception as error:
             response = self._failed(error, front, call)
@@ -432,7 +417,7 @@ class Pipeline:
             if call.http.is_of_browser and (front is None or front.name != CONSOLE):
                 set_apart(answer, call.host)
             respond(answer)
-            self._log_line(front, call, answer, started)
+            self._access.answered(front, call, answer, started)
 
         self._database.after_commit(committed)
 
@@ -456,61 +441,6 @@ class Pipeline:
         if front is None or isinstance(error, GatewayError):
             return _plain(error.http_status, error.code, error.message, call.request_id)
         return front.render_error(error, call)
-
-    def _log_line(
-        self, front: Front | None, call: OperationRequest, response: Response, started: float | None = None
-    ) -> None:
-        spent_s = self._clock.monotonic() - started if started is not None else 0.0
-        service = front.name if front is not None else "-"
-        path, body = call.path, response.body
-        resource = path.get("queue") or path.get("topic") or path.get("bucket") or ""
-        size = len(body) if type(body) is bytes else _announced(response)
-        self._traffic.count(service, call.operation, response.status, spent_s, resource, call.http.body_size, size)
-        if self._record is not None:
-            self._record(service, call, response)
-        if _access.isEnabledFor(logging.INFO):
-            fields: dict[str, object] = {
-                "request": call.request_id,
-                "service": service,
-                "operation": call.operation if call.operation != "-" else _asked(front, call),
-                "status": response.status,
-                "ms": round(spent_s * 1000, 3),
-            }
-            if resource := _resource(front, call):
-                fields["resource"] = resource
-            if call.principal is not None:
-                fields["caller"] = call.principal.arn
-            if call.about is not None:
-                fields |= call.about
-            _access.info(_ACCESS_LINE, fields)
-
-
-def _resource(front: Front | None, call: OperationRequest) -> str:
-    """Return what a call is about by the names it gives: a queue, a topic and its subscription, a flow and so on."""
-    if call.path:
-        names = list(call.path.values())
-    elif isinstance(front, RpcFront):
-        parameters = call.parameters
-        names = [parameters[each] for each in _NAMES if each in parameters]
-    else:
-        return ""
-    return "/".join(names)[:_LONGEST_RESOURCE]
-
-
-def _asked(front: Front | None, call: OperationRequest) -> str:
-    """Return what a call asked for that came to no operation, fit for a log line: method and path, or host and action.
-
-    No query, which can hold signatures and tokens; no control characters.
-    """
-    is_rpc = isinstance(front, RpcFront) and call.action
-    text = f"{call.host} {call.action}" if is_rpc else f"{call.http.method} {call.http.path}"
-    return ascii(text[:200])[1:-1]
-
-
-def _announced(response: Response) -> int:
-    """Return the length that the head of an answer in pieces gives; of one that has none it is not counted."""
-    length = response.header("content-length")
-    return int(length) if length.isdecimal() else 0
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:

@@ -1,16 +1,24 @@
 """The requests of one gateway: which are in work, how many were answered, how they ended, how long they took.
 
+Each answer is counted, recorded while somebody records, and logged in one line.
+
 What the cloud meters of them is counted beside that, by resource: requests, those refused, bytes each way.
 """
 
+import logging
 from collections.abc import Callable, Container, Iterator
 from typing import Final, NamedTuple
 
-from emulator.kernel.clock import Millis
+from emulator.gateway.recording import Record
+from emulator.http.message import Response
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting, Watchers
 from emulator.kernel.metering import MESSAGE_UNIT_BYTES
 from emulator.kernel.metrics import Family, Histogram, Sample
 from emulator.wire.request import Front, OperationRequest
+from emulator.wire.rpc import RpcFront
+
+_log = logging.getLogger("emulator.access")
 
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
 """Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
@@ -23,6 +31,16 @@ OTHER: Final = "other"
 
 MOST_RESOURCES: Final = 2_000
 """Resources counted apart for each operation; names that clients invent beyond that are counted as one."""
+
+_NAMES = (
+    *("FlowName", "Name", "ScheduleName", "ExecutionName", "QueueName", "TopicName", "SubscriptionName"),
+    *("RoleName", "PolicyName", "UserName"),
+)
+"""Parameters of RPC calls that name what a call is about, the outer before the inner."""
+
+_LONGEST_RESOURCE = 300
+
+_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
 
 class Carried(NamedTuple):
@@ -104,6 +122,77 @@ class Traffic:
                 spans,
             ),
         ]
+
+
+class AccessLog:
+    """The answers of one gateway, as they leave."""
+
+    __slots__ = ("_clock", "_record", "_traffic")
+
+    def __init__(self, clock: Clock, traffic: Traffic) -> None:
+        self._clock = clock
+        self._traffic = traffic
+        self._record: Record | None = None
+
+    def record(self, record: Record | None) -> None:
+        """Call *record* with each front, call and answer from now on; with None, nothing more."""
+        self._record = record
+
+    def answered(
+        self, front: Front | None, call: OperationRequest, response: Response, started: float | None = None
+    ) -> None:
+        """Note an answer; *started* is the monotonic second in which its request began, None when that took no time."""
+        spent_s = self._clock.monotonic() - started if started is not None else 0.0
+        service = front.name if front is not None else "-"
+        path, body = call.path, response.body
+        resource = path.get("queue") or path.get("topic") or path.get("bucket") or ""
+        size = len(body) if type(body) is bytes else _announced(response)
+        self._traffic.count(service, call.operation, response.status, spent_s, resource, call.http.body_size, size)
+        if self._record is not None:
+            self._record(service, call, response)
+        if _log.isEnabledFor(logging.INFO):
+            fields: dict[str, object] = {
+                "request": call.request_id,
+                "service": service,
+                "operation": call.operation if call.operation != "-" else _asked(front, call),
+                "status": response.status,
+                "ms": round(spent_s * 1000, 3),
+            }
+            if resource := _resource(front, call):
+                fields["resource"] = resource
+            if call.principal is not None:
+                fields["caller"] = call.principal.arn
+            if call.about is not None:
+                fields |= call.about
+            _log.info(_LINE, fields)
+
+
+def _resource(front: Front | None, call: OperationRequest) -> str:
+    """Return what a call is about by the names it gives: a queue, a topic and its subscription, a flow and so on."""
+    if call.path:
+        names = list(call.path.values())
+    elif isinstance(front, RpcFront):
+        parameters = call.parameters
+        names = [parameters[each] for each in _NAMES if each in parameters]
+    else:
+        return ""
+    return "/".join(names)[:_LONGEST_RESOURCE]
+
+
+def _asked(front: Front | None, call: OperationRequest) -> str:
+    """Return what a call asked for that came to no operation, fit for a log line: method and path, or host and action.
+
+    No query, which can hold signatures and tokens; no control characters.
+    """
+    is_rpc = isinstance(front, RpcFront) and call.action
+    text = f"{call.host} {call.action}" if is_rpc else f"{call.http.method} {call.http.path}"
+    return ascii(text[:200])[1:-1]
+
+
+def _announced(response: Response) -> int:
+    """Return the length that the head of an answer in pieces gives; of one that has none it is not counted."""
+    length = response.header("content-length")
+    return int(length) if length.isdecimal() else 0
 
 
 class OpenRequests:

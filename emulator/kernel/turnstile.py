@@ -9,10 +9,10 @@ effects came of it. Two steps that touch nothing in common can change places and
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, Literal, Protocol, TypeVar, get_args
+from typing import Final, Literal, NoReturn, Protocol, TypeVar, assert_never, get_args
 
 T = TypeVar("T")
 
@@ -21,6 +21,12 @@ KINDS: Final = get_args(Kind)
 
 Verdict = Literal["lost-before", "lost-after", "duplicate", "crash-after", "timeout", "throttle", "restart"]
 VERDICTS: Final = get_args(Verdict)
+
+Befallen = Verdict | Literal[""]
+"""What befalls an effect, "" for nothing."""
+
+Unanswered = Literal["lost-before", "lost-after", "throttle"]
+"""The verdicts that leave whoever makes an effect without the answer to it."""
 
 POSSIBLE: Final[dict[Kind, tuple[Verdict, ...]]] = {
     "call": ("lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart"),
@@ -34,7 +40,7 @@ POSSIBLE: Final[dict[Kind, tuple[Verdict, ...]]] = {
 EVERYTHING: Final = "*"
 """Touched by a step of which it is not known what it touches."""
 
-_verdict: ContextVar[str] = ContextVar("localyun_verdict", default="")
+_verdict: ContextVar[Befallen] = ContextVar("localyun_verdict", default="")
 
 
 class Step:
@@ -49,7 +55,7 @@ class Step:
         self.detail = detail
         self.by = by
         self.touched: set[str] = set()
-        self.turn: asyncio.Future[str] | None = None
+        self.turn: asyncio.Future[Befallen] | None = None
 
     @property
     def label(self) -> str:
@@ -89,7 +95,7 @@ class Turnstile:
         self._resting: dict[Kind, int] = {}
 
     def open(self, chooser: Chooser, *, overlap: bool = False) -> None:
-        """Let what comes from now on wait, and go by *chooser*.
+        """Have effects wait for their turn from now on; *chooser* decides which one is next.
 
         With *overlap* calls go at once, and their replies in the order in which the calls have begun.
         """
@@ -106,14 +112,14 @@ class Turnstile:
         self.active = True
 
     def close(self) -> None:
-        """Let everything go; order is free from now on."""
+        """Release every effect that waits, and have later ones wait for nothing."""
         self.active = False
         self._chooser = None
         for step in self.waiting.values():
             if step.turn is not None and not step.turn.done():
                 step.turn.set_result("")
 
-    async def turn(self, kind: Kind, name: str, detail: str = "") -> str:
+    async def turn(self, kind: Kind, name: str, detail: str = "") -> Befallen:
         """Wait for the turn of an effect and return what befalls it, "" for nothing."""
         if not self.active:
             return ""
@@ -132,6 +138,42 @@ class Turnstile:
                 del self.waiting[step.number]
         _verdict.set(verdict)
         return verdict
+
+    async def made(
+        self,
+        kind: Kind,
+        name: str,
+        effect: Callable[[], Awaitable[T]],
+        unanswered: Callable[[Unanswered], T],
+        *,
+        detail: str = "",
+        touches: str = "",
+    ) -> T:
+        """Make an effect in its turn and return its answer, or what *unanswered* returns where none arrives.
+
+        The effect is made as often as its verdict says: not at all, once or twice. What a verdict does inside the
+        effect (an instance that crashes, say) is for whoever asks `befallen` there. *touches* is the resource that
+        the effect reads or changes.
+        """
+        verdict = await self.turn(kind, name, detail)
+        if touches and self.active:
+            self.touch(touches)
+        match verdict:
+            case "" | "crash-after" | "timeout":
+                return await effect()
+            case "lost-before" | "throttle":
+                return unanswered(verdict)
+            case "lost-after":
+                await effect()
+                return unanswered(verdict)
+            case "duplicate":
+                await effect()
+                return await effect()
+            case "restart":
+                await effect()
+                return await self.restarted()
+            case _:
+                assert_never(verdict)
 
     def release(self) -> None:
         """Let one of the effects that wait go."""
@@ -162,15 +204,15 @@ class Turnstile:
         if name in self._begun:
             self._begun.remove(name)
 
-    def befalls(self, kind: Kind, name: str) -> str:
+    def befalls(self, kind: Kind, name: str) -> Befallen:
         """Return what befalls an effect that cannot wait, "" for nothing."""
         return self._befalls(kind, f"{kind} {name}") if self.active else ""
 
-    def _befalls(self, kind: Kind, label: str) -> str:
+    def _befalls(self, kind: Kind, label: str) -> Befallen:
         verdicts = self._chooser.verdicts(kind) if self._chooser is not None else ()
         if not verdicts:
             return ""
-        options = ("", *verdicts)
+        options: tuple[Befallen, ...] = ("", *verdicts)
         assert self._chooser is not None
         return options[self._chooser.choose("fault", [f"{each or 'nothing'}: {label}" for each in options])]
 
@@ -217,13 +259,14 @@ class Turnstile:
         finally:
             self._resting[kind] -= 1
 
-    async def restarted(self) -> None:
+    async def restarted(self) -> NoReturn:
         """Stop the emulator as by kill -9 and let it come back; the caller is called off on the way."""
         self.restart()
         await asyncio.get_running_loop().create_future()
+        raise RuntimeError("the emulator has not been stopped")
 
 
-def befallen() -> str:
+def befallen() -> Befallen:
     """Return what befalls the effect that the present task makes, "" for nothing."""
     return _verdict.get()
 

@@ -316,7 +316,7 @@ class TimeControl:
     def _next_reason(
         self, holds: Callable[[], bool] | None, end: Millis, limit_ms: int
     ) -> tuple[Upcoming | None, list[Upcoming]]:
-        """Return the event that a skip jumps to, and those it passes, itself included; None when it is over.
+        """Return the event that a skip jumps to, and those it passes, itself included; None when the condition holds.
 
         Raises: SkipEnded when there is none before *end* though the condition does not hold.
         """

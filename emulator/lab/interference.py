@@ -70,9 +70,9 @@ class Faults:
 
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
-        """Make a call within.
+        """Apply the fault or delay injected for *subject* to the call that is made inside the ``async with``.
 
-        Raises: an error of *dialect*.
+        Raises: the injected error, in the form of *dialect*, before the call or after it.
         """
         effect = self._struck(subject) if self.active else None
         if effect is None:

@@ -171,7 +171,7 @@ class Ordering:
         turns.restart = self._begin_restart
 
     async def set(self, document: Mapping[str, Any], *, patience_s: float, overlap: bool) -> None:
-        """Let what comes from now on go by a schedule.
+        """Have effects wait for their turn from now on, in the order that the schedule in *document* chooses.
 
         Raises: LabError (InvalidParameter).
         """

@@ -24,7 +24,8 @@ from emulator.lab.interference import Faults, Stage
 from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.ordering import Ordering
 from emulator.lab.sinks import Sinks
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 
 
 class Conditions(Protocol):

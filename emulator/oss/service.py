@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 from emulator.wire.operation import Operation, operations_of
 
 if TYPE_CHECKING:

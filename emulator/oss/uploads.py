@@ -324,6 +324,8 @@ def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
                     return value_sent in value
                 case "not-in", list():
                     return value_sent not in value
+                case _:
+                    pass
     raise OssError("InvalidPolicyDocument", detail=f"Invalid condition {json.dumps(condition)[:200]}")
 
 

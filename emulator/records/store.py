@@ -7,7 +7,8 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.records.model import Record
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 
 SCHEMA = Schema("records", Path(__file__).parent / "schema")
 

@@ -122,7 +122,7 @@ def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, s
 
 
 def without_the_cloud(no_proxy: str) -> str:
-    """Return *no_proxy* without entries that would keep calls to the cloud's names from the proxy."""
+    """Return the list *no_proxy* without hosts of the cloud: calls to these have to go through the proxy."""
     kept = (entry.strip() for entry in no_proxy.split(","))
     return ",".join(entry for entry in kept if entry and not _covers_the_cloud(entry))
 

@@ -1,11 +1,8 @@
-"""SQLite with one connection owned by the event loop and one transaction per loop tick; numbered schema files.
+"""SQLite with one connection owned by the event loop and one transaction per loop tick.
 
 The first write of a tick opens a transaction and asks the loop for a commit at the start of the next tick, when every
 socket that was ready has been served. Answers and effects that depend on it wait in `after_commit`: acknowledged
 means committed.
-
-Each service keeps ``schema/0001_initial.sql``, ``0002_....sql`` and so on; the table ``schema_versions`` records how
-far each has come. Files are never edited once released; a change is a new number, and a number is given once.
 """
 
 import asyncio
@@ -24,9 +21,6 @@ from emulator.storage.file_sizes import pragma, sizes_of
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
-from emulator.storage.schema_files import VERSIONS, added_column, statements_of
-from emulator.storage.schema_files import Schema as Schema
-from emulator.storage.schema_files import StateTooNew as StateTooNew
 from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
@@ -145,11 +139,11 @@ class Database:
         return self._has_written or bool(self._waiting)
 
     def is_writable(self, then: Callable[[], None]) -> bool:
-        """Be in the transaction of this tick and return True; or call *then* once, when that may be possible.
+        """Begin the transaction of this tick and return True; or, while it is locked, call *then* once that is over.
 
         For work that comes without a request, such as timers that are due: it begins when nothing can interrupt it.
         """
-        if then is not _nothing:
+        if then is not _no_call:
             self._has_work = True
         if self._in_transaction or self.path is None:
             return True
@@ -372,12 +366,12 @@ class Database:
         return "the database in memory" if self.path is None else str(self.path)
 
 
+def _no_call() -> None:
+    """Do nothing: for `Database.is_writable`, when the caller waits for the lock in another way."""
+
+
 def _always() -> bool:
     return True
-
-
-def _nothing() -> None:
-    """Do nothing when the lock is free: who asked waits in another way."""
 
 
 class Steps(Generic[T]):
@@ -416,7 +410,7 @@ class Steps(Generic[T]):
             self.have_waited = True
             try:
                 yield awaited
-                if self._writes() and not self._database.is_writable(_nothing):
+                if self._writes() and not self._database.is_writable(_no_call):
                     yield from self._lock().__await__()
             except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
                 resume = partial(steps.throw, error)
@@ -440,34 +434,3 @@ def _resolve(future: "asyncio.Future[None]", failure: CommitFailed | None = None
         future.set_result(None)
     else:
         future.set_exception(failure)
-
-
-def migrate(database: Database, schemas: list[Schema]) -> None:
-    """Apply what is missing, all or nothing; a column that is there already is not added again.
-
-    Raises: StateTooNew when the file knows a step or a service schema that this program does not.
-    """
-    database.write(VERSIONS)
-    reached = dict(database.read("SELECT service, version FROM schema_versions").fetchall())
-    script: list[str] = []
-    for schema in schemas:
-        steps = schema.steps()
-        newest = max(steps, default=0)
-        at = reached.get(schema.service, 0)
-        if at > newest:
-            message = f"{schema.service} schema {at} is newer than this program knows ({newest})"
-            raise StateTooNew(message)
-        for number, file in steps.items():
-            if number > at:
-                statements = statements_of(file.read_text(encoding="utf-8"))
-                script += [each for each in statements if not _adds_what_is_there(database, each)]
-                script.append(f"INSERT OR REPLACE INTO schema_versions VALUES ('{schema.service}', {number})")  # noqa: S608 - own names
-    database.write_script("\n;".join(script))
-
-
-def _adds_what_is_there(database: Database, statement: str) -> bool:
-    """Whether a statement adds a column that the table has; SQLite knows no ``IF NOT EXISTS`` for columns."""
-    column = added_column(statement)
-    if column is None:
-        return False
-    return database.read("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", column).fetchone() is not None

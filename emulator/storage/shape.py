@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from emulator.kernel.frozen import frozen
-from emulator.storage.schema_files import VERSIONS, Schema
+from emulator.storage.migration import VERSIONS, Schema
 
 _OWN = frozenset({"sqlite_sequence"})
 """What SQLite makes by itself."""

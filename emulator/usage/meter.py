@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.metering import Amount, added
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 
 SCHEMA = Schema("usage", Path(__file__).parent / "schema")
 

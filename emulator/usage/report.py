@@ -49,6 +49,8 @@ def names_of(record: Mapping[str, Any]) -> set[tuple[str, str]]:
                 names.add(("fnf", name))
             case ("oss", "bucket"):
                 names.add(("oss", name))
+            case _:
+                pass
     return names
 
 

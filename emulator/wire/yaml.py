@@ -200,7 +200,7 @@ class Document(NamedTuple):
 
 
 def read_document(content: str | bytes, tags: TagReader | None = None) -> Document:
-    """Return what *content* says and where.
+    """Return the value in *content*, each part with its line and column.
 
     Raises: UnreadableYaml.
     """

@@ -17,6 +17,47 @@ from benchmarks.house import (
     modules,
     vocabularies,
 )
+from benchmarks.kinds import incomplete
+
+INCOMPLETE = 28
+"""The most places that deal with kinds and are not completed by the type checker; the goal is 0."""
+
+FORGETFUL = """
+from typing import Literal, assert_never
+
+Kind = Literal["a", "b", "c", "d"]
+
+
+def default(kind):
+    match kind:
+        case "a" | "b":
+            return 1
+        case _:
+            return 2
+
+
+TABLE = {"a": 1, "b": 2, "c": 3}
+
+
+def chain(kind):
+    if kind == "a" or kind == "b":
+        return 1
+    return 2 if kind == "c" else 3
+
+
+WHOLE = {"a": 1, "b": 2, "c": 3, "d": 4}
+
+
+def complete(kind):
+    match kind:
+        case "a" | "b":
+            return 1
+        case "c" | "d":
+            return 2
+        case _:
+            assert_never(kind)
+"""
+"""A module with three places that are not complete, and two that are."""
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +95,24 @@ def test_attributes_are_described_in_few_vocabularies():
 
     assert VOCABULARY in found
     assert len(found) <= VOCABULARIES, found
+
+
+def test_kinds_are_completed_by_the_type_checker():
+    """A place that would take a new kind without a word is not added to those there are."""
+    found = incomplete(modules())
+
+    assert len(found) <= INCOMPLETE, found
+
+
+def test_a_place_that_forgets_a_kind_is_found(tmp_path):
+    """Whether it is a match with a default, a dict, or a chain of tests; those that are complete are not named."""
+    module = tmp_path / "kinds.py"
+    module.write_text(FORGETFUL)
+
+    found = incomplete({"kinds": module})
+
+    assert [(each.line, each.missing) for each in found] == [
+        (8, ("'c'", "'d'")),
+        (15, ("'d'",)),
+        (18, ("'d'",)),
+    ]

@@ -23,7 +23,8 @@ from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
 from emulator.services.fc.service import SCHEMA, FunctionCompute
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT, REGION = AccountId("1"), Region("r")

@@ -23,7 +23,8 @@ from emulator.services.mns.queues.message import Draft
 from emulator.services.mns.queues.model import DeadLetterPolicy
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1"), Region("cn-x"))
 RETENTION_S, TIMEOUT_S = 300, 20

@@ -15,7 +15,8 @@ from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
 from emulator.services.mns.topics.push import Pusher, PushPolicy
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1"), Region("cn-x"))
 TAGS = [None, "red", "blue"]

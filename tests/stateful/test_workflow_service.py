@@ -21,7 +21,8 @@ from emulator.services.workflow.errors import (
 from emulator.services.workflow.model import FlowSettings
 from emulator.services.workflow.ports import MessageReply
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1"), Region("r"))
 WAIT_S = 10

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from emulator.kernel.clock import SystemClock
-from emulator.storage.database import Database, Schema, StateTooNew, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, StateTooNew, migrate
 from emulator.testing import Emulator, TestingError
 from tests.upgrade.content import World
 from tests.upgrade.make import DEADLINE_S, STATES, start

@@ -16,7 +16,8 @@ from emulator.oss.service import SCHEMA as OSS_SCHEMA
 from emulator.oss.service import LazyStorage
 from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

@@ -23,8 +23,9 @@ from emulator.gateway.server import PortInUse
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.frozen import replace
 from emulator.keyfile import InstallationKeys, KeyFileDamaged
-from emulator.storage.database import StateTooNew, StorageDamaged
+from emulator.storage.database import StorageDamaged
 from emulator.storage.folder import FolderInUse
+from emulator.storage.migration import StateTooNew
 
 _log = logging.getLogger(__name__)
 
@@ -139,6 +140,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             return text.format(hosts=hosts, port=config.port, https_port=config.https_port, reason=os_reason(error))
         case OSError():
             return state_unusable(error, settings)
+        case _:
+            pass
     return None
 
 

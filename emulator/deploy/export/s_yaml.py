@@ -124,6 +124,8 @@ class _Project(Writer):
                 self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
             case "mns.topic":
                 self._module(each, "mns-topic", self._topic(each))
+            case _:
+                pass
 
     def _note_others(self) -> None:
         for each in self._resources:

@@ -121,6 +121,8 @@ class _Template(Writer):
             case "fnf.flow" | "fnf.schedule":
                 lowered = {uncapitalised(name): value for name, value in properties.items()}
                 return written_members(table, lowered, capital=True)
+            case _:
+                pass
         own = written_members(table, properties, capital=True)
         if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:
             own |= self._code(each)

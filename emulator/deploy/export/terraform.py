@@ -280,6 +280,8 @@ class _Configuration(Writer):
                 }
             case "mns.subscription":
                 return self._endpoint(str(arguments.get("endpoint")))
+            case _:
+                pass
         return {}
 
     def _encoded(self, config: Any) -> _Raw:

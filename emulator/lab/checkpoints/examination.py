@@ -17,8 +17,9 @@ from emulator.lab.checkpoints.soundness import check_pages, check_rows, unsound
 from emulator.lab.checkpoints.store import FILES, TABLES
 from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
-from emulator.storage.database import Database, Schema, StorageDamaged, migrate
+from emulator.storage.database import Database, StorageDamaged
 from emulator.storage.exchange import open_complete
+from emulator.storage.migration import Schema, migrate
 from emulator.storage.shape import ForeignTables, ProgramShape, Shape, check_form, shape_of, shape_of_program
 
 CONTENT = re.compile(r"code/[0-9a-f]{64}\.zip|objects/([0-9a-f]{2})/\1[0-9a-f]{0,62}", re.ASCII)

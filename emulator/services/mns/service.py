@@ -30,7 +30,8 @@ from emulator.services.mns.topics.model import Attributes, DeliveryReport, Publi
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Pusher
 from emulator.services.mns.topics.store import TopicStore
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 
 SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
 

@@ -15,7 +15,8 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Range
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 from emulator.wire.rpc import PopError
 
 DURATION_S = Range(900, 43_200, 3_600)

@@ -64,4 +64,4 @@ class ExecutionAlreadyCompleted(WorkflowError):
 
 
 class TaskAlreadyCompleted(WorkflowError):
-    """The attempt a task token belongs to is over. Field: ``task``."""
+    """The attempt that a task token belongs to has ended. Field: ``task``."""

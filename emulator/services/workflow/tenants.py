@@ -4,7 +4,8 @@ from pathlib import Path
 
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import TenantId
-from emulator.storage.database import Database, Schema
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema
 
 SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
 

@@ -11,7 +11,8 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
 
 RECORD = {"name": "shop", "file": "/shop/s.yaml", "outputs": {}, "resources": []}

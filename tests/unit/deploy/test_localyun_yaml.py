@@ -11,7 +11,8 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy
 from emulator.services.mns.topics.push import Pusher, PushPolicy
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 

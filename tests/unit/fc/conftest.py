@@ -31,7 +31,8 @@ from emulator.services.fc.runtime.model import (
     InvocationResult,
 )
 from emulator.services.fc.service import SCHEMA, FunctionCompute
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")

@@ -25,7 +25,8 @@ from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import SCHEMA, FunctionCompute
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")

@@ -4,7 +4,8 @@ import pytest
 
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.service import SCHEMA
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 
 _TRACE = "ALTER TABLE fc_async_calls ADD COLUMN trace TEXT NOT NULL DEFAULT ''"
 

@@ -2,7 +2,8 @@
 
 from emulator.app import _SCHEMAS
 from emulator.lab.service import OBJECTS, OF_INSTALLATION, PARTS
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 
 def test_no_table_is_forgotten_when_an_account_is_removed():

@@ -11,7 +11,8 @@ from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import SkipEnded, TimeControl, load_clock
 from emulator.lab.errors import LabError
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 
 
 class Work:

@@ -7,8 +7,9 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
 from emulator.storage.maintenance import LOOK_S, Shrinker
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 

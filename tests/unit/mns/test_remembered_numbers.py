@@ -8,7 +8,8 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.queues import live_queues as registry
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 

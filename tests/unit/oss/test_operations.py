@@ -14,7 +14,8 @@ from emulator.kernel.ids import CountingIds
 from emulator.oss import limits
 from emulator.oss.front import OssFront
 from emulator.oss.service import SCHEMA, LazyStorage
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

@@ -14,7 +14,8 @@ from emulator.oss import objects, uploads
 from emulator.oss.errors import OssError
 from emulator.oss.model import Attributes, Caller, Conditions, Place, Put, Span
 from emulator.oss.service import SCHEMA, LazyStorage
-from emulator.storage.database import CommitFailed, Database, migrate
+from emulator.storage.database import CommitFailed, Database
+from emulator.storage.migration import migrate
 
 pytest.importorskip("moto.s3.models")
 

@@ -15,7 +15,8 @@ from emulator.services import ram
 from emulator.services.ram import limits
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123")

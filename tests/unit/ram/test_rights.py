@@ -21,7 +21,8 @@ from emulator.services.ram import front as ram_rights
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User
 from emulator.services.ram.service import AccessManagement, Authorizer
 from emulator.services.workflow import ports as fnf_rights
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123")

@@ -13,7 +13,8 @@ from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import CountingIds
 from emulator.records.front import LogFront
 from emulator.records.store import RecordStore
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from emulator.storage.database import Database, Schema, StateTooNew, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, StateTooNew, migrate
 
 
 def schema_in(folder, *scripts):

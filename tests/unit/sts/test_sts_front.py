@@ -12,7 +12,8 @@ from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import RandomIds
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse

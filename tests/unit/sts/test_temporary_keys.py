@@ -9,7 +9,8 @@ from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import RandomIds
 from emulator.services.sts import service
 from emulator.services.sts.service import SCHEMA, StsError, TemporaryKeys
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 
 ACCOUNT = AccountId("1234567890123456")
 

@@ -3,7 +3,8 @@
 import pytest
 
 from emulator.kernel.metering import Amount, Tally, added, message_units
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.usage.meter import SCHEMA, Meter
 
 KEY = ("fnf.transitions", "order", "task")

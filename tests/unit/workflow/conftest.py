@@ -29,7 +29,8 @@ from emulator.services.workflow.ports import (
     Submission,
 )
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))

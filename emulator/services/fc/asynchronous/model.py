@@ -250,7 +250,7 @@ def function_delay_ms(failures: int) -> int:
 
 
 def platform_delay_ms(failures: int) -> int | None:
-    """Return the pause after the *failures*-th failure of the platform, None when its time is over.
+    """Return the pause after the *failures*-th failure of the platform, None when its back-off has no time left.
 
     The last pause is shortened so that the last attempt comes when the whole back-off has taken its full time.
     """

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import assert_never
 
 from emulator.kernel.clock import HOUR, SECOND, Millis
 from emulator.kernel.frozen import replace
@@ -16,6 +17,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import look_again_at
 from emulator.kernel.tracing import because, begin, current_trace
+from emulator.kernel.turnstile import Unanswered
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
     FINAL,
@@ -334,17 +336,8 @@ class AsyncQueue:
     async def _in_turn(self, call: AsyncCall) -> Attempt:
         """Make an attempt in its turn."""
         name = f"{display_name(*call.lane[1:3])}#{call.retries + 1}"
-        verdict = await self._turns.turn("async", name, call.event[:200].decode("utf-8", "replace"))
-        if verdict == "lost-before":
-            return refused(FcError("InternalServerError"))
-        if verdict == "throttle":
-            return refused(FcError("ResourceThrottled"))
-        attempt = await self._run(call)
-        if verdict == "duplicate":
-            attempt = await self._run(call)
-        if verdict == "restart":
-            await self._turns.restarted()
-        return refused(FcError("InternalServerError")) if verdict == "lost-after" else attempt
+        detail = call.event[:200].decode("utf-8", "replace")
+        return await self._turns.made("async", name, partial(self._run, call), _unanswered, detail=detail)
 
     def _again_unless_written(self, call: AsyncCall, failure: CommitFailed | None) -> None:
         """Run a call again whose end could not be written: its row still says that it runs."""
@@ -446,3 +439,13 @@ class AsyncQueue:
         self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
         at = look_again_at(self._store.first_end(), limits.KEYED_CALL_KEPT_MS, now, HOUR)
         self._timers.call_at(at, _PURGE, self._purge)
+
+
+def _unanswered(verdict: Unanswered) -> Attempt:
+    match verdict:
+        case "lost-before" | "lost-after":
+            return refused(FcError("InternalServerError"))
+        case "throttle":
+            return refused(FcError("ResourceThrottled"))
+        case _:
+            assert_never(verdict)

@@ -65,7 +65,7 @@ class Loader:
         return [*self.snapshot.warnings, *dangling]
 
     def apply(self, snapshot: Snapshot, now: Millis) -> None:
-        """Make the store say what *snapshot* says; instances of changed functions retire after the commit."""
+        """Change the store to what *snapshot* holds; instances of changed functions retire after the commit."""
         self.snapshot = snapshot
         step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
         for service in snapshot.services:

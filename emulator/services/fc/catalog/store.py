@@ -26,7 +26,7 @@ from emulator.services.fc.model import (
     config_json,
     parse_values,
 )
-from emulator.storage.database import Schema
+from emulator.storage.migration import Schema
 from emulator.storage.rows import COLUMNS, CountingStore, Rows, T
 from emulator.wire.schema.kinds import ANYTHING, TEXTS, Held
 

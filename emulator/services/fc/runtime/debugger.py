@@ -30,7 +30,7 @@ class DeadlineClock:
 
 
 class Deadline:
-    """Asks the process to end when *timeout_s* is over, and kills it *grace_s* later unless cancelled.
+    """Asks the process to end after *timeout_s* seconds, and kills it *grace_s* later unless cancelled.
 
     Time counts from the construction on, except while *clock* is paused. When a call is not over at once *on_wait* is
     called, and the process is watched for what it uses.
@@ -71,7 +71,7 @@ class Deadline:
         self._unwatch()
 
     def spare(self, instead: Callable[[], None]) -> None:
-        """Call *instead* when the time is over, and let the process run on."""
+        """Call *instead* when the time-out is reached, rather than end the process."""
         self._instead = instead
 
     def pause(self, on: bool) -> None:

@@ -156,7 +156,7 @@ class Instance:
             seat.leave()
 
     def wake(self) -> None:
-        """Let those go on who wait for a place in it."""
+        """Wake the calls that wait for a place in this instance; each looks again whether there is one."""
         awaited, self.awaited = self.awaited, []
         for each in awaited:
             if not each.done():

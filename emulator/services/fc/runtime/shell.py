@@ -28,7 +28,7 @@ OnOutput = Callable[[int, bytes], None]
 
 
 class Shell:
-    """One running command. *on_output* gets what it writes, *on_end* is called once when it is over.
+    """One running command. *on_output* gets what it writes, *on_end* is called once, when the command has ended.
 
     It is in the namespaces of the process *beside*, unless that is 0.
 

@@ -37,7 +37,7 @@ class Pieces(Protocol):
 
 
 class StreamedBody:
-    """The pieces of a body. Only when it has been read to its end, or closed, the call is over.
+    """The pieces of a body. The call ends when the body has been read to its end or closed.
 
     ``upstream`` takes what the client sends when the protocol has changed. Either side may end that.
     """
@@ -89,14 +89,14 @@ class StreamedBody:
 
 
 class Holding(Protocol):
-    """Holds an agent back, and lets it go on."""
+    """Suspends and resumes the agent that sends the pieces of a body, while their reader is slower."""
 
     def pause(self) -> None:
-        """Let it wait."""
+        """Have the agent send no more pieces until `resume`."""
         ...
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Have the agent send pieces again."""
         ...
 
 
@@ -156,11 +156,11 @@ class Gate:
         self._waiting: list[asyncio.Future[Any]] = []
 
     def pause(self) -> None:
-        """Let it wait."""
+        """Leave requests of the program unanswered until `resume`, so that it sends no more pieces."""
         self._closed = True
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Answer the requests of the program that wait."""
         self._closed = False
         waiting, self._waiting = self._waiting, []
         for future in waiting:

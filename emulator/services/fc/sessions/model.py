@@ -53,12 +53,12 @@ class Session(Dated):
 
     @property
     def ends_at(self) -> Millis:
-        """When its time to live is over."""
+        """When the session's time to live ends."""
         return Millis(self.created_at + self.ttl_s * SECOND)
 
     @property
     def pauses(self) -> bool:
-        """Whether it is paused when its idle time is over, rather than ended."""
+        """Whether the session is paused, rather than ended, once it has been idle for its idle time-out."""
         return bool(self.settings.get("enableAutoPause"))
 
 

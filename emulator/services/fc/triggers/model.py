@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import md5, sha256
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, assert_never, cast, get_args
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
@@ -105,6 +105,15 @@ def host_label(service: str, function: str, trigger_id: str) -> str:
     return f"{readable}-{letters}"
 
 
+TriggerKey = tuple[str, Tenant, str, str, str]
+"""What a trigger's timer and reader are kept under: a word, the tenant, service, function and name."""
+
+
+def trigger_key(tenant: Tenant, trigger: Trigger) -> TriggerKey:
+    """Return the key of a trigger."""
+    return ("fc trigger", tenant, trigger.service, trigger.function, trigger.name)
+
+
 def trigger_path(trigger: Trigger) -> str:
     """Return the path an HTTP trigger is served under on every host name, without a final slash.
 
@@ -149,8 +158,10 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
             return known
         case "mns_topic":
             return _completed(known, {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY"})
-        case _:
+        case "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":  # checked by the services that fire them
             return known
+        case _:
+            assert_never(kind)
 
 
 def kind_of(value: object) -> TriggerKind:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Clock, Millis
@@ -13,6 +14,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function, FunctionName
 from emulator.services.fc.ports import Platform
+from emulator.services.fc.triggers.host_names import TriggerNames, names_of
 from emulator.services.fc.triggers.http_invoke import HttpInvoker
 from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
 from emulator.services.fc.triggers.model import (
@@ -27,16 +29,11 @@ from emulator.services.fc.triggers.model import (
     topic_of,
     trigger_path,
 )
+from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import Domains, TriggerStore
+from emulator.services.fc.triggers.timer_triggers import TimerTriggers
+from emulator.services.fc.triggers.topic_triggers import TopicTriggers, subscription_name
 from emulator.services.fc.triggers.triggers import Places, Triggers
-from emulator.services.fc.triggers.watchers import (
-    QueueTriggers,
-    TimerTriggers,
-    TopicTriggers,
-    TriggerNames,
-    names_of,
-    subscription_name,
-)
 
 _log = logging.getLogger(__name__)
 
@@ -264,8 +261,10 @@ class Firing:
                 return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
                 return object_event(tenant, trigger.id, self._change(trigger, payload))
-            case _:
+            case "http" | "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":  # whatever the caller sends
                 return (payload or "").encode("utf-8", "replace")
+            case _:
+                assert_never(trigger.kind)
 
     def _change(self, trigger: Trigger, payload: str | None) -> ObjectChange:
         key = (trigger.config.get("filter") or {}).get("key") or {}

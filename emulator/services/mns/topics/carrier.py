@@ -6,6 +6,7 @@ Mails, short messages, mobile notifications and events are recorded in the outbo
 import json
 import logging
 from collections.abc import Callable
+from typing import assert_never
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
@@ -100,8 +101,10 @@ class Carrier:
                 return self._send(subscription, publication, queue, publication.system_properties)
             case OutboxEndpoint() as target:
                 return self._record(target, subscription, publication, self._clock.now())
-            case _:
+            case FunctionEndpoint() | HttpEndpoint():
                 return None
+            case endpoint:
+                assert_never(endpoint)
 
     async def carry(self, subscription: Subscription, publication: Publication) -> Outcome:
         """Carry a message to any endpoint."""

@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from typing import assert_never
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import replace
@@ -20,6 +21,7 @@ from emulator.kernel.metering import Tally
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
+from emulator.kernel.turnstile import Unanswered
 from emulator.services.mns.limits import BODY_SHOWN, HISTORY, PUSHES, PUSHES_PER_SUBSCRIPTION, TRIES
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
@@ -269,18 +271,14 @@ class Courier:
         """Make an attempt in its turn."""
         publication = delivery.publication
         name = f"{subscription.topic_name}/{subscription.name}#{delivery.attempts + 1}"
-        verdict = await self._turns.turn("push", name, publication.body)
-        self._turns.touch(subscription.settings.endpoint)
-        if verdict == "lost-before":
-            return Outcome(delivered=False, detail="the connection was lost before the message was sent")
-        outcome = await self._carrier.carry(subscription, publication)
-        if verdict == "duplicate":
-            outcome = await self._carrier.carry(subscription, publication)
-        if verdict == "restart":
-            await self._turns.restarted()
-        if verdict == "lost-after":
-            return Outcome(delivered=False, detail="the connection was lost, and no answer has come")
-        return outcome
+        return await self._turns.made(
+            "push",
+            name,
+            partial(self._carrier.carry, subscription, publication),
+            _unanswered,
+            detail=publication.body,
+            touches=subscription.settings.endpoint,
+        )
 
     def _ended(
         self, subscription_id: SubscriptionId, lane: _Lane, delivery_id: DeliveryId, task: "asyncio.Task[None]"
@@ -438,3 +436,16 @@ class History:
 def made(number: int, at: Millis, outcome: Outcome) -> Try:
     """Return an attempt with what came of it."""
     return Try(number=number, at=at, delivered=outcome.delivered, detail=outcome.detail, push=outcome.push)
+
+
+def _unanswered(verdict: Unanswered) -> Outcome:
+    match verdict:
+        case "lost-before":
+            detail = "the connection was lost before the message was sent"
+        case "lost-after":
+            detail = "the connection was lost, and no answer has come"
+        case "throttle":
+            detail = "the receiver refuses more requests for now"
+        case _:
+            assert_never(verdict)
+    return Outcome(delivered=False, detail=detail)

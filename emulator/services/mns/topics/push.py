@@ -175,7 +175,7 @@ class Pusher:
         return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}", push=push)
 
     def warm(self) -> None:
-        """Get ready for the first push."""
+        """Start the process that signs pushes, so that the first push need not wait for it."""
         self._signer.warm()
 
     async def certificate(self) -> bytes:

@@ -14,7 +14,7 @@ Source: error handling, Serverless Workflow guide and best practices, for retry 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.workflow.engine import events
@@ -29,6 +29,7 @@ from emulator.services.workflow.engine.language import (
     Events,
     Facts,
     Park,
+    Replied,
     Reported,
     Result,
     StepArrival,
@@ -96,11 +97,15 @@ def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
     """Return the events that *arrival* causes now; apply them all, then go on with `decide`."""
     if state.outcome is not None:
         return ()
-    if isinstance(arrival, StopAsked):
-        return (final_event(state, events.ExecutionStopped, arrival.error, arrival.cause),)
-    if isinstance(arrival, DeadlinePassed):
-        return (final_event(state, events.ExecutionTimedOut, TIMEOUT, arrival.cause),)
-    live = state.find(arrival.entry)
+    match arrival:
+        case StopAsked():
+            return (final_event(state, events.ExecutionStopped, arrival.error, arrival.cause),)
+        case DeadlinePassed():
+            return (final_event(state, events.ExecutionTimedOut, TIMEOUT, arrival.cause),)
+        case TimerFired() | Submitted() | Replied() | Reported():
+            live = state.find(arrival.entry)
+        case _:
+            assert_never(arrival)
     if live is None:
         return ()
     strand, entry = live
@@ -116,17 +121,29 @@ def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, 
         return _timer(facts, state, strand, entry, arrival)
     if arrival.attempt != entry.retries or not isinstance(entry.step, Task):
         return ()
-    if isinstance(arrival, Submitted):
-        return (_submitted(facts, state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
-    if isinstance(arrival, Reported):
-        return _reported(facts, state, strand, entry, entry.step, arrival.result)
-    return _replied(facts, state, strand, entry, entry.step, arrival.result)
+    match arrival:
+        case Submitted():
+            return (_submitted(facts, state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
+        case Reported():
+            return _reported(facts, state, strand, entry, entry.step, arrival.result)
+        case Replied():
+            return _replied(facts, state, strand, entry, entry.step, arrival.result)
+        case _:
+            assert_never(arrival)
 
 
 def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
+    match fired.kind:
+        case "wait" | "retry":
+            return facts.program.resume(facts, state, strand, entry, fired)
+        case "timeout":
+            return _timed_out(state, strand, entry, fired)
+        case _:
+            assert_never(fired.kind)
+
+
+def _timed_out(state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
     task = entry.step
-    if fired.kind != "timeout":
-        return facts.program.resume(facts, state, strand, entry, fired)
     if not isinstance(task, Task) or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
         return ()
     timeout_s = task.timeout_of(entry)

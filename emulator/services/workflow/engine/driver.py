@@ -11,7 +11,7 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import replace
@@ -423,10 +423,13 @@ class Driver:
         if wakeup.execution in self._loading:
             return False
         arrivals = self._queue.pop(wakeup.execution, [])
-        if wakeup.kind == "deadline":  # every turn looks at the deadline itself
-            part.wakeups[wakeup.execution, 0, "deadline"] = None
-        else:
-            arrivals.append(TimerFired(wakeup.entry, wakeup.kind, now))  # type: ignore[arg-type]  # the kinds the driver wrote
+        match wakeup.kind:
+            case "deadline":  # every turn looks at the deadline itself
+                part.wakeups[wakeup.execution, 0, "deadline"] = None
+            case "wait" | "retry" | "timeout":
+                arrivals.append(TimerFired(wakeup.entry, wakeup.kind, now))
+            case _:
+                assert_never(wakeup.kind)
         self._turn(wakeup.execution, arrivals, now, part)
         return wakeup.execution not in self._loading
 

@@ -24,7 +24,7 @@ being called, changes nothing.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -36,14 +36,22 @@ from emulator.services.workflow.model import DefinitionId
 
 Events = tuple[Event, ...]
 
-TimerKind = Literal["wait", "retry", "timeout", "deadline"]
+StepTimer = Literal["wait", "retry", "timeout"]
+"""A timer of an entry of a step."""
+
+STEP_TIMERS: Final[tuple[StepTimer, ...]] = get_args(StepTimer)
+
+TimerKind = StepTimer | Literal["deadline"]
+"""A timer of an execution: one of a step, or that of its longest duration."""
+
+TIMERS: Final[tuple[TimerKind, ...]] = (*STEP_TIMERS, "deadline")
 
 
 class WakeAt(NamedTuple):
     """Bring `TimerFired` at a time; one timer per entry and kind, a later wish moves it."""
 
     entry: int
-    kind: TimerKind
+    kind: StepTimer
     at: Millis
 
 
@@ -71,7 +79,7 @@ class TimerFired(NamedTuple):
     """A timer is due; ``now`` guards against one that was moved meanwhile."""
 
     entry: int
-    kind: TimerKind
+    kind: StepTimer
     now: Millis
 
 

@@ -111,7 +111,7 @@ class Step(ABC):
         return position + 1
 
     def nested(self, mark: int) -> StepList | None:
-        """Return the steps that the same strand runs inside this one when StepStarted has that *mark*."""
+        """Return the steps that the same strand runs inside this one: of a choice, those of the option *mark*."""
         return None
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork | None":

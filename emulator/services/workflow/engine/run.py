@@ -7,6 +7,7 @@ changes is collected in a `Slice`; nothing is written or done here.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from emulator.services.workflow.engine.decide import RUNTIME_ERROR, call_of, dec
 from emulator.services.workflow.engine.history import line_of
 from emulator.services.workflow.engine.json_text import parse_object
 from emulator.services.workflow.engine.language import (
+    STEP_TIMERS,
     Arrival,
     CallService,
     DeadlinePassed,
@@ -249,18 +251,11 @@ class Calls:
         """Make a call in its turn, and take its reply in another one."""
         turns = self._turns
         name = f"{run.facts.flow_name}/{run.facts.execution_name}/{call.step.name}#{call.attempt + 1}"
-        verdict = await turns.turn("call", name)
-        result = Result()
-        if verdict not in {"lost-before", "throttle"}:
-            try:
-                result = await self._perform(run, call)
-            except BaseException:
-                turns.over(name)
-                raise
-        if verdict == "restart":
-            await turns.restarted()
-        if verdict in {"lost-before", "lost-after", "throttle"}:
-            result = befallen_result(call, verdict)
+        try:
+            result = await turns.made("call", name, partial(self._perform, run, call), partial(befallen_result, call))
+        except BaseException:
+            turns.over(name)
+            raise
         await turns.turn("reply", name)
         return result
 
@@ -329,7 +324,7 @@ class Turns:
                 part.cancelled.append((run.id, entry))
 
     def _advance(self, run: Run, now: Millis, part: Slice) -> bool:
-        """Let an execution go on until every strand is parked; False when its turn is over before that."""
+        """Let an execution go on until every strand is parked; False when its turn ends before that."""
         facts, state = run.facts, run.state
         left = TURN_EVENTS
         while left > 0:
@@ -386,7 +381,7 @@ class Turns:
         for entry in run.state.abandoned:
             part.calls[run.id, entry.id] = None
             part.cancelled.append((run.id, entry.id))
-            for kind in ("wait", "retry", "timeout"):
+            for kind in STEP_TIMERS:
                 part.wakeups[run.id, entry.id, kind] = None
             if isinstance(entry.step, Task) and entry.step.pattern == "sync":
                 call = call_of(entry, entry.step)

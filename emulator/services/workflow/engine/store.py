@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.history import Recorded, packed, unpacked
+from emulator.services.workflow.engine.language import TimerKind
 from emulator.services.workflow.model import ExecutionId, LiveExecution, TenantId
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
@@ -26,7 +27,7 @@ class Wakeup(NamedTuple):
 
     execution: ExecutionId
     entry: int
-    kind: str
+    kind: TimerKind
     fire_at: Millis
 
 

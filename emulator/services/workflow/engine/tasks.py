@@ -8,10 +8,11 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, assert_never
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
+from emulator.kernel.turnstile import Unanswered
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR
 from emulator.services.workflow.engine.json_text import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import CallService, Result
@@ -311,20 +312,35 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return _refused("HTTP.Unknown", refusal.message)
 
 
-_PREFIXES: dict[type[Any], str] = {
-    FunctionResource: "FC", QueueResource: "MNS", TopicResource: "MNS", ObjectResource: "OSS", HttpResource: "HTTP",
-}  # fmt: skip
+def _prefix_of(target: TaskTarget | None) -> str:
+    """Return what the names of errors of a called service begin with."""
+    match target:
+        case FunctionResource():
+            return "FC"
+        case QueueResource() | TopicResource():
+            return "MNS"
+        case FlowResource() | MapResource() | None:
+            return "FnF"
+        case ObjectResource():
+            return "OSS"
+        case HttpResource():
+            return "HTTP"
 
 
-def befallen_result(call: CallService, verdict: str) -> Result:
+def befallen_result(call: CallService, verdict: Unanswered) -> Result:
     """Return what a task sees of a call that is lost on the way, or its answer, and of one that is throttled.
 
     Source: error handling page, FC.Unknown is what is left when no answer has come; for other services assumed.
     """
-    prefix = _PREFIXES.get(type(target_of(call)), "FnF")
-    if verdict == "throttle":
-        return _refused(f"{prefix}.ResourceThrottled" if prefix == "FC" else f"{prefix}.QpsLimitExceeded", "Throttled.")
-    return _refused(f"{prefix}.Unknown", "The connection was lost, and no answer has come.")
+    prefix = _prefix_of(target_of(call))
+    match verdict:
+        case "throttle":
+            code = "ResourceThrottled" if prefix == "FC" else "QpsLimitExceeded"
+            return _refused(f"{prefix}.{code}", "Throttled.")
+        case "lost-before" | "lost-after":
+            return _refused(f"{prefix}.Unknown", "The connection was lost, and no answer has come.")
+        case _:
+            assert_never(verdict)
 
 
 def function_result(function: FunctionResource, reply: FunctionReply) -> Result:

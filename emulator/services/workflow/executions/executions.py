@@ -388,7 +388,7 @@ class Retention:
         return not self._sweeping
 
     def start(self) -> None:
-        """Look for old executions, once the start is over."""
+        """Begin to remove executions older than their retention, after the start."""
         if self._kept_ms:
             self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
 

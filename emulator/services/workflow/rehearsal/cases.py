@@ -178,6 +178,8 @@ class _Reader(DocumentReader):
                         self._known_step(key, key.text)
                 case "lasts":
                     expected[name] = self._duration(part)
+                case _:
+                    pass
         return expected
 
     def _known_step(self, node: Node, name: str) -> None:

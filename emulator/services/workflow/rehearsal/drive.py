@@ -7,13 +7,14 @@ Time is the drive's own and jumps to what comes next, so that an execution of a 
 
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, assert_never
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.workflow.engine.decide import decide, react, retry_at, time_out_at
 from emulator.services.workflow.engine.events import Event, ExecutionStarted
 from emulator.services.workflow.engine.json_text import with_text
 from emulator.services.workflow.engine.language import (
+    TIMERS,
     Arrival,
     CallService,
     DeadlinePassed,
@@ -21,6 +22,7 @@ from emulator.services.workflow.engine.language import (
     Facts,
     Park,
     StepArrival,
+    StepTimer,
     TimerFired,
     TimerKind,
     WakeAt,
@@ -62,7 +64,7 @@ class Drive:
         self.times: list[Millis] = []
         self.calls: list[CallService] = []
         self._observer = observer
-        self._wakeups: dict[tuple[int, TimerKind], Millis] = {}
+        self._wakeups: dict[tuple[int, StepTimer], Millis] = {}
         self._due: list[Due] = []
         self._posted = 0
 
@@ -115,8 +117,8 @@ class Drive:
         self._posted += 1
         heappush(self._due, Due(Millis(self.now + delay_ms), self._posted, arrival))
 
-    def wake(self, *, until: frozenset[TimerKind] = frozenset({"wait", "retry", "timeout", "deadline"})) -> bool:
-        """Let the next thing come that has a time, of timers those of some kinds; False when nothing will come."""
+    def wake(self, *, until: frozenset[TimerKind] = frozenset(TIMERS)) -> bool:
+        """Bring the next arrival that has a time, of timers only the kinds of *until*; False when there is none."""
         while self._due and not self._is_awaited(self._due[0].arrival):
             heappop(self._due)
         timer = self._next_timer(until)
@@ -134,7 +136,7 @@ class Drive:
             self.fire(timer.entry, timer.kind)
         return True
 
-    def fire(self, entry: int, kind: TimerKind) -> Events:
+    def fire(self, entry: int, kind: StepTimer) -> Events:
         """Let a timer of an entry be due."""
         at = self._wakeups.pop((entry, kind), self.now)
         self.now = Millis(max(self.now, at))
@@ -169,7 +171,7 @@ class Drive:
         return live is not None and (isinstance(arrival, TimerFired) or live[1].retries == arrival.attempt)
 
 
-def _is_due(entry: Entry, kind: TimerKind, at: Millis) -> bool:
+def _is_due(entry: Entry, kind: StepTimer, at: Millis) -> bool:
     """Whether a timer is that of what *entry* is at; not of an attempt or a pause that has ended."""
     match kind:
         case "wait":
@@ -183,8 +185,8 @@ def _is_due(entry: Entry, kind: TimerKind, at: Millis) -> bool:
             timeout_s = entry.step.timeout_of(entry) if isinstance(entry.step, Task) else None
             is_called = entry.phase in {Phase.CALLING, Phase.SUBMITTED}
             return is_called and timeout_s is not None and at == time_out_at(timeout_s, entry)
-        case "deadline":
-            return True
+        case _:
+            assert_never(kind)
 
 
 Answering = Callable[[Drive, CallService], None]

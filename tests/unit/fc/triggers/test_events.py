@@ -7,6 +7,7 @@ import pytest
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.ports import QueuedMessage
+from emulator.services.fc.triggers.cloud_events import event_matches, message_event, message_events
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -16,7 +17,6 @@ from emulator.services.fc.triggers.model import (
     timer_event,
     topic_event,
 )
-from emulator.services.fc.triggers.watchers import event_matches, message_event, message_events
 
 WORLD = Tenant("123456789012", "cn-hangzhou")
 

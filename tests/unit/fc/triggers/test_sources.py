@@ -157,7 +157,7 @@ async def test_a_bucket_has_ten_triggers_at_most(site):
 
 async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
     """It is made, changed and removed with the trigger; without the topic there is no trigger."""
-    from emulator.services.fc.triggers.watchers import TopicTriggers
+    from emulator.services.fc.triggers.topic_triggers import TopicTriggers
 
     async with open_site() as site:
         topics = Subscriptions()
@@ -228,7 +228,7 @@ async def test_triggers_are_told_with_their_addresses(site):
 
 async def test_a_trigger_of_the_folder_waits_for_its_topic(open_site, tmp_path):
     """It is kept with the reason, bound in the transaction that makes the topic, and bound anew when made again."""
-    from emulator.services.fc.triggers.watchers import TopicTriggers
+    from emulator.services.fc.triggers.topic_triggers import TopicTriggers
 
     folder = tmp_path / "functions" / "notify"
     folder.mkdir(parents=True)

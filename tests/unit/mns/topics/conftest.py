@@ -17,7 +17,8 @@ from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import CERTIFICATE_PAGE, SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
 from emulator.services.mns.topics.push import Pusher, PushPolicy
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 from tests.waiting import until

@@ -26,9 +26,9 @@ from emulator.services.ram import codec as ram
 from emulator.services.ram.model import ROLE, Role
 from emulator.services.workflow import codec as workflow
 from emulator.services.workflow.model import FLOW, SCHEDULE, ScheduleSettings
-from emulator.storage.database import Database, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 from emulator.storage.rows import row_of
-from emulator.storage.schema_files import Schema
 from emulator.wire.schema.command_line import option_of, options
 from emulator.wire.schema.json_schema import SCHEMAS
 from emulator.wire.schema.kinds import (

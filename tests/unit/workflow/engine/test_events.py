@@ -10,7 +10,8 @@ from emulator.services.workflow.engine.history import Recorded, line_of, packed,
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.store import recorded
 from emulator.services.workflow.tenants import SCHEMA, Tenants
-from emulator.storage.database import Database, Schema, migrate
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 DATA = st.dictionaries(NAMES, NAMES | st.integers() | st.none(), max_size=3)

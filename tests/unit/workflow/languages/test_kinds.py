@@ -79,7 +79,7 @@ def test_a_kind_of_step_that_is_not_dealt_with_everywhere_does_not_pass_the_type
 
     assert re.search(r'fdl/decide\.py:\d+: error: Argument 1 to "assert_never".*LogStep', said)
     assert re.search(r'statemachine/decide\.py:\d+: error: Argument 1 to "assert_never".*LogState', said)
-    assert re.search(r'conversion\.py:\d+: error: Argument 1 to "assert_never".*LogStep', said)
+    assert re.search(r'conversion/states\.py:\d+: error: Argument 1 to "assert_never".*LogStep', said)
     for reader in ("fdl", "statemachine"):
         assert re.search(rf"{reader}/reader\.py:\d+: error: Only concrete class can be given", said)
 

@@ -9,7 +9,7 @@ Source: system variables, CloudFlow documentation. That there is a task token on
 """
 
 import hashlib
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from emulator.services.workflow.engine.decide import TooMuchData, check_size
 from emulator.services.workflow.engine.json_text import Json, canonical, with_text
@@ -23,12 +23,16 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WAIT_S,
     ChoiceState,
     Elements,
+    FailState,
     MapState,
     ParallelState,
+    PassState,
     State,
+    SucceedState,
     TaskState,
     WaitState,
     array_of,
+    machine_state,
 )
 from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
@@ -152,15 +156,18 @@ def constructed_input(facts: Facts, state: ExecutionState, entry: Entry, number:
 
 def raw_output(entry: Entry) -> Any:
     """Return what a state yields before its OutputConstructor."""
-    match entry.step:
+    state = machine_state(entry.step)
+    match state:
         case ParallelState():
             return {f"Branch{index}": result for index, result in enumerate(entry.local or ())}
         case MapState():
             return {"Items": entry.local or []}
         case TaskState():
             return entry.local
-        case _:
+        case PassState() | SucceedState() | ChoiceState() | WaitState() | FailState():
             return entry.input
+        case _:
+            assert_never(state)
 
 
 def outcome(

@@ -121,6 +121,8 @@ class Pattern:
                     waiting.extend(ways)
                 case _At(where, then) if holds[where]:
                     waiting.append(then)
+                case _:
+                    pass
         return frozenset(reached)
 
 

@@ -8,28 +8,25 @@ input constructs it as ``Step``. The first state of each scope sets this up, the
 What cannot be said in the new language, or means something else there, is a remark beside the state.
 """
 
+from functools import partial
 from itertools import product
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
-from emulator.services.workflow.languages.conversion_sources import (
+from emulator.services.workflow.languages.conversion.calls import Call, NotConvertible
+from emulator.services.workflow.languages.conversion.expressions import Found, State, quoted, under
+from emulator.services.workflow.languages.conversion.locals import possible_keys, read_of_local, sure_keys, takes_null
+from emulator.services.workflow.languages.conversion.places import (
     MOST_ALTERNATIVES,
     Branches,
     CaughtError,
-    Expression,
-    Found,
     Items,
     MapAt,
     Nothing,
     Place,
-    Source,
-    chosen,
-    compares_constants,
-    literal,
-    quoted,
 )
+from emulator.services.workflow.languages.conversion.sources import Source
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
-from emulator.services.workflow.languages.fdl.mappings import reads_context
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -45,31 +42,14 @@ from emulator.services.workflow.languages.fdl.nodes import (
     flow_step,
 )
 from emulator.services.workflow.languages.fdl.paths import Path
-from emulator.services.workflow.languages.statemachine.actions import ACTIONS
 from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
 from emulator.services.workflow.languages.statemachine.nodes import MODES, WAIT_S
-from emulator.services.workflow.ports import (
-    ActionResource,
-    FlowResource,
-    FunctionResource,
-    QueueResource,
-    TopicResource,
-)
 
 MOST_WAITS: Final = 100
 """So many states stand in for one long wait; a longer one is cut, with a remark."""
 
 MERGED: Final = "jsonMerge($Input.Input, $Input.Local)"
 """The input of a step without inputMappings."""
-
-_MESSAGE: Final = {each.attribute: each.name for each in ACTIONS["MNS:SendMessage"].parameters.stored}
-"""The parameters of a message here, by what the old language calls them."""
-
-State = dict[str, Any]
-
-
-class NotConvertible(Exception):
-    """A flow that has no counterpart in the other language."""
 
 
 class Converted(NamedTuple):
@@ -128,7 +108,7 @@ class _Conversion:
         beginning: State = {"Input.$": "$Input"}
         if program.input_mappings is not None:
             source = Source(self.remark, self._flow_name, "", step="$Input", local=Nothing())
-            beginning = self._member("Input", source.template(program.input_mappings))
+            beginning = under("Input", source.template(program.input_mappings))
         if program.output_mappings is not None:
             ended = Source(self.remark, self._flow_name, "", step="$Input.Input", local=MapAt("$Input.Local"))
             output = ended.made(program.output_mappings).members()
@@ -171,11 +151,11 @@ class _Conversion:
 
     def _taken_off(self, steps: StepList, where: str) -> list[tuple[str, Found]]:
         """Return the members of the local of a scope, as its output."""
-        keys = _keys(steps)
+        keys = possible_keys(steps)
         if keys is None:
             self.remark(where, "the output was the whole local, with results of tasks; here it is the member Local")
             return [("Local", Found("$Input.Local"))]
-        local = MapAt("$Input.Local", _sure_keys(steps))
+        local = MapAt("$Input.Local", sure_keys(steps))
         found = ((key, local.at([key])) for key in sorted(keys))
         return [(key, each) for key, each in found if each is not None]
 
@@ -211,10 +191,6 @@ class _Conversion:
         has_token = isinstance(step, TaskStep) and step.pattern == "waitForCallback"
         return Source(self.remark, self._flow_name, step.name, step=place, local=local, has_token=has_token)
 
-    def _member(self, name: str, template: Any) -> State:
-        """Return a value under *name*, with the suffix when it is an expression."""
-        return {name + SUFFIX: template.text} if isinstance(template, Expression) else {name: template}
-
     def _step(self, step: FlowStep, following: str, scope: _Scope) -> None:
         head: State = {"Name": step.name}
         match step:
@@ -230,7 +206,7 @@ class _Conversion:
             case ParallelStep():
                 results = Branches(
                     [
-                        MapAt(f"$Output.Branch{index}.Local", _sure_keys(steps))
+                        MapAt(f"$Output.Branch{index}.Local", sure_keys(steps))
                         for index, steps in enumerate(step.branches)
                     ]
                 )
@@ -251,10 +227,10 @@ class _Conversion:
         else:
             source = self._outside(step)
             members = source.made(step.input_mappings)
-            if isinstance(step, ChoiceStep) and members.is_flat and _takes_null(step):
+            if isinstance(step, ChoiceStep) and members.is_flat and takes_null(step):
                 made = {"Step": members.constructor()}
             else:
-                made = self._member("Step", source.template(step.input_mappings))
+                made = under("Step", source.template(step.input_mappings))
         return {**scope.kept(), "Local.$": "$Input.Local", **made}
 
     def _framed(self, step: Step, scope: _Scope, local: Place, default: str, *, needs_step: bool = False) -> State:
@@ -354,8 +330,8 @@ class _Conversion:
             self.remark(step.name, f"the index {step.index_name!r} of an iteration is not known here")
         element = f"jsonMerge($Input.Step, {{{quoted(step.item)}: $Item}})"
         items = self._source(step).path(step.collection)
-        wrapped = _keys(step.steps) is None
-        read = _read_of_local(step)
+        wrapped = possible_keys(step.steps) is None
+        read = read_of_local(step)
         if not read:
             output = []
         elif wrapped and all(segments and isinstance(segments[0], int) for segments in read):
@@ -372,7 +348,8 @@ class _Conversion:
         }
 
     def _task(self, step: TaskStep, scope: _Scope) -> State:
-        action, parameters, result = self._call(step)
+        note = partial(self.remark, step.name)
+        action, parameters, result = Call(step, self._source(step), self._outside(step), note).made()
         state: State = {"Type": "Task", "Action": action}
         if step.pattern != "requestResponse":
             state["TaskMode"] = MODES[step.pattern]
@@ -408,133 +385,6 @@ class _Conversion:
             "BackoffRate": policy.multiplier,
             "MaxBackoffSeconds": int(policy.max_interval_s),
         }
-
-    def _call(self, step: TaskStep) -> tuple[str, State, str]:
-        """Return the action of a task, its parameters, and where its result is in the reply."""
-        source = self._source(step)
-        sources = {name: source.value(value) for name, value in (step.service_params or {}).items()}
-        event = self._event(step)
-        match step.resource:
-            case FunctionResource():
-                kind = sources.pop("InvocationType", "Sync")
-                if kind == "Async" and step.pattern == "requestResponse":
-                    self.remark(step.name, "the result of an asynchronous call is {Code: 202, ...} here")
-                self._dropped(step, sources)
-                arn = {"resourceArn": step.resource_arn, **self._member("invocationType", kind)}
-                return "FC:InvokeFunction", {**arn, **self._member("body", event)}, "$Output.Body"
-            case QueueResource() | TopicResource():
-                known = {_MESSAGE[name]: sources.pop(name) for name in list(sources) if name in _MESSAGE}
-                self._dropped(step, sources)
-                parameters: State = {"resourceArn": step.resource_arn}
-                for name, value in known.items():
-                    parameters |= self._member(name, value)
-                return "MNS:SendMessage", parameters, "$Output"
-            case FlowResource():
-                return self._start(step, {"resourceArn": step.resource_arn}, sources, event)
-            case ActionResource(service, operation) if (service, operation) == ("fnf", "StartExecution"):
-                flow = sources.pop("FlowName")
-                if isinstance(flow, Expression):
-                    found = source.find((step.service_params or {})["FlowName"])
-                    text = f'format("acs:fnf:::flow/{{}}", {flow.text})'
-                    there = found.there if found is not None else ""
-                    arn = {"resourceArn.$": chosen(there, text, "null") if there else text}
-                else:
-                    arn = {"resourceArn": f"acs:fnf:::flow/{flow}"}
-                return self._start(step, arn, sources, event)
-            case ActionResource(service, operation):
-                other: State = {}
-                for name, value in sources.items():
-                    if isinstance(value, Expression) and source.may_be_missing((step.service_params or {})[name]):
-                        self.remark(step.name, f"the parameter {name} is null here when the input does not have it")
-                    other |= self._member(name, value)
-                return f"{service}:{operation}", other, "$Output"
-            case _:
-                raise NotConvertible(f"the step {step.name!r} calls what no state calls")
-
-    def _start(self, step: TaskStep, arn: State, sources: State, event: Any) -> tuple[str, State, str]:
-        if step.pattern == "requestResponse":
-            self.remark(step.name, "the result of a start is {FlowName, ExecutionName, RequestID} here")
-        parameters = {**arn, **self._member("input", self._child_input(step, event, sources.pop("Input", event)))}
-        if "ExecutionName" in sources:
-            parameters |= self._member("executionName", sources.pop("ExecutionName"))
-        self._dropped(step, sources)
-        return "FNF:StartExecution", parameters, "$Output"
-
-    def _child_input(self, step: TaskStep, event: Any, given: Any) -> Any:
-        """Return the input of a child: what is *given*, or the *event* where nothing is."""
-        source = (step.service_params or {}).get("Input")
-        found = self._source(step).find(source) if isinstance(source, Path) else None
-        if found is None or not found.there:
-            return given
-        other = event.text if isinstance(event, Expression) else literal(event)
-        return Expression(chosen(found.there, found.text, other))
-
-    def _dropped(self, step: TaskStep, sources: State) -> None:
-        for name in sources:
-            self.remark(step.name, f"the parameter {name} has no counterpart and is left out")
-
-    def _event(self, step: TaskStep) -> Any:
-        """Return what is sent: the input of the step, made anew for each attempt when it reads the context."""
-        if not reads_context(step.input_mappings):
-            return Expression("$Input.Step")
-        source = self._outside(step)
-        return source.template(step.input_mappings or ())
-
-
-def _keys(steps: StepList) -> set[str] | None:
-    """Return the members that the local of a list may get; None when they are not known."""
-    keys: set[str] = set()
-    for step in steps.steps:
-        assert isinstance(step, Step)
-        inner: list[set[str] | None] = []
-        if step.output_mappings is not None:
-            inner = [{mapping.keys[0] for mapping in step.output_mappings}]
-        elif isinstance(step, ChoiceStep):
-            inner = [_keys(nested) for nested in step.inner_lists()]
-        elif isinstance(step, TaskStep):
-            return None
-        if isinstance(step, TaskStep):
-            inner.append({mapping.keys[0] for mapping in step.error_mappings or ()})
-        for found in inner:
-            if found is None:
-                return None
-            keys |= found
-    return keys
-
-
-def _sure_keys(steps: StepList) -> set[str]:
-    """Return members that the local of a list surely gets, when all its steps are run in their order."""
-    keys: set[str] = set()
-    for position, step in enumerate(steps.steps):
-        assert isinstance(step, Step)
-        if isinstance(step, TaskStep) and step.catch:
-            return set()
-        if isinstance(step, ChoiceStep) and any(option.goto for option in step.outcomes):
-            return set()
-        keys |= {mapping.keys[0] for mapping in step.output_mappings or () if _is_sure(mapping.source)}
-        if step.next_position(steps, position) != position + 1:
-            break
-    return keys
-
-
-def _is_sure(source: Any) -> bool:
-    return not isinstance(source, Path) or (source.root in {"$input", "$local"} and not source.segments)
-
-
-def _read_of_local(step: Step) -> list[tuple[Any, ...]]:
-    """Return what the outputMappings of a step read of its local, as segments of paths."""
-    sources = [mapping.source for mapping in step.output_mappings or ()]
-    return [source.segments for source in sources if isinstance(source, Path) and source.root == "$local"]
-
-
-def _takes_null(step: ChoiceStep) -> bool:
-    """Whether null in place of what is not there makes no difference: only conditions read it, against constants."""
-    if any(option.steps is not None for option in step.outcomes):
-        return False
-    sources = [mapping.source for mapping in step.output_mappings or ()]
-    if any(isinstance(source, Path) and source.root != "$context" for source in sources):
-        return False
-    return all(option.condition is None or compares_constants(option.condition.tree) for option in step.options)
 
 
 def _ending(name: str, output: list[tuple[str, Found]]) -> State:

@@ -1,0 +1,134 @@
+"""What paths of the old language look into, and where that is in the new one."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, Final, Protocol
+
+from emulator.services.workflow.languages.conversion.expressions import Found, members, quoted
+from emulator.services.workflow.languages.fdl.paths import EVERY
+
+MOST_ALTERNATIVES: Final = 3
+"""So many values that may be missing get an array, or a last state, for each way in which they may be."""
+
+_ERROR: Final = "$Context.Current.Error"
+
+
+class Unsayable(Exception):
+    """A source that the new language has no expression for; the message says why."""
+
+
+class Place(Protocol):
+    """Something that paths look into."""
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return what is below, None when there never is anything.
+
+        Raises: Unsayable.
+        """
+        ...
+
+
+class MapAt:
+    """An object at the path *base*; *sure* are members that it surely has."""
+
+    def __init__(self, base: str, sure: Iterable[str] = ()) -> None:
+        self.base = base
+        self._sure = frozenset(sure)
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return the path to what is below."""
+        text = self.base + members(segments)
+        if not segments or (len(segments) == 1 and segments[0] in self._sure):
+            return Found(text)
+        if len(segments) == 1 and isinstance(segments[0], str):
+            return Found(text, self.has(segments[0]))
+        return Found(text, f"{text} == {text}")  # nothing is not even equal to itself
+
+    def has(self, key: str) -> str:
+        """Return an expression for whether the object has a member."""
+        return f"arrayContains(mapKeys({self.base}), {quoted(key)})"
+
+
+class Nothing:
+    """The local of a step that has none."""
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return the empty object."""
+        return None if segments else Found("{}")
+
+
+class CaughtError:
+    """What ``$local`` is in errorMappings."""
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return the member that the error has in the new language."""
+        if not segments:
+            return Found(f'{{"error": {_ERROR}.Code, "cause": {_ERROR}.Detail}}')
+        name = {"error": "Code", "cause": "Detail"}.get(str(segments[0]))
+        return Found(f"{_ERROR}.{name}") if name and len(segments) == 1 else None
+
+
+class Branches:
+    """The locals of the branches of a parallel."""
+
+    def __init__(self, branches: Sequence[MapAt]) -> None:
+        self._branches = branches
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return what one branch has, or an array of what all have."""
+        if not segments:
+            return Found(f"toArray({', '.join(branch.base for branch in self._branches)})")
+        first, *rest = segments
+        if first is EVERY:
+            check(rest)
+            found = [each for branch in self._branches if (each := branch.at(rest)) is not None]
+            return Found(_array(found))
+        return self._branches[first].at(rest) if isinstance(first, int) and first < len(self._branches) else None
+
+
+class Items:
+    """The locals of the iterations of a foreach, each in a member ``Local`` when they are *wrapped*."""
+
+    _BASE: Final = "$Output.Items"
+
+    def __init__(self, *, wrapped: bool) -> None:
+        self._wrapped = wrapped
+
+    def at(self, segments: Sequence[Any]) -> Found | None:
+        """Return what one iteration has left, or what all have."""
+        if not segments or tuple(segments) == (EVERY,):
+            return Found(self._BASE)
+        first, *rest = segments
+        if first is EVERY:
+            raise Unsayable("no function takes a member out of each element of an array")
+        text = self._BASE + members([first, *(["Local"] if self._wrapped else []), *rest])
+        return Found(text, f"{text} == {text}") if isinstance(first, int) else None
+
+
+def _array(found: Sequence[Found]) -> str:
+    """Return an array of those that are there.
+
+    Raises: Unsayable when too many may be missing.
+    """
+    unsure = [each for each in found if each.there]
+    if not unsure:
+        return f"toArray({', '.join(each.text for each in found)})"
+    if len(unsure) > MOST_ALTERNATIVES:
+        raise Unsayable(f"more than {MOST_ALTERNATIVES} of its elements may be missing")
+    arrays = []
+    for present in product((True, False), repeat=len(unsure)):
+        left = {each for each, is_there in zip(unsure, present, strict=True) if not is_there}
+        key = ",".join(str(each).lower() for each in present)
+        arrays.append(f"{quoted(key)}: [{', '.join(each.text for each in found if each not in left)}]")
+    gaps = ",".join("{}" for _ in unsure)
+    return f"get({{{', '.join(arrays)}}}, format({quoted(gaps)}, {', '.join(each.there for each in unsure)}))"
+
+
+def check(segments: Iterable[Any]) -> None:
+    """Refuse wildcards and indexes that count from the end.
+
+    Raises: Unsayable.
+    """
+    for each in segments:
+        if each is EVERY or (isinstance(each, int) and each < 0):
+            raise Unsayable("a path has no wildcard and counts from the beginning")
