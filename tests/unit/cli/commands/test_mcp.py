@@ -236,7 +236,7 @@ def indented(text):
 
 @pytest.mark.timeout(120)
 async def test_cancelled_exploration_puts_the_state_back(project):
-    """Messages of before are there, no execution of its own, time goes on, no checkpoint is left, the server goes on."""
+    """What was there before is there, nothing of its own; time goes on, and so does the server."""
     folder, env = project
     code = folder / "functions" / "shop" / "nap" / "index.py"
     code.parent.mkdir(parents=True)
