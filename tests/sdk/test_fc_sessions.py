@@ -737,6 +737,73 @@ def test_mocked_function_begins_no_session(site):
     assert not site.sessions(name).sessions
 
 
+DOCKER = f"""#!{sys.executable}
+import json, os, sys
+arguments = sys.argv[1:]
+with open(os.environ["DOCKER_RECORD"], "a") as record:
+    print(json.dumps(arguments), file=record)
+if arguments[0] == "version":
+    print("27.0")
+if arguments[0] == "run":
+    os.environ["FC_SERVER_PORT"] = arguments[arguments.index("--publish") + 1].split(":")[1]
+    os.execv("/bin/sh", ["/bin/sh", os.environ["DOCKER_PROGRAM"]])
+"""
+"""The docker command from outside: what it runs is the program of a custom runtime, on this machine."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the docker command of this test is a script")
+def test_paused_container_is_gone_and_comes_back_as_another(tmp_path):
+    """Paused it is shown, refuses calls and has no container; resumed it has a new one and the id that it had."""
+    docker, program, record = tmp_path / "docker", tmp_path / "program", tmp_path / "record"
+    docker.write_text(DOCKER, encoding="utf-8")
+    docker.chmod(0o755)
+    program.write_text(PROGRAM, encoding="utf-8")
+    config = tmp_path / "localyun.yaml"
+    config.write_text(json.dumps({"runtimes": {"custom-container": str(docker)}}), encoding="utf-8")
+    environment = {"DOCKER_RECORD": str(record), "DOCKER_PROGRAM": str(program)}
+
+    def removed():
+        commands = map(json.loads, record.read_text(encoding="utf-8").splitlines())
+        return [command[-1] for command in commands if command[0] == "rm"]
+
+    with Emulator(config=config, environment=environment) as localyun:
+        localyun.clock.freeze()
+        site, models = Site(localyun), Site(localyun).models
+        name = site.function(
+            custom=True, runtime="custom-container", customContainerConfig={"image": "example/image", "port": 9000},
+            instanceIsolationMode="SESSION_EXCLUSIVE", cpu=2, memorySize=4096,
+        )  # fmt: skip
+        made = site.create(name, sessionId="mine", sessionTTLInSeconds=100, sessionIdleTimeoutInSeconds=100)
+        assert site.invoke(name, "mine")[0] == {"instance": made.container_id, "calls": 1, "header": None}
+
+        paused = site.client.pause_session(name, "mine", models.PauseSessionRequest(file_system_only="true")).body
+        assert (paused.session_status, site.get(name, "mine").session_status) == ("Paused", "Paused")
+        eventually(lambda: not site.instances(name), 20, lambda: f"{site.instances(name)} are still there")
+        eventually(lambda: removed() == [f"localyun-{made.container_id}"], 20, lambda: f"removed: {removed()}")
+        assert refused(site.invoke, name, "mine")[:2] == (409, "SessionNotActive")
+        assert refused(site.change, name, "mine", sessionTTLInSeconds=200)[0] == 409
+
+        resumed = site.client.resume_session(name, "mine", models.ResumeSessionRequest()).body
+        assert (resumed.session_status, resumed.session_id) == ("Active", "mine")
+        assert resumed.container_id not in {"", made.container_id}
+        assert site.instances(name) == {resumed.container_id}
+        assert site.invoke(name, "mine")[0] == {"instance": resumed.container_id, "calls": 1, "header": None}
+        site.later(101)
+        assert refused(site.get, name, "mine")[0] == 404
+
+
+def test_many_sessions_need_no_more_than_their_instances(site):
+    """Two hundred fit into one instance of a custom runtime, so one more needs a second and no other process."""
+    name = site.function(config={"sessionConcurrencyPerInstance": 200}, custom=True)
+
+    for number in range(200):
+        site.create(name, sessionId=f"s{number}")
+    alone = site.instances(name)
+    site.create(name, sessionId="one-more")
+
+    assert (len(alone), len(site.instances(name))) == (1, 2)
+
+
 def test_restart_keeps_sessions_and_the_refusal_of_their_ids(tmp_path):
     """Check 18: also when the emulator is killed; what lives is bound anew, what has expired stays refused."""
     emulator = Emulator(state=tmp_path / "state").start()

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -183,6 +184,7 @@ async def test_an_assistant_deploys_fails_reads_mends_tests_and_explores(project
         assert token not in await said(client, "status", detail=True)
 
 
+NAP_CODE = "import threading\ndef handler(event, context):\n    threading.Event().wait(100)\n"
 NAPS = """version: v1
 type: flow
 steps:
@@ -198,9 +200,7 @@ async def test_long_work_reports_progress_and_ends_when_it_is_cancelled(project)
     folder, _env = project
     code = folder / "functions" / "shop" / "nap" / "index.py"
     code.parent.mkdir(parents=True)
-    code.write_text(
-        "import threading\ndef handler(event, context):\n    threading.Event().wait(100)\n", encoding="utf-8"
-    )
+    code.write_text(NAP_CODE, encoding="utf-8")
     (code.parent / "function.yml").write_text("timeout: 120\n", encoding="utf-8")
     (folder / "template.yml").write_text(FLOW.partition("        version: v1")[0] + indented(NAPS), encoding="utf-8")
     reports, reported = [], anyio.Event()
@@ -232,6 +232,63 @@ async def test_long_work_reports_progress_and_ends_when_it_is_cancelled(project)
 
 def indented(text):
     return "".join(f"        {line}\n" for line in text.splitlines())
+
+
+@pytest.mark.timeout(120)
+async def test_cancelled_exploration_puts_the_state_back(project):
+    """What was there before is there, nothing of its own; time goes on, and so does the server."""
+    folder, env = project
+    code = folder / "functions" / "shop" / "nap" / "index.py"
+    code.parent.mkdir(parents=True)
+    code.write_text(NAP_CODE, encoding="utf-8")
+    (code.parent / "function.yml").write_text("timeout: 120\n", encoding="utf-8")
+    (folder / "template.yml").write_text(FLOW.partition("        version: v1")[0] + indented(NAPS), encoding="utf-8")
+
+    def told(*words):
+        command = [sys.executable, "-m", "emulator", *words, "--json"]
+        return json.loads(subprocess.check_output(command, cwd=folder, env=env, text=True, timeout=60))
+
+    async with Client(over_stdio(project)) as client:
+        await said(client, "deploy")
+        await said(client, "queue_send", queue="orders", body="of before")
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                scope = anyio.CancelScope()
+
+                async def explore():
+                    with scope:
+                        await client.call_tool("explore", {"flow": "order"})
+
+                group.start_soon(explore)
+                while not told("flow", "list", "order"):
+                    await anyio.sleep(0.1)
+                scope.cancel()
+            while told("checkpoint", "list"):  # which it takes away last
+                await anyio.sleep(0.1)
+        left = await said(client, "queue_peek", queue="orders")
+
+    assert "of before" in left
+    assert told("flow", "list", "order") == []
+    assert told("clock")["frozen"] is False
+
+
+@pytest.mark.skipif(shutil.which("mcp-inspector") is None, reason="the protocol's inspector is not on the PATH")
+@pytest.mark.timeout(120)
+def test_inspector_of_the_protocol_lists_and_calls_the_tools(project):
+    """What `npm install --global @modelcontextprotocol/inspector` brings, without its pages."""
+    folder, env = project
+
+    def inspected(*words):
+        command = ["mcp-inspector", "--cli", sys.executable, "-m", "emulator", "mcp", *words]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    tools = inspected("--method", "tools/list")["tools"]
+    answer = inspected("--method", "tools/call", "--tool-name", "docs_search", "--tool-arg", "query=dead letters")
+
+    assert {tool["name"] for tool in tools} == TOOLS
+    assert "localyun docs --page" in answer["content"][0]["text"]
 
 
 async def test_what_leads_out_of_the_project_is_refused(project):
