@@ -25,18 +25,49 @@ RPC, BODY = "rpc", "body"
 BUCKET = Shape(
     "Bucket",
     (
-        Field("AccessControl", "acl", OneOf(BUCKET_ACLS), default="private"),
-        Field("StorageClass", "storage_class", OneOf(STORAGE_CLASSES), default="Standard", fixed=True),
+        Field(
+            "AccessControl",
+            "acl",
+            OneOf(BUCKET_ACLS),
+            default="private",
+            help=("who may read and write without a signature", "不带签名时谁可以读写"),
+        ),
+        Field(
+            "StorageClass",
+            "storage_class",
+            OneOf(STORAGE_CLASSES),
+            default="Standard",
+            fixed=True,
+            help=("the storage class; kept, without effect", "存储类型；保存，不起作用"),
+        ),
     ),
 )
 TRIGGER = Shape(
     "Trigger",
     (
-        Field("triggerType", "kind", OneOf(TRIGGER_KINDS), required=True, fixed=True),
-        Field("triggerConfig", "config", JSON_TEXT, required=True),
-        Field("sourceArn", "source_arn", fixed=True),
-        Field("invocationRole", "role"),
-        Field("qualifier", "qualifier"),
+        Field(
+            "triggerType",
+            "kind",
+            OneOf(TRIGGER_KINDS),
+            required=True,
+            fixed=True,
+            help=("what starts the function", "由什么触发函数"),
+        ),
+        Field(
+            "triggerConfig",
+            "config",
+            JSON_TEXT,
+            required=True,
+            help=("JSON; its members depend on the type", "JSON；成员取决于触发器类型"),
+        ),
+        Field(
+            "sourceArn",
+            "source_arn",
+            fixed=True,
+            help=("the ARN of the bucket or topic that it listens to", "所监听的存储空间或主题的 ARN"),
+        ),
+        Field("invocationRole", "role", help=("the role that calls the function", "调用函数所用的角色")),
+        Field("qualifier", "qualifier", help=("the version or alias that is called", "被调用的版本或别名")),
         DESCRIPTION,
     ),
 )

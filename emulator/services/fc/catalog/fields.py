@@ -381,7 +381,16 @@ FUNCTION_3 = Shape(
 )
 """A function of the API without services."""
 
-_ALIAS = (Field("versionId", "version_id", VERSION_ID, required=True), DESCRIPTION)
+_ALIAS = (
+    Field(
+        "versionId",
+        "version_id",
+        VERSION_ID,
+        required=True,
+        help=("the version that calls of the alias reach", "通过该别名调用的版本"),
+    ),
+    DESCRIPTION,
+)
 ALIAS = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset=None)))
 ALIAS_2023 = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset={})))
 ALIAS_2021 = ALIAS.extended(

@@ -116,16 +116,28 @@ class AccountAttributes:
     trace_enabled: bool = False
 
 
-ENABLED = Field("Enabled", "enabled", FLAG)
+ENABLED = Field("Enabled", "enabled", FLAG, help=("whether it is in force", "是否启用"))
 DEAD_LETTER_TARGET = Field("DeadLetterTargetQueue", "target")
 
 RATE_LIMIT = Field(
     "TenantRateLimitPolicy", "rate_limit", only=("rpc", "reply"), unset={"Enabled": False},
-    kind=Shape("", (ENABLED, Field("MaxReceivesPerSecond", "max_receives_per_second", WHOLE)), RateLimit),
+    kind=Shape(
+        "",
+        (
+            ENABLED,
+            Field(
+                "MaxReceivesPerSecond", "max_receives_per_second", WHOLE,
+                help=("how many messages may be received in a second", "每秒最多消费的消息数"),
+            ),
+        ),
+        RateLimit,
+    ),
     source="SetQueueAttributes and Subscribe (2022-01-19)",
+    help=("a limit to the rate of receiving; kept, without effect", "消费速率限制；保存，不起作用"),
 )  # fmt: skip
 ENCRYPTION = Field(
     "Encryption", "encryption", flat=True, only=("rpc", "reply"),
+    help=("encryption at rest; kept, without effect", "静态加密；保存，不起作用"),
     kind=Shape(
         "",
         (
