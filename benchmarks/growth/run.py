@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.growth.cases import commands, operations, pages
 from benchmarks.growth.recorded import record
-from benchmarks.growth.site import Site
+from benchmarks.growth.site import ACCOUNT, Site
 from benchmarks.growth.state import many
 from benchmarks.growth.work import works
 from benchmarks.harness import machine
@@ -65,7 +65,7 @@ def grown(only: str = "", bound_s: float = BOUND_S) -> tuple[list[Grown], list[s
         outcomes: dict[str, str] = {}
         for size in SIZES if chosen else ():
             state = many(folder / "one" / "state", size, folder / str(size))
-            with closing(Site(state)) as site:
+            with closing(Site(state, account=ACCOUNT)) as site:
                 for case in chosen:
                     if time.perf_counter() > end:
                         left.append(f"{case.name} with {size:,}: the time was over")

@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 class Site:
     """One watched emulator, which takes any key."""
 
-    def __init__(self, state: Path, functions: Path | None = None, *options: str) -> None:
+    def __init__(self, state: Path, functions: Path | None = None, account: str = "") -> None:
         self._report = state.parent / f"{state.name}.report"
         watched = [
             "env",
@@ -49,8 +49,8 @@ class Site:
             str(self._report),
         ]
         watched = [sys.executable, "-m", "benchmarks.watched", str(self._report)]
-        under = ["env", f"LOCALYUN_ACCOUNT_ID={ACCOUNT}", *watched]
-        self.server = Server(functions, "--auth", "lenient", *options, ask=SERVICE, state=state, under=under)
+        under = ["env", f"LOCALYUN_ACCOUNT_ID={account}", *watched] if account else watched
+        self.server = Server(functions, "--auth", "lenient", ask=SERVICE, state=state, under=under)
         keys = json.loads((state / "keys.json").read_text(encoding="utf-8"))
         self._token: str = keys["adminToken"]
         self._ids = RandomIds()

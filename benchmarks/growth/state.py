@@ -27,7 +27,7 @@ def _named(*columns: str) -> dict[str, str]:
 
 def _numbered(column: str) -> dict[str, str]:
     """Return that a column goes on counting from its highest number."""
-    return {column: f"(SELECT max({column}) FROM {{table}}) + n"}
+    return {column: f"{{{column}}} + n"}
 
 
 _FINISHED = "id = (SELECT min(id) FROM workflow_executions WHERE status = 'Succeeded')"
@@ -73,7 +73,7 @@ COPIED: dict[str, Copies] = {
     "workflow_flows": Copies({**_numbered("id"), **_named("name", "uuid")}),
     "workflow_schedules": Copies({**_numbered("id"), **_named("name", "uuid"), "enabled": "0"}),
     "workflow_turns": Copies(
-        {"execution": "(SELECT max(id) FROM workflow_executions) - {number} + n"},
+        {"execution": "(SELECT max(id) FROM workflow_executions) - (SELECT max(n) FROM numbers) + n"},
         _FINISHED.replace("id = ", "execution = ", 1),
     ),
     "workflow_versions": Copies(_numbered("number")),
@@ -109,11 +109,22 @@ def multiply(state: Path, number: int) -> None:
     """Make *number* copies of one of everything in a state folder that nobody uses."""
     with closing(sqlite3.connect(state / "state.db")) as database:
         for table, copies in COPIED.items():
-            changed = {name: text.format(table=table, number=number) for name, text in copies.changed.items()}
-            keys = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[5]]
-            first = f"({', '.join(keys)}) = (SELECT {', '.join(keys)} FROM {table} LIMIT 1)"
-            copy_rows(database, table, number, changed, copies.chosen or first)
+            columns = [row[1:6:4] for row in database.execute(f"PRAGMA table_info({table})")]
+            highest = dict(zip((name for name, _ in columns), _highest(database, table, columns), strict=True))
+            changed = {name: text.format_map(highest) for name, text in copies.changed.items()}
+            copy_rows(database, table, number, changed, copies.chosen or _first(table, columns))
         database.commit()
+
+
+def _highest(database: sqlite3.Connection, table: str, columns: list[tuple[str, int]]) -> list[object]:
+    found = ", ".join(f"ifnull(max({name}), 0)" for name, _ in columns)
+    return list(database.execute(f"SELECT {found} FROM {table}").fetchone())
+
+
+def _first(table: str, columns: list[tuple[str, int]]) -> str:
+    """Return the condition that one row of a table fits."""
+    key = ", ".join(name for name, place in columns if place)
+    return f"({key}) = (SELECT {key} FROM {table} LIMIT 1)"
 
 
 def tables(state: Path) -> set[str]:
