@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -97,9 +98,13 @@ def _worked(folder: Path, only: str, end: float, left: list[str]) -> Iterator[Gr
                 continue
             _say(f"{size:,}: {work.name}")
             place = Path(tempfile.mkdtemp(dir=folder))
-            costs[size], still = work.measure(place, size)
-            stills = max(stills, still)
-            shutil.rmtree(place, ignore_errors=True)
+            try:
+                costs[size], still = work.measure(place, size)
+                stills = max(stills, still)
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                left.append(f"{work.name} with {size:,}: {error}")
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
         if costs:
             yield Grown(work.name, work.touches_all, costs, stills, "200")
 

@@ -129,9 +129,7 @@ def _add_explore(commands: Commands) -> None:
         "--deviations", type=int, default=2, metavar="N", help="choices that differ from the first order (default: 2)"
     )
     explore.add_argument("--order", metavar="KINDS", help="kinds of effects whose order is chosen (default: all)")
-    explore.add_argument(
-        "--faults", metavar="VERDICTS", help="verdicts on effects, such as lost-after,duplicate"
-    )
+    explore.add_argument("--faults", metavar="VERDICTS", help="verdicts on effects, such as lost-after,duplicate")
     explore.add_argument("--runs", type=int, default=500, metavar="N", help="so many runs at the most (default: 500)")
     explore.add_argument("--mocks", metavar="FILE", help="a JSON list of mocks as in the HTTP API")
     explore.add_argument(
