@@ -12,7 +12,7 @@ from benchmarks.commits import Commits
 from benchmarks.exploration import Exploration
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
-from benchmarks.harness import run, summary, write_json, write_markdown
+from benchmarks.harness import GROWTH, run, summary, write_between, write_json, write_markdown
 from benchmarks.lab import Lab
 from benchmarks.mixed import Mixed
 from benchmarks.mns import Queues
@@ -37,7 +37,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table into this page")
     parser.add_argument("--big", action="store_true", help="measure a large state instead; it takes 1.5 GB for a while")
-    parser.add_argument("--growth", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
+    parser.add_argument(
+        "--growth", action="store_true", help="print how every operation, command and page grows instead"
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="of --growth, only what has TEXT in its name")
+    parser.add_argument("--curves", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
     parser.add_argument("--flames", type=Path, metavar="FOLDER", help="draw flame graphs into this folder instead")
     parser.add_argument(
         "--against", metavar="COMMIT", help="the earlier program of the flame graphs (default: 3dbb66f)"
@@ -53,9 +57,18 @@ def main() -> None:
                 print(line, flush=True)
         return
     if arguments.growth:
-        from benchmarks.growth import draw  # its own programs
+        from benchmarks.growth.run import grown  # its own programs
+        from benchmarks.growth.run import summary as growth_summary
 
-        print(draw(arguments.growth))
+        text = growth_summary(*grown(arguments.only))
+        print(text)
+        if arguments.markdown:
+            write_between(arguments.markdown, text, GROWTH)
+        return
+    if arguments.curves:
+        from benchmarks.curves import draw  # its own programs
+
+        print(draw(arguments.curves))
         return
     if arguments.flames:
         from benchmarks import flames  # installs a program on first use

@@ -13,7 +13,8 @@ from typing import Any
 Measure = Callable[[], float]
 
 FIGURES, END = "<!-- figures -->\n", "<!-- end -->\n"
-"""What the table of a page stands between."""
+GROWTH = "<!-- growth -->\n"
+"""What the tables of a page stand between."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,11 +147,16 @@ def summary(rows: list[Row]) -> str:
 
 
 def write_markdown(path: Path, rows: list[Row]) -> None:
-    """Write the `summary`: between the marks of a page that has them, else as the whole file."""
+    """Write the `summary` into a page."""
+    write_between(path, summary(rows))
+
+
+def write_between(path: Path, told: str, begin: str = FIGURES) -> None:
+    """Write a text between the marks of a page that has them, else as the whole file."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    head, mark, rest = text.partition(FIGURES)
+    head, mark, rest = text.partition(begin)
     _, end, tail = rest.partition(END)
-    path.write_text(f"{head}{mark}{summary(rows)}{end}{tail}" if end else summary(rows), encoding="utf-8")
+    path.write_text(f"{head}{mark}{told}{end}{tail}" if end else told, encoding="utf-8")
 
 
 def write_json(path: Path, rows: list[Row]) -> None:

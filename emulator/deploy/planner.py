@@ -269,9 +269,7 @@ def apply(
     What else may be raised (the emulator is gone, an interrupt) comes after the same attempt.
     """
     work = _Work(api, providers)
-    early = [step for step in plan.steps if step.action is Action.DELETE and _goes_first(providers, step)]
-    others = [step for step in plan.steps if step not in early]
-    for step in [*early, *others]:
+    for step in sorted(plan.steps, key=lambda step: not _goes_first(providers, step)):
         try:
             if step.action not in {Action.UNCHANGED, Action.LEAVE}:
                 progress(step)
@@ -285,8 +283,9 @@ def apply(
 
 
 def _goes_first(providers: Mapping[str, ResourceProvider], step: Step) -> bool:
+    """Whether a step removes something that has to be gone before others are made."""
     provider = providers.get(step.subject.kind)
-    return provider is not None and provider.goes_first
+    return step.action is Action.DELETE and provider is not None and provider.goes_first
 
 
 def described(step: Step) -> str:

@@ -16,7 +16,7 @@ from emulator.app import Emulator
 from emulator.auth import acs3
 from emulator.config import Config
 from emulator.http.message import Headers, Request
-from emulator.kernel.clock import SystemClock
+from emulator.kernel.clock import Millis, SystemClock
 from emulator.wire.dates import http_date, iso_seconds
 from emulator.wire.xml import parse
 from tests.operations import mutating, samples
@@ -150,36 +150,38 @@ class Site:
         return Answer(status, fields, body)
 
     def _signed(self, operation: Operation) -> bytes:
-        target, headers, body, content_type = mutating.wire(operation)
-        now = self._clock.now()
         self._nonce += 1
-        headers = {"Host": "127.0.0.1", "Content-Type": content_type, "Date": http_date(now), **headers}
-        if operation.dialect == "mns":
-            headers["Authorization"] = "MNS k:signature"
-        elif operation.dialect == "fc2":
-            headers["Authorization"] = "FC k:signature"
-        elif operation.dialect == "oss":
-            headers["Authorization"] = "OSS k:signature"
-        elif operation.dialect == "admin":
-            headers["X-Localyun-Token"] = self.emulator.keys.admin_token
-        elif operation.sdk == "aliyunsdkfnf":
-            given = {"Action": operation.name, "Version": operation.version, "AccessKeyId": "k", "Signature": "s",
-                     "SignatureNonce": str(self._nonce), "Timestamp": iso_seconds(now), "Format": "JSON"}  # fmt: skip
-            target += ("&" if "?" in target else "?") + "&".join(
-                f"{k}={v}".replace(":", "%3A") for k, v in given.items()
-            )
-        else:
-            headers |= {
-                "x-acs-action": operation.name,
-                "x-acs-version": operation.version,
-                "x-acs-date": iso_seconds(now),
-                "x-acs-signature-nonce": str(self._nonce),
-                "x-acs-content-sha256": hashlib.sha256(body).hexdigest(),
-            }
-            request = Request(operation.method, target, Headers(headers.items()), body)
-            headers["Authorization"] = acs3.authorization(request, "k", "s")
-        lines = [f"{operation.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-        return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode("utf-8", "surrogateescape") + body
+        return signed(operation, self.emulator.keys.admin_token, self._clock.now(), self._nonce)
+
+
+def signed(operation: Operation, admin_token: str, now: Millis, nonce: int) -> bytes:
+    """Return the request of a call as bytes for the wire, for an emulator that takes any key."""
+    target, headers, body, content_type = mutating.wire(operation)
+    headers = {"Host": "127.0.0.1", "Content-Type": content_type, "Date": http_date(now), **headers}
+    if operation.dialect == "mns":
+        headers["Authorization"] = "MNS k:signature"
+    elif operation.dialect == "fc2":
+        headers["Authorization"] = "FC k:signature"
+    elif operation.dialect == "oss":
+        headers["Authorization"] = "OSS k:signature"
+    elif operation.dialect == "admin":
+        headers["X-Localyun-Token"] = admin_token
+    elif operation.sdk == "aliyunsdkfnf":
+        given = {"Action": operation.name, "Version": operation.version, "AccessKeyId": "k", "Signature": "s",
+                 "SignatureNonce": str(nonce), "Timestamp": iso_seconds(now), "Format": "JSON"}  # fmt: skip
+        target += ("&" if "?" in target else "?") + "&".join(f"{k}={v}".replace(":", "%3A") for k, v in given.items())
+    else:
+        headers |= {
+            "x-acs-action": operation.name,
+            "x-acs-version": operation.version,
+            "x-acs-date": iso_seconds(now),
+            "x-acs-signature-nonce": str(nonce),
+            "x-acs-content-sha256": hashlib.sha256(body).hexdigest(),
+        }
+        request = Request(operation.method, target, Headers(headers.items()), body)
+        headers["Authorization"] = acs3.authorization(request, "k", "s")
+    lines = [f"{operation.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode("utf-8", "surrogateescape") + body
 
 
 def check(operation: Operation, answer: Answer) -> None:
@@ -270,4 +272,4 @@ async def furnish(site: Site, operations: list[Operation]) -> None:
         assert answer.status in {200, 201, 204, 400, 409, 404}, (str(operation), answer)
 
 
-__all__ = ["Answer", "Complaint", "Site", "check", "furnish", "running"]
+__all__ = ["Answer", "Complaint", "Site", "check", "furnish", "running", "signed"]

@@ -98,5 +98,8 @@ OUTBOX = 1_000
 """Mails, short messages and mobile notifications kept for the admin API, in one account and region."""
 
 PURGE_ROWS = 200
+PURGE_AT_ONCE = 20
+"""Deleted subscriptions whose deliveries are removed in one turn of the loop."""
+
 PURGE_PAUSE_MS = 5
 """What deleted subscriptions leave behind is removed in portions, so that other requests never wait long."""

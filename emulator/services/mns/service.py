@@ -98,7 +98,7 @@ class MessageService:
         self.publishing = Publishing(self._topic_registry, self.courier.dispatch, clock, ids, profile)
         self.asked_inside = Tally()
         """Requests that other services have made here since the start, in units of 64 KB."""
-        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
+        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._all_unsubscribed)
         self.subscriptions = Subscriptions(
             self._topic_registry, self.topic_store, self.registry, clock, carrier.get_ready_for, self._unsubscribed
         )
@@ -170,6 +170,11 @@ class MessageService:
     def _unsubscribed(self, subscription_id: SubscriptionId) -> None:
         self.courier.forget(subscription_id)
         self._purge.remove(subscription_id)
+
+    def _all_unsubscribed(self, gone: Sequence[SubscriptionId], left: Sequence[SubscriptionId]) -> None:
+        for subscription_id in gone:
+            self.courier.forget(subscription_id)
+        self._purge.remove_all(left)
 
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.

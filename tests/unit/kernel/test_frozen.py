@@ -1,5 +1,6 @@
 """Immutable data classes."""
 
+import dataclasses
 import pickle
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, dataclass, fields
@@ -183,3 +184,23 @@ def test_copies_are_equal_and_as_immutable(copied):
     assert copy.tags is not made.tags
     with pytest.raises(FrozenInstanceError):
         copy.x = 2
+
+
+def test_the_standard_description_is_made_once(monkeypatch):
+    """`dataclasses.asdict` asks for it several times for each record; making it takes as long as making the class."""
+    made = []
+    monkeypatch.setattr("dataclasses.make_dataclass", _counted(dataclasses.make_dataclass, made))
+    kind = frozen(type("Record", (), {"__annotations__": {"a": int}, "__qualname__": "Record"}))
+
+    shown = [dataclasses.asdict(kind(a=number)) for number in range(10)]
+
+    assert shown[9] == {"a": 9}
+    assert len(made) == 1
+
+
+def _counted(function, calls):
+    def count(*given, **named):
+        calls.append(given[0])
+        return function(*given, **named)
+
+    return count

@@ -5,7 +5,7 @@ again from the tables; it is dropped when a commit fails.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
@@ -14,7 +14,14 @@ from emulator.kernel.paging import Page, cut
 from emulator.kernel.timers import Timers
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
-from emulator.services.mns.limits import PURGE_PAUSE_MS, PURGE_ROWS, SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
+from emulator.services.mns.limits import (
+    PURGE_AT_ONCE,
+    PURGE_PAUSE_MS,
+    PURGE_ROWS,
+    SUBSCRIPTION_NAME_LENGTH,
+    SUBSCRIPTIONS,
+    TAG_LENGTH,
+)
 from emulator.services.mns.ports import ResourceWatcher
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.model import (
@@ -124,7 +131,10 @@ class TopicRegistry:
 
 
 class Topics:
-    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
+    """The topics of every tenant.
+
+    *unsubscribed* is called with the subscriptions that go with their topic, and those of them that had deliveries.
+    """
 
     def __init__(
         self,
@@ -132,7 +142,7 @@ class Topics:
         store: TopicStore,
         clock: Clock,
         profile: limits.Profile,
-        unsubscribed: Callable[[SubscriptionId], None],
+        unsubscribed: Callable[[Sequence[SubscriptionId], Sequence[SubscriptionId]], None],
     ) -> None:
         self._registry = registry
         self._store = store
@@ -199,12 +209,9 @@ class Topics:
             live = self._registry.find(tenant, name)
         except TopicNotExist:
             return
-        for subscription in live.subscriptions.values():
-            self._store.remove_subscription(subscription.subscription_id)
-        self._store.remove_topic(live.topic.topic_id)
+        left = self._store.remove_topic(live.topic.topic_id)
         self._registry.drop(live.topic)
-        for subscription in live.subscriptions.values():
-            self._unsubscribed(subscription.subscription_id)
+        self._unsubscribed([each.subscription_id for each in live.subscriptions.values()], left)
 
     def _view(self, live: LiveTopic) -> TopicView:
         return TopicView(topic=live.topic, message_count=self._registry.message_count(live))
@@ -378,16 +385,23 @@ class Purge:
             self._waiting.append(subscription_id)
             self._arm()
 
+    def remove_all(self, subscription_ids: Sequence[SubscriptionId]) -> None:
+        """Remove what those of a topic leave, some of them now and the others bit by bit."""
+        self._waiting.extend(subscription_ids)
+        self._remove_some()
+
     def _purge(self, subscription_id: SubscriptionId) -> bool:
         done = self._store.purge(subscription_id, PURGE_ROWS)
         self._registry.recount()
         return done
 
-    def _fire(self) -> None:
-        if self._purge(self._waiting[0]):
+    def _remove_some(self) -> None:
+        for _ in range(min(PURGE_AT_ONCE, len(self._waiting))):
+            if not self._purge(self._waiting[0]):
+                break
             self._waiting.popleft()
         self._arm()
 
     def _arm(self) -> None:
         if self._waiting:
-            self._timers.call_at(Millis(self._clock.now() + PURGE_PAUSE_MS), _TIMER, self._fire)
+            self._timers.call_at(Millis(self._clock.now() + PURGE_PAUSE_MS), _TIMER, self._remove_some)

@@ -285,6 +285,23 @@ async def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(new_sit
         assert site.service.topic_store.deleted_subscriptions() == []
 
 
+@pytest.mark.parametrize("subscriptions", [1, 30])
+async def test_a_topic_goes_with_as_many_statements_however_many_subscribe(new_site, monkeypatch, subscriptions):
+    """Those without deliveries leave nothing behind that would have to be removed one by one."""
+    async with new_site() as site:
+        site.topic()
+        for number in range(subscriptions):
+            site.subscribe("http://127.0.0.1:1/", name=f"sub{number}")
+        database, written = site.service.topic_store._database, []
+        write = database.write
+        monkeypatch.setattr(database, "write", lambda sql, *given: (written.append(sql), write(sql, *given))[1])
+
+        site.service.topics.delete(site.tenant, "t")
+
+        assert len(written) == 2
+        assert site.service.topic_store.deleted_subscriptions() == []
+
+
 async def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
     """Deleting survives a crash."""
     monkeypatch.setattr("emulator.services.mns.topics.catalog.PURGE_ROWS", 10)

@@ -1,4 +1,4 @@
-"""How the cost of a thing grows with the number of them, as curves: ``python3 dev.py bench --growth FILE``.
+"""How the cost of a thing grows with the number of them, as curves: ``python3 dev.py bench --curves FILE``.
 
 Processor time per SendMessage from 1 to 500 clients, beside canned answers on the same HTTP stack; a receive from
 queues of 1 to 1,000,000 messages; the start of a flow beside 1 to 10,000 parked ones.

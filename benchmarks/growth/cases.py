@@ -1,0 +1,172 @@
+"""What is measured over a state of some size: operations, pages, commands; and what each of them works on.
+
+Work that touches everything of a kind stands in `ALL`; all else is to cost the same however much there is.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from benchmarks.growth.recorded import Recorded
+from benchmarks.growth.site import Site
+from tests.operations.recording import Operation
+from tests.operations.running import turn
+
+Act = Callable[[Site, int], str]
+"""Does it once; the number is another one each time."""
+
+
+class Case(NamedTuple):
+    """One thing that is measured. ``again``: how often, of which the least counts."""
+
+    name: str
+    act: Act
+    touches_all: bool = False
+    again: int = 4
+
+
+ALL = frozenset({
+    "POST purge-queue", "POST move-messages", "POST reset", "POST save-checkpoint", "POST restore-checkpoint",
+    "POST read-archive", "GET write-archive", "mns PublishMessage", "POST remove-account", "DELETE remove-account",
+})  # fmt: skip
+"""Work on everything of a kind: every message of a queue, every subscription of a topic, the whole state."""
+
+_LAST = ("reset", "restore-checkpoint", "purge-queue", "move-messages", "remove-", "clock", "skip", "settle", "archive")
+_NUMBERED = 7
+"""The copies that are removed one after the other are numbered from here."""
+
+
+def operations(recorded: Recorded) -> Iterator[Case]:
+    """Yield a case for every operation: what makes and looks first, what removes or turns everything round last."""
+    for call in sorted(recorded.calls, key=_turn):
+        name = f"{call.method} {call.name}" if call.dialect == "admin" else f"{call.dialect} {call.name}"
+        last = call.dialect == "admin" and any(word in call.name for word in _LAST)
+        yield Case(
+            name,
+            lambda site, number, call=call: site.call(_numbered(call, number)),  # type: ignore[misc]  # bound now
+            name in ALL,
+            1 if name in ALL or last else 4,
+        )
+
+
+def _turn(call: Operation) -> tuple[bool, bool, int, str]:
+    is_last = call.dialect == "admin" and any(word in call.name for word in _LAST)
+    return is_last, "remove-account" in call.name, turn(call)[0], call.name
+
+
+def _numbered(call: Operation, number: int) -> Operation:
+    """Return a call that makes something new, or removes one of the copies, each time."""
+    made = re.fullmatch(r"(?:Create|Delete|create|delete|Un?[Ss]ubscribe)_?(\w*)", call.name)
+    if made is None or call.dialect == "admin":
+        return call
+    suffix = str(_NUMBERED + number) if turn(call)[0] == 2 else f"x{number}"
+    noun = made[1].lower().replace("_", "")
+    if call.dialect in {"mns", "oss"}:
+        return call._replace(path=call.path.rstrip("/") + suffix)
+    changed = copy.deepcopy(call)
+    for part in (changed.body, changed.query):
+        if isinstance(part, dict):
+            for key, value in part.items():
+                if key.lower().replace("_", "") in {f"{noun}name", "name"} and isinstance(value, str):
+                    part[key] = value + suffix
+    if turn(call)[0] == 2 and call.dialect in {"fc", "fc2"}:
+        changed = changed._replace(path=changed.path.rstrip("/") + suffix)
+    return changed
+
+
+PAGES = (
+    "/", "/messages", "/flows", "/flows/flow", "/flows/flow/executions/run", "/flows/flow/executions/run?at=2",
+    "/flows/flow/executions/run/frames", "/flows/flow/executions/run/compare?with=run7", "/flows?from=flow1",
+    "/queues", "/queues?from=q1", "/queues/q", "/topics", "/topics/t", "/functions", "/functions/f", "/functions/s/f",
+    "/functions?from=s/f1", "/triggers", "/schedules", "/requests", "/clock", "/search?q=f5", "/search?q=zz",
+    "/usage", "/buckets", "/buckets/bucket", "/design", "/design/flow", "/histories", "/start", "/faults", "/mocks",
+    "/checkpoints", "/accounts", "/roles", "/new/queue", "/new/function", "/new/flow", "/edit/queue/q",
+    "/edit/function/f", "/edit/flow/flow",
+)  # fmt: skip
+
+
+def pages() -> Iterator[Case]:
+    """Yield a case for every page of the console."""
+    for path in PAGES:
+        yield Case(f"page {path}", lambda site, _, path=path: site.page(path))  # type: ignore[misc]  # bound now
+
+
+COMMANDS: dict[str, str | None] = {
+    "status": "",
+    "list": "",
+    "env": "",
+    "config": "",
+    "doctor": "",
+    "logs": "--tail 10",
+    "function sessions": "f",
+    "trigger list": "",
+    "flow history": "flow run",
+    "flow graph": "flow",
+    "flow show": "flow run",
+    "flow list": "",
+    "flow describe": "flow",
+    "flow schedules": "flow",
+    "flow start": "flow",
+    "queue list": "",
+    "queue send": "q hello",
+    "queue receive": "q",
+    "queue peek": "q",
+    "queue attributes": "q",
+    "topic list": "",
+    "topic subscriptions": "t",
+    "topic deliveries": "t sub",
+    "topic outbox": "",
+    "clock": "",
+    "settle": "",
+    "usage": "",
+    "fault list": "",
+    "mock list": "",
+    "mock calls": "s/mocked",
+    "sink list": "",
+    "checkpoint list": "",
+    "account list": "",
+    "export": "ros",
+    "deployments": "",
+    "invoke": "f {}",
+    "queue create": "fresh{number}",
+    "queue delete": "q7{number}",
+    "topic create": "fresh{number}",
+    "topic delete": "t7{number}",
+    "flow delete": "flow7{number}",
+}
+"""What each command is given; those that only read files or wait for a person are named in `NO_COMMANDS`."""
+
+NO_COMMANDS = {
+    "start": "measured as a start", "stop": "ends it", "completion": "no server", "version": "no server",
+    "support": "writes files of the machine", "init": "no server", "tutorial list": "no server",
+    "tutorial run": "waits",
+    "docs": "no server", "explain": "no server", "mcp": "a session", "exec": "runs a program", "console": "a browser",
+    "record": "runs a program", "compare": "recordings", "explore": "bounded by its budget", "trace": "one call",
+    "reset": "measured as POST reset", "skip": "measured as POST skip", "flow step": "one step",
+    "flow check": "no server", "flow convert": "no server", "flow test": "no server", "flow cases": "no server",
+    "flow replay": "one history", "flow debug": "a person", "flow fork": "one execution", "flow rerun": "flow start",
+    "flow fire": "flow start", "flow stop": "see the family of executions", "flow create": "a file",
+    "trigger fire": "one event", "queue purge": "measured as POST purge-queue", "topic publish": "PublishMessage",
+    "topic subscribe": "Subscribe", "topic unsubscribe": "Unsubscribe", "fault add": "POST", "fault remove": "POST",
+    "mock add": "POST", "mock remove": "POST", "sink add": "POST", "sink show": "GET", "sink remove": "POST",
+    "checkpoint save": "measured as POST save-checkpoint", "checkpoint restore": "measured as restore-checkpoint",
+    "checkpoint delete": "one file", "checkpoint export": "measured as write-archive",
+    "checkpoint import": "measured as read-archive", "account add": "POST", "account remove": "DELETE",
+    "deploy": "measured as a deployment", "diff": "measured as a deployment",
+}  # fmt: skip
+
+
+def commands() -> Iterator[Case]:
+    """Yield a case for every command that asks a server."""
+    for name, rest in COMMANDS.items():
+        yield Case(
+            f"localyun {name}",
+            lambda site, number, words=f"{name} {rest}": (
+                site.command(words.format(number=number).split())  # type: ignore[misc]  # bound now
+                if "{}" not in words
+                else site.command(words.split())
+            ),
+            name == "export",
+            2,
+        )
