@@ -79,7 +79,7 @@ def base64_hmac(secret: str, text: str, algorithm: str) -> str:
 
 @lru_cache(maxsize=64)
 def _padded(secret: str, algorithm: str) -> tuple["hashlib._Hash", "hashlib._Hash"]:
-    """Return the hashes of the key's two pads, with which every HMAC under it begins: few keys sign nearly all requests.
+    """Return the hashes of the key's two pads, with which each HMAC under it begins: few keys sign most requests.
 
     Source: RFC 2104. OpenSSL looks the algorithm up for each HMAC, which costs more than to hash a request's text.
     """
