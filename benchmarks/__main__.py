@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--curves", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
     parser.add_argument("--flames", type=Path, metavar="FOLDER", help="draw flame graphs into this folder instead")
     parser.add_argument(
-        "--against", metavar="COMMIT", help="the earlier program of the flame graphs (default: 3dbb66f)"
+        "--against", metavar="COMMIT", help="compare with this commit or checkout instead; also what flames are before"
     )
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     parser.add_argument("--standstill", action="store_true", help="print the longest standstills of the loop instead")
@@ -74,6 +74,12 @@ def main() -> None:
         from benchmarks import flames  # installs a program on first use
 
         print(flames.draw(arguments.flames, arguments.against or flames.BEFORE))
+        return
+    if arguments.against:
+        from benchmarks.against import compare  # its own programs
+
+        for line in compare(arguments.against):
+            print(line, flush=True)
         return
     if unknown := sorted(set(arguments.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)}")

@@ -15,19 +15,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.against import LOADS, Programs, Turn, one_function, under_load
 from benchmarks.earlier import checked_out
-from benchmarks.flows import create_flow, run_flows
-from benchmarks.foundation import FUNCTION
-from benchmarks.mns import BODY
 from benchmarks.peer_tools import INSTALLED
-from benchmarks.server import SERVICE, Connection, Server, checked, children_of
+from benchmarks.server import SERVICE, Connection, Server, children_of
 
 PY_SPY = "py-spy==0.4.3"
 BEFORE = "3dbb66f"
@@ -35,7 +33,6 @@ BEFORE = "3dbb66f"
 
 SECONDS = 20
 STARTS = 12
-TURN = 64
 
 _RATE = 500
 _LEAST = 0.005
@@ -44,8 +41,6 @@ _COLOURS = {"emulator/": "#e8833a", "asyncio/": "#7fb2d9", "selectors.py": "#7fb
 _IMPORTING = ("<frozen importlib", "importlib/")
 
 Stack = tuple[str, ...]
-Turn = Callable[[], int]
-"""Sends some requests and returns how many."""
 
 
 class Profile(NamedTuple):
@@ -67,9 +62,7 @@ def draw(folder: Path, commit: str = BEFORE) -> str:
         program = stack.enter_context(checked_out(commit))
         if program is None:
             raise RuntimeError(f"git cannot check out {commit}")
-        functions = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="localyun-bench-")))
-        (functions / "bench" / "f0").mkdir(parents=True)
-        (functions / "bench" / "f0" / "index.py").write_text(FUNCTION, encoding="ascii")
+        functions = stack.enter_context(one_function())
         versions = {f"before ({commit})": program, "today": None}
         for load, (title, prepare) in LOADS.items():
             profiles = _under_load(spy, functions, list(versions.values()), prepare)
@@ -80,52 +73,12 @@ def draw(folder: Path, commit: str = BEFORE) -> str:
     return "\n".join(names)
 
 
-def _sends(server: Server, connection: Connection) -> Turn:
-    connection.ask(server.mns("PUT", "/queues/q", b"<Queue></Queue>"))
-    return _repeated(connection, server.mns("POST", "/queues/q/messages", BODY), 201)
-
-
-def _calls(server: Server, connection: Connection) -> Turn:
-    return _repeated(connection, server.fc("POST", "/2016-08-15/services/bench/functions/f0/invocations", b"{}"), 200)
-
-
-def _flows(server: Server, connection: Connection) -> Turn:
-    create_flow(server, connection)
-
-    def turn() -> int:
-        run_flows(server, TURN)
-        return TURN
-
-    return turn
-
-
-LOADS: dict[str, tuple[str, Callable[[Server, Connection], Turn]]] = {
-    "send": ("SendMessage, one client", _sends),
-    "call": ("warm call of a Python function, one client", _calls),
-    "flow": ("flows of ten steps, 16 connections", _flows),
-}
-
-
-def _repeated(connection: Connection, request: bytes, status: int) -> Turn:
-    def turn() -> int:
-        for _ in range(TURN):
-            checked(connection.ask(request), status)
-        return TURN
-
-    return turn
-
-
 def _under_load(
-    spy: Path, functions: Path, programs: list[Path | None], prepare: Callable[[Server, Connection], Turn]
+    spy: Path, functions: Path, programs: Programs, prepare: Callable[[Server, Connection], Turn]
 ) -> list[Profile]:
     """Look at a server of each program while they answer in turns."""
-    with ExitStack() as stack:
-        servers = [stack.enter_context(Server(functions, program=program)) for program in programs]
-        turns = [prepare(server, stack.enter_context(Connection(server.port))) for server in servers]
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[:1])
-        for server in servers:
-            os.sched_setaffinity(server.process.pid, cores[-1:])  # the main thread, which is the loop's
+    with under_load(functions, programs, prepare) as loaded:
+        servers, turns = zip(*loaded, strict=True)
         _take_turns(turns, SECONDS / 10)
         before = [server.cpu_ns() for server in servers]
         requests = _take_turns(turns, SECONDS / 2)
@@ -136,11 +89,10 @@ def _under_load(
         with ExitStack() as looking:
             written = [looking.enter_context(_looked_at(spy, server.process.pid)) for server in servers]
             _take_turns(turns, SECONDS)
-        os.sched_setaffinity(0, cores)
     return [Profile(parsed(raw), spent) for raw, spent in zip(written, each_us, strict=True)]
 
 
-def _take_turns(turns: list[Turn], seconds: float) -> list[int]:
+def _take_turns(turns: Sequence[Turn], seconds: float) -> list[int]:
     """Let each have its turn again and again; return how many requests each has made."""
     counted = [0] * len(turns)
     until = time.perf_counter() + seconds
@@ -165,7 +117,7 @@ def _looked_at(spy: Path, process: int) -> Iterator[list[str]]:
         lines += raw.read_text(encoding="utf-8").splitlines()
 
 
-def _starts(spy: Path, functions: Path, programs: list[Path | None]) -> list[Profile]:
+def _starts(spy: Path, functions: Path, programs: Programs) -> list[Profile]:
     """Look at starts of each program in turns, until the first service call is answered."""
     found: list[Counter[Stack]] = [Counter() for _ in programs]
     spent_us: list[list[float]] = [[] for _ in programs]

@@ -118,9 +118,11 @@ class Program(Signer):
         return cpu_s(self.process.pid)
 
     def cpu_ns(self) -> int:
-        """Return the processor time of its threads in nanoseconds; for short spans."""
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks)
+        """Return the processor time of the process in nanoseconds, threads that have ended included; for short spans.
+
+        Source: clock_getcpuclockid(3), whose numbers are made as here.
+        """
+        return time.clock_gettime_ns(~self.process.pid << 3 | 2)
 
     def threads(self) -> int:
         """Return how many threads it has."""

@@ -35,7 +35,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal
-from emulator.kernel.ids import Drawn, RandomIds, SeededDraws
+from emulator.kernel.ids import Drawn, RandomIds, SeededDraws, SystemDraws
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
@@ -86,7 +86,8 @@ class Emulator:
         self.config = config
         self.stopped = asyncio.Event()
         self._draws = SeededDraws(config.seed) if config.seed is not None else None
-        self._ids = RandomIds(self._draws) if self._draws is not None else RandomIds()
+        secrets = SystemDraws()
+        self._ids = RandomIds(self._draws or secrets, secrets)
         self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")

@@ -71,8 +71,25 @@ def octets(text: str) -> bytes:
 
 def base64_hmac(secret: str, text: str, algorithm: str) -> str:
     """Return the HMAC of *text* under *secret* in base64."""
-    digest = hmac.digest(octets(secret), octets(text), algorithm)
-    return b2a_base64(digest, newline=False).decode("ascii")
+    inner, outer = (pad.copy() for pad in _padded(secret, algorithm))
+    inner.update(octets(text))
+    outer.update(inner.digest())
+    return b2a_base64(outer.digest(), newline=False).decode("ascii")
+
+
+@lru_cache(maxsize=64)
+def _padded(secret: str, algorithm: str) -> tuple["hashlib._Hash", "hashlib._Hash"]:
+    """Return the hashes of the key's two pads, with which each HMAC under it begins: few keys sign most requests.
+
+    Source: RFC 2104. OpenSSL looks the algorithm up for each HMAC, which costs more than to hash a request's text.
+    """
+    key = octets(secret)
+    if len(key) > hashlib.new(algorithm).block_size:
+        key = hashlib.new(algorithm, key).digest()
+    inner, outer = hashlib.new(algorithm), hashlib.new(algorithm)
+    inner.update(bytes(octet ^ 0x36 for octet in key.ljust(inner.block_size, b"\0")))
+    outer.update(bytes(octet ^ 0x5C for octet in key.ljust(outer.block_size, b"\0")))
+    return inner, outer
 
 
 def derived_hex_hmac(start: str, scope: str, text: str) -> str:

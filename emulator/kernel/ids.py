@@ -53,11 +53,36 @@ class SeededDraws:
         return hashlib.shake_256(b"%d/%d/%d" % (self.seed, series, draws)).digest(size)
 
 
-class RandomIds:
-    """Ids that cannot be guessed, unless *draw* gives bytes that follow from a seed."""
+class SystemDraws:
+    """Bytes of the system's generator, of which a supply is fetched at a time: each request needs some.
 
-    def __init__(self, draw: Callable[[int], bytes] = os.urandom) -> None:
+    For a process that is not forked: a child would draw the same.
+    """
+
+    _PIECE = 16
+    _PIECES = 256
+
+    def __init__(self) -> None:
+        self._supply: list[bytes] = []
+
+    def __call__(self, size: int) -> bytes:
+        """Return *size* bytes; threads may ask at the same time, because a list gives each of its pieces away once."""
+        if size > self._PIECE:
+            return os.urandom(size)
+        try:
+            return self._supply.pop()[:size]
+        except IndexError:
+            fetched = os.urandom(self._PIECE * self._PIECES)
+            self._supply = [fetched[at : at + self._PIECE] for at in range(0, len(fetched), self._PIECE)]
+            return self._supply.pop()[:size]
+
+
+class RandomIds:
+    """Ids that cannot be guessed, unless *draw* gives bytes that follow from a seed; *secrets* never does."""
+
+    def __init__(self, draw: Callable[[int], bytes] = os.urandom, secrets: Callable[[int], bytes] = os.urandom) -> None:
         self._draw = draw
+        self._secrets = secrets
 
     def uuid(self) -> str:
         """Return a random (version 4) UUID as lower-case hyphenated text."""
@@ -75,7 +100,7 @@ class RandomIds:
 
     def secret(self, size: int) -> bytes:
         """Return *size* bytes that cannot be guessed."""
-        return os.urandom(size)
+        return self._secrets(size)
 
 
 class CountingIds:

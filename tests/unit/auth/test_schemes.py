@@ -1,6 +1,7 @@
 """Which requests a scheme takes for its own, and what it makes of those that only look like it."""
 
 import base64
+import hmac
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from emulator.auth import acs3, authenticator, fc, log, mns, oss, roa, rpc
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
 from emulator.auth.policy import facts_of
 from emulator.auth.push import PushSigner, SigningFailed
-from emulator.auth.signed_request import AccessKey
+from emulator.auth.signed_request import AccessKey, base64_hmac
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
 from emulator.kernel.errors import AuthFailure, Reason
@@ -244,3 +245,13 @@ async def test_a_signer_that_does_not_sign_says_why(tmp_path, monkeypatch, name,
     with pytest.raises(SigningFailed, match=said):
         await signer.authorization("text")
     await signer.close()
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+@pytest.mark.parametrize("secret", ["", "short", "of a block" * 6 + "long", "l" * 65, "\u5bc6" * 50], ids=len)
+def test_signatures_are_the_standard_librarys_for_keys_of_any_length(algorithm, secret):
+    """The second text under a key too, which begins from what the first has left."""
+    for text in ("GET\n\n/", "", "\u6587" * 300):
+        expected = hmac.digest(secret.encode(), text.encode(), algorithm)
+
+        assert base64.b64decode(base64_hmac(secret, text, algorithm)) == expected

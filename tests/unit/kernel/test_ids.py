@@ -1,8 +1,9 @@
 """Ids."""
 
 import re
+import threading
 
-from emulator.kernel.ids import CountingIds, Drawn, RandomIds, SeededDraws
+from emulator.kernel.ids import CountingIds, Drawn, RandomIds, SeededDraws, SystemDraws
 
 
 def test_random_uuids_are_version_4_and_differ():
@@ -58,3 +59,21 @@ def test_draws_go_on_from_where_they_are_put():
 def test_secrets_follow_from_no_seed():
     """Two emulators of one seed have secrets of their own."""
     assert RandomIds(SeededDraws(1)).secret(16) != RandomIds(SeededDraws(1)).secret(16)
+
+
+def test_no_bytes_of_the_systems_supply_are_given_away_twice():
+    """Beyond the end of a supply neither, whatever sizes are drawn, and by threads that draw at the same time."""
+    draws = SystemDraws()
+    drawn = []
+
+    def draw():
+        drawn.extend(draws(size) for _ in range(500) for size in (9, 16, 24))
+
+    threads = [threading.Thread(target=draw) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted({len(each) for each in drawn}) == [9, 16, 24]
+    assert len({each[:9] for each in drawn}) == len(drawn) == 6000
