@@ -6,6 +6,7 @@ Source: the parameter tables of the API; the ROS resource types ``ALIYUN::FC::*`
 the components ``fc`` and ``fc3``.
 """
 
+import hmac
 import json
 from collections.abc import Mapping
 from hashlib import sha1
@@ -124,14 +125,18 @@ def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | No
 def log_of_auto_service(asked: object, account: str, region: str, service: str) -> dict[str, Any] | None:
     """Return the logConfig that component fc writes into *service* for ``auto``, None for others.
 
-    None as well for a service whose name has more than 44 characters, for which the component draws another name.
+    A name of more than 44 characters goes into the store's name as its first six and a hash.
 
-    Source: devsapp/fc-deploy, lib/resource/sls.ts.
+    Source: devsapp/fc-deploy, lib/resource/sls.ts and lib/utils/utils.ts.
     """
-    if not isinstance(asked, str) or asked.lower() != "auto" or len(service) > _LONGEST_NAME_IN_A_STORE:
+    if not isinstance(asked, str) or asked.lower() != "auto":
         return None
+    store = f"fc-service-{service}-logstore".lower()
+    if len(service) > _LONGEST_NAME_IN_A_STORE:
+        number = hmac.new(account.encode(), service.encode(), "md5").hexdigest()
+        store = f"{service[:6]}-{number[:7]}-{region}"
     return {
-        "project": f"{account}-{region}-logproject", "logstore": f"fc-service-{service}-logstore".lower(),
+        "project": f"{account}-{region}-logproject", "logstore": store,
         "enableRequestMetrics": True, "enableInstanceMetrics": True,
     }  # fmt: skip
 

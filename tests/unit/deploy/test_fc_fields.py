@@ -111,24 +111,31 @@ def test_a_log_that_is_named_stays_what_it_is(given):
     assert fc_fields.log_of_auto(given, "1", "cn-hangzhou") is None
 
 
-def test_auto_of_a_service_is_the_log_project_that_its_component_names():
-    """One project per account and region, one store per service, in small letters."""
-    log = fc_fields.log_of_auto_service("auto", "123456", "cn-hangzhou", "Shop")
+@pytest.mark.parametrize(
+    ("service", "store"),
+    [
+        ("Shop", "fc-service-shop-logstore"),
+        ("S" * 44, f"fc-service-{'s' * 44}-logstore"),
+        ("S" * 45, "SSSSSS-5a7beb0-cn-hangzhou"),
+    ],
+    ids=["short", "longest", "hashed"],
+)
+def test_auto_of_a_service_is_the_log_project_that_its_component_names(service, store):
+    """One project per account and region, one store per service; the hash is what Node.js' crypto gives."""
+    log = fc_fields.log_of_auto_service("auto", "123456", "cn-hangzhou", service)
 
     assert log == {
         "project": "123456-cn-hangzhou-logproject",
-        "logstore": "fc-service-shop-logstore",
+        "logstore": store,
         "enableInstanceMetrics": True,
         "enableRequestMetrics": True,
     }
 
 
-@pytest.mark.parametrize(
-    ("asked", "service"), [(None, "shop"), ({"project": "own", "logstore": "own"}, "shop"), ("auto", "s" * 45)]
-)
-def test_other_logs_of_services_are_left_as_they_are(asked, service):
-    """Only ``auto`` asks for one; the name for a service with a long name is not known."""
-    assert fc_fields.log_of_auto_service(asked, "1", "cn-hangzhou", service) is None
+@pytest.mark.parametrize("asked", [None, {"project": "own", "logstore": "own"}])
+def test_other_logs_of_services_are_left_as_they_are(asked):
+    """Only ``auto`` asks for one."""
+    assert fc_fields.log_of_auto_service(asked, "1", "cn-hangzhou", "shop") is None
 
 
 def test_a_setting_of_auto_is_of_the_type_it_looks_like():
