@@ -23,6 +23,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
+from tests.waiting import until
+
 ROOT = Path(__file__).parents[4]
 TOOLS = {
     *(
@@ -260,11 +262,9 @@ async def test_cancelled_exploration_puts_the_state_back(project):
                         await client.call_tool("explore", {"flow": "order"})
 
                 group.start_soon(explore)
-                while not told("flow", "list", "order"):
-                    await anyio.sleep(0.1)
+                await until(lambda: told("flow", "list", "order"), timeout_s=60)
                 scope.cancel()
-            while told("checkpoint", "list"):  # which it takes away last
-                await anyio.sleep(0.1)
+            await until(lambda: not told("checkpoint", "list"), timeout_s=60)  # which it takes away last
         left = await said(client, "queue_peek", queue="orders")
 
     assert "of before" in left
