@@ -150,6 +150,19 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def unserved_s(pid: int) -> float:
+    """Return how many seconds a process has been ready to run without getting a processor, by its unluckiest thread.
+
+    0 where the system does not say: only Linux does.
+    """
+    longest_ns = 0
+    with suppress(OSError, ValueError, IndexError):
+        for thread in os.scandir(f"/proc/{pid}/task"):
+            waited_ns = Path(thread.path, "schedstat").read_text(encoding="ascii").split()[1]
+            longest_ns = max(longest_ns, int(waited_ns))
+    return longest_ns / 1e9
+
+
 def apart() -> dict[str, Any]:
     """Return the words for `subprocess.Popen` that keep a child out of its parent's terminal, Ctrl-C included."""
     if sys.platform == "win32":

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from emulator.services.fc.runtime.process import InstanceProcess
 
 _WATCH_AFTER_S = 0.1
+_LEAST_OWED_S = 0.01
 
 
 class DeadlineClock:
@@ -33,7 +34,8 @@ class Deadline:
     """Asks the process to end after *timeout_s* seconds, and kills it *grace_s* later unless cancelled.
 
     Time counts from the construction on, except while *clock* is paused. When a call is not over at once *on_wait* is
-    called, and the process is watched for what it uses.
+    called, and the process is watched for what it uses. *unserved* returns how many seconds the process has been ready
+    to run and got no processor, which then do not count either.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Deadline:
         grace_s: float,
         clock: DeadlineClock,
         on_wait: Callable[[], None],
+        unserved: Callable[[], float] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._process = process
@@ -54,8 +57,10 @@ class Deadline:
         self._at = self._began + timeout_s
         self._left_s = timeout_s
         self.passed = False
+        self._unserved = unserved
+        self._allowed_s = unserved() if unserved is not None else 0.0
         self._instead: Callable[[], None] | None = None
-        self._handle = self._loop.call_at(min(self._began + _WATCH_AFTER_S, self._at), self._watch)
+        self._handle: asyncio.Handle = self._loop.call_at(min(self._began + _WATCH_AFTER_S, self._at), self._watch)
         clock.deadlines.add(self)
         if clock.paused:
             self.pause(True)
@@ -100,6 +105,16 @@ class Deadline:
         self._handle = self._loop.call_at(self._at, self._pass)
 
     def _pass(self) -> None:
+        if self._unserved is not None:
+            owed_s = self._unserved() - self._allowed_s
+            if owed_s > _LEAST_OWED_S:
+                self._allowed_s += owed_s
+                self._at = self._loop.time() + owed_s
+                self._handle = self._loop.call_at(self._at, self._pass)
+                return
+        self._handle = self._loop.call_soon(self._end)  # an answer that came in the same turn is taken first
+
+    def _end(self) -> None:
         self.passed = True
         if self._instead is not None:
             self._instead()

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import replace
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
@@ -91,6 +92,8 @@ class Instance:
         on_end: Callable[["Instance"], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
         banner: bytes = b"",
+        *,
+        turns: Turnstile,
     ) -> None:
         self.image = image
         self.instance_id = instance_id
@@ -112,6 +115,7 @@ class Instance:
         self._on_end = on_end
         self._spawn = spawn
         self._banner = banner
+        self._turns = turns
         self._process: InstanceProcess | None = None
         self._attached = asyncio.Event()
         self._failure: RuntimeFailure | None = None
@@ -322,7 +326,8 @@ class Instance:
         pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this
             log.add_line(logs.start_marker(marker, request_id))
-        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.clock, log.flush)
+        grace_s = self._settings.kill_grace_s
+        deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, self._unserved())
         try:
             reply = await pending
         except asyncio.CancelledError:
@@ -340,6 +345,17 @@ class Instance:
             log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
 
+    def _unserved(self) -> Callable[[], float] | None:
+        """Return what tells how long the process got no processor, while a schedule is set.
+
+        A history that is the same every time must not depend on how busy the machine is.
+        """
+        return self._process.unserved_s if self._turns.active and self._process is not None else None
+
+    def _shown(self, measured: float) -> float:
+        """Return what a message says was measured: 0 while a schedule is set, because histories have the message."""
+        return 0.0 if self._turns.active else measured
+
     def _cut(self, stream: StreamedBody, request_id: str) -> None:
         """Close a stream whose time is over, in an instance that others use too."""
         self._spawn(stream.aclose(), f"time-out of {request_id}")
@@ -351,13 +367,13 @@ class Instance:
         deadline.cancel()
         elapsed_ms, request_id = deadline.elapsed_ms(), invocation.request_id
         if deadline.passed:
-            message = logs.timed_out(self.image.timeout_s, self._memory_mb)
+            message = logs.timed_out(self.image.timeout_s, self._shown(self._memory_mb))
         elif error is None:
             message = ""
         elif isinstance(error, FailedMidway):
             message = logs.UNHANDLED
         elif isinstance(error, ClientError):
-            message = logs.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(self._shown(elapsed_ms), self._shown(self._memory_mb))
         else:
             message = logs.canceled(elapsed_ms, self._memory_mb)
         left = error is None or isinstance(error, _LEFT)
@@ -375,15 +391,15 @@ class Instance:
         self._note_memory(reply.memory_kb)
         elapsed_ms = deadline.elapsed_ms()
         if deadline.passed:
-            message = logs.timed_out(round(timeout_s), self._memory_mb)
+            message = logs.timed_out(round(timeout_s), self._shown(self._memory_mb))
         elif isinstance(reply, Exit):
             if reply.fatal:
                 raise InstanceStartFailed(reply.fatal)
             if reply.unread:
                 raise CallNotRead(reply.written)
-            message = logs.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(self._shown(elapsed_ms), self._shown(self._memory_mb))
         elif reply.over_memory:
-            message = logs.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(self._shown(elapsed_ms), self._shown(self._memory_mb))
         else:
             error = "" if reply.succeeded else logs.HANDLED if reply.handled else logs.UNHANDLED
             too_large = reply.size > len(reply.body)

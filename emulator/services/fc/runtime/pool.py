@@ -73,7 +73,15 @@ class InstancePool:
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Future[None]]] = {}
         self._starter = Starter(
-            clock, ids, settings, self._instances, self._retire, self._log_output, self._on_end, self._spawn
+            clock,
+            ids,
+            settings,
+            self._instances,
+            self._retire,
+            self._log_output,
+            self._on_end,
+            self._spawn,
+            self._turns,
         )
         self._provisions = Provisions(
             self._instances.values, self._start_provisioned, self._retire, self._spawn, self._clock

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from emulator.kernel import system
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation
@@ -215,6 +216,10 @@ class InstanceProcess(ABC):
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
         return control.namespaces if (control := self._running) is not None else 0
+
+    def unserved_s(self) -> float:
+        """Return how many seconds the process has been ready to run and got no processor; 0 when it has ended."""
+        return system.unserved_s(control.pid) if (control := self._running) is not None else 0.0
 
     @property
     def _running(self) -> ProcessControl | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.kernel import system
 from emulator.kernel.clock import SECOND, Clock
 from emulator.kernel.ids import Ids
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.instance import Instance, OnLog
 from emulator.services.fc.runtime.launcher import Launchers
 from emulator.services.fc.runtime.model import (
@@ -44,7 +45,9 @@ class Starter:
         on_log: OnLog,
         on_end: Callable[[Instance], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        turns: Turnstile,
     ) -> None:
+        self._turns = turns
         self._clock = clock
         self._ids = ids
         self._settings = settings
@@ -73,7 +76,9 @@ class Starter:
         self._make_room()
         instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
         banner = self.launchers.banner(image.runtime)
-        instance = Instance(image, instance_id, self._settings, self._on_log, self._on_end, self._spawn, banner)
+        instance = Instance(
+            image, instance_id, self._settings, self._on_log, self._on_end, self._spawn, banner, turns=self._turns
+        )
         instance.calls = 1
         instance.started_at = self._clock.now()
         self._living[instance_id] = instance

@@ -15,6 +15,7 @@ import pytest
 from emulator.kernel import compiled
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.ids import RandomIds
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -55,13 +56,16 @@ class Functions:
         return Invocation(**({"request_id": f"request-{next(self._requests)}", "event": event} | changes))
 
     @contextlib.asynccontextmanager
-    async def pool(self, clock: Clock | None = None, **settings: Any) -> AsyncIterator[InstancePool]:
+    async def pool(
+        self, clock: Clock | None = None, turns: Turnstile | None = None, **settings: Any
+    ) -> AsyncIterator[InstancePool]:
         """A pool that exists for the block alone."""
         pool = InstancePool(
             clock or SystemClock(),
             RandomIds(),
             RuntimeSettings(**settings),
             lambda image, request_id, data: self.log.append((request_id, data)),
+            turns,
         )
         await pool.start()
         try:

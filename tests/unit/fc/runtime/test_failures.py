@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.kernel import system
+from emulator.kernel.turnstile import Turnstile
+from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
 from tests.waiting import until
 
@@ -60,6 +63,94 @@ async def test_exit_while_importing_is_an_exit(functions):
     result = await functions.call("import sys\nsys.exit(1)")
 
     assert re.fullmatch(EXITED, result.body.decode())
+
+
+class FirstOfAll:
+    """A schedule in which everything goes in its own order and nothing befalls it."""
+
+    def varies(self, kind):
+        return False
+
+    def verdicts(self, kind):
+        return ()
+
+    def choose(self, kind, options, steps=()):
+        return 0
+
+
+async def test_messages_measure_nothing_while_a_schedule_is_set(functions):
+    """Histories have them, and are the same every time; the log's summary says what was measured."""
+    turns = Turnstile()
+    turns.open(FirstOfAll())
+    late = functions.image("def handler(event, context):\n    import time\n    time.sleep(30)", timeout_s=1)
+    gone = functions.image("def handler(event, context):\n    import os\n    os._exit(1)")
+
+    async with functions.pool(turns=turns) as pool:
+        results = [await pool.invoke(image, functions.invocation(b"")) for image in (late, gone)]
+
+    assert [json.loads(result.body)["errorMessage"] for result in results] == [
+        "Function timed out after 1 seconds (maxMemoryUsage: 0MB)",
+        "Process exited unexpectedly before completing request (duration: 0ms, maxMemoryUsage: 0MB)",
+    ]
+    assert b"Max Memory Used: 0.00 MB" not in results[0].log
+
+
+class Idle:
+    """A process that is told to end."""
+
+    def __init__(self):
+        self.ended = asyncio.Event()
+
+    def watch(self, on):
+        pass
+
+    def terminate(self):
+        self.ended.set()
+
+    def kill(self):
+        pass
+
+
+async def test_time_without_a_processor_does_not_count():
+    """As often as the process has been ready to run and was not, the end is put off by that."""
+    process, waited = Idle(), iter([5.0, 5.05, 5.1, 5.1])
+    asked = []
+
+    def unserved():
+        asked.append(next(waited))
+        return asked[-1]
+
+    deadline = Deadline(process, 0.01, 10, DeadlineClock(), lambda: None, unserved)
+    await asyncio.wait_for(process.ended.wait(), 20)
+    deadline.cancel()
+
+    assert asked == [5.0, 5.05, 5.1, 5.1]
+
+
+async def test_an_answer_that_comes_with_the_end_is_taken():
+    """Both are due in one turn of a loop that was late: the call has not taken too long."""
+    process, answer = Idle(), asyncio.get_running_loop().create_future()
+    asked = []
+
+    def unserved():
+        asked.append(0.0)
+        if len(asked) == 2 and not answer.done():  # the end is being looked at
+            answer.set_result(None)
+        return 0.0
+
+    deadline = Deadline(process, 0.01, 10, DeadlineClock(), lambda: None, unserved)
+    await answer
+    deadline.cancel()
+    await asyncio.sleep(0)
+
+    assert not deadline.passed
+    assert not process.ended.is_set()
+
+
+def test_a_process_says_how_long_it_got_no_processor():
+    """Its own; one that is not there has waited for none."""
+    assert system.unserved_s(os.getpid()) >= 0
+    assert system.unserved_s(2**22 + 1) == 0
 
 
 async def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
