@@ -46,6 +46,7 @@ GROUPS = (
             ("lab.faults", "Faults"),
             ("lab.mocks", "Mocks"),
             ("lab.checkpoints", "Checkpoints"),
+            ("explorations.index", "Explorations"),
             ("lab.accounts", "Accounts"),
             ("making.roles", "Roles"),
         ),

@@ -1,4 +1,4 @@
-"""The lab's admin operations: clock, faults, mocks, recorded calls, sinks, causes and effects, checkpoints."""
+"""The lab's admin operations: clock, faults, mocks, calls, sinks, causes and effects, explorations, checkpoints."""
 
 import json
 import sqlite3
@@ -322,6 +322,39 @@ def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
         raise invalid("options is empty: there is nothing to choose from")
     taken = lab.ordering.choose(call.arguments["label"], options)
     return {"taken": taken, "value": options[taken]}
+
+
+@operation(
+    "keep-exploration",
+    "POST /explorations",
+    argument("flow", about="The flow that was explored."),
+    argument("definition", about="Its definition, for the graph.", default=""),
+    argument("input", about="The input of its executions.", default=""),
+    argument("tried", Whole(1, 2**53), about="So many schedules were run."),
+    argument("known", Whole(1, 2**53), about="So many are known to be worth a run."),
+    argument("complete", FLAG, about="Whether nothing was left to try.", default=False),
+    argument(
+        "outcomes",
+        LIST,
+        about="Each has status, output, calls, messages, runs, schedule, deviations, steps and events; the first "
+        "schedule's is first.",
+    ),
+)
+def keep_exploration(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """Keep what an exploration has found for the console; the latest ten are kept, in memory."""
+    return lab.explorations.keep(call.arguments, len(call.http.body)).summary()
+
+
+@operation("list-explorations", "GET /explorations")
+def list_explorations(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """The latest explorations, the last one first."""
+    return {"explorations": [each.summary() for each in lab.explorations.latest()]}
+
+
+@operation("exploration", "GET /explorations/{id}")
+def get_exploration(lab: Lab, call: OperationRequest) -> dict[str, Any]:
+    """An exploration with its distinct outcomes, each with the shortest schedule that leads there."""
+    return lab.explorations.get(call.path["id"]).shown()
 
 
 @operation("list-checkpoints", "GET /checkpoints")

@@ -23,6 +23,7 @@ from emulator.lab.faults import Operations
 from emulator.lab.interference import Faults, Stage
 from emulator.lab.mocks import CallLog, Mocks
 from emulator.lab.ordering import Ordering
+from emulator.lab.outcomes import Explorations
 from emulator.lab.sinks import Sinks
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema
@@ -150,6 +151,7 @@ class Lab:
         self._draws = draws
         self._resumed = resumed
         self.bench = bench
+        self.explorations = Explorations(clock)
         self.time = TimeControl(
             database,
             clock,

@@ -64,6 +64,9 @@ PAGES = {
     "faults": "/faults",
     "mocks": "/mocks",
     "checkpoints": "/checkpoints",
+    "explorations": "/explorations",
+    "exploration": "/explorations/1",
+    "outcomes": "/explorations/1/compare?one=0&other=1",
     "accounts": "/accounts",
     "search": "/search?q=o",
     "start": "/start",
@@ -116,9 +119,29 @@ def build(localyun):
     flow = localyun.flow("approve", FLOW)
     flow.start({"items": list(range(50))}, name="first")
     flow.start({"items": list(range(3))}, name="second")
+    localyun.api.admin("POST", "explorations", explored(localyun))
     schedule = {"FlowName": "approve", "ScheduleName": "nightly", "CronExpression": "0 0 2 * * *", "Enable": "true"}
     localyun.api.fnf("CreateSchedule", **schedule, Payload='{"items": []}')
     return {"message": message, "failing": failing, "refused": refused(localyun)}
+
+
+def explored(localyun):
+    """Return what ``localyun explore`` tells, with the histories of two executions, and a third way without one."""
+
+    def way(execution, schedule, *deviations, status="Succeeded", steps=("call approve/x/ask#1",)):
+        names = {"FlowName": "approve", "ExecutionName": execution}
+        events = localyun.api.fnf("GetExecutionHistory", **names)["Events"] if execution else []
+        told = {"status": status, "output": "{}", "calls": ["shop/ask succeeded"] * 2, "messages": [], "runs": 2}
+        return {**told, "schedule": schedule, "deviations": deviations, "steps": steps, "events": events}
+
+    outcomes = [
+        way("first", "first"),
+        way("second", "0:1", "call approve/x/ask#1: lost-after", status="Failed"),
+        way(
+            "", "1:1", "push page#1 'b' goes before push page#1 'a'", steps=("call approve/x/ask#1", "push page#1 'b'")
+        ),
+    ]
+    return {"flow": "approve", "definition": FLOW, "input": "{}", "tried": 6, "known": 9, "outcomes": outcomes}
 
 
 def _messages(localyun):

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+import requests
 
 from emulator.kernel.system import own_command
 from tests.exploration.test_tutorials import UNDOING, made
@@ -48,6 +49,38 @@ def test_outcomes_of_both_languages_are_told_apart(bare, mocks, file):
     assert explored(bare, flow.name, *words, code=0)["tried"] == 1
     assert flow.executions == []
     assert bare.api.admin("GET", "mocks")["mocks"] == []
+
+
+def test_what_was_found_has_a_page(bare, mocks):
+    """With the history of each outcome's execution, which is gone itself."""
+    flow = made(bare, "multi-step-transaction", "flow")
+    words = ["--input", INPUT, *mocks, "--faults", "lost-after", "--deviations", "1", "--runs", "2"]
+
+    told = explored(bare, flow.name, *words, code=1)
+
+    kept = bare.api.admin("GET", told["page"])
+    assert kept["definition"] == bare.api.fnf("DescribeFlow", Name=flow.name)["Definition"]
+    assert [(each["schedule"], each["runs"]) for each in kept["outcomes"]] == [("first", 1), ("0:1", 1)]
+    assert [each["events"][-1]["Type"] for each in kept["outcomes"]] == ["ExecutionSucceeded", "ExecutionFailed"]
+    assert [step.split("/")[-1] for step in kept["outcomes"][1]["steps"] if step.startswith("call ")] == [
+        "BuyTrainTicket#1"
+    ]
+
+
+def test_address_of_the_page_is_the_last_line(bare, mocks):
+    """It opens the console at the outcomes."""
+    flow = made(bare, "multi-step-transaction", "flow")
+    done = subprocess.run(
+        own_command("explore", flow.name, "--input", INPUT, *mocks),
+        env={**bare.env, "PYTHONUTF8": "1", "LC_ALL": "C"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    address = done.stdout.splitlines()[-1].strip()
+    landed = requests.Session().get(address, timeout=20)
+
+    (latest, *_) = bare.api.admin("GET", "explorations")["explorations"]
+    assert landed.url.endswith(f"/explorations/{latest['id']}")
+    assert "Outcomes: 1" in landed.text
 
 
 def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):

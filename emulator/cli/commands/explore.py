@@ -9,14 +9,15 @@ import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.flow import check_input, start_execution
-from emulator.cli.output import CallRefused, WrongUsage, _, note, say, say_json, say_table, wants_json
+from emulator.cli.commands.server import link
+from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, note, say, say_json, say_table, wants_json
 from emulator.config import Settings
 from emulator.lab.exploration import (
     Deviations,
@@ -36,6 +37,10 @@ _ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{32}\
 
 _SHOWN = 200
 """Characters of an output that a table shows."""
+
+_EVENTS = "1000"
+_HISTORIES = 20
+"""So many outcomes are kept with their history, which begins with so many events."""
 
 
 def explore(arguments: Namespace, settings: Settings) -> int:
@@ -84,17 +89,59 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
 def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None]) -> int:
     search = Search(deviations=arguments.deviations, most=arguments.runs)
     outcomes: dict[str, dict[str, Any]] = {}
+    ways: list[dict[str, Any]] = []
     for schedule in search:
         begin_again()
         view, outcome = _run(client, arguments, schedule)
         search.learn(view)
-        known = outcomes.setdefault(
-            _ID.sub("*", json.dumps(outcome, sort_keys=True)),
-            {**outcome, "runs": 0, "schedule": schedule_text(taken_in(view)), "deviations": deviations_in_words(view)},
-        )
-        known["runs"] += 1
-    _tell(arguments, search, list(outcomes.values()))
+        which = _ID.sub("*", json.dumps(outcome, sort_keys=True))
+        if which not in outcomes:
+            way = {"schedule": schedule_text(taken_in(view)), "deviations": deviations_in_words(view)}
+            outcomes[which] = {**outcome, "runs": 0, **way}
+            events = _history(client, arguments.flow) if len(ways) < _HISTORIES else []
+            ways.append({"steps": steps_of(view), "events": events})
+        outcomes[which]["runs"] += 1
+    found = list(outcomes.values())
+    _tell(arguments, search, found, client, _keep(client, arguments, search, found, ways))
     return ONE_OUTCOME if len(outcomes) == 1 else MORE_OUTCOMES
+
+
+def _keep(
+    client: Client,
+    arguments: Namespace,
+    search: Search,
+    outcomes: list[dict[str, Any]],
+    ways: list[dict[str, Any]],
+) -> str:
+    """Let the emulator keep what was found, and return its page of the console; empty when it is too much to keep."""
+    exploration = {
+        "flow": arguments.flow,
+        "definition": client.workflow("DescribeFlow", Name=arguments.flow)["Definition"],
+        "input": arguments.input,
+        **_extent(search),
+        "outcomes": [{**outcome, **way} for outcome, way in zip(outcomes, ways, strict=True)],
+    }
+    with suppress(CallRefused):
+        return f"explorations/{client.admin('POST', 'explorations', exploration)['id']}"
+    return ""
+
+
+def _extent(search: Search) -> dict[str, Any]:
+    return {"tried": search.tried, "known": search.known, "complete": search.is_complete}
+
+
+def _name() -> str:
+    """Return what this exploration's executions are called, one after another."""
+    return f"explored-{os.getpid()}"
+
+
+def _history(client: Client, flow: str) -> list[dict[str, Any]]:
+    """Return the first events of the execution, none of an express flow's, which keeps no history."""
+    with suppress(CallRefused):
+        names = {"FlowName": flow, "ExecutionName": _name()}
+        events: list[dict[str, Any]] = client.workflow("GetExecutionHistory", **names, Limit=_EVENTS)["Events"]
+        return events
+    return []
 
 
 def _schedule(text: str | None) -> Deviations | None:
@@ -110,7 +157,7 @@ def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> t
     fixed = {"order": _list(arguments.order), "faults": _list(arguments.faults) or [], "patience": arguments.patience}
     client.admin("POST", "schedule", {**fixed, **schedule})
     flow = arguments.flow
-    name = f"explored-{os.getpid()}"
+    name = _name()
     started = start_execution(client, flow, arguments.input, name)
     try:
         client.admin("POST", "skip", {"until": {"quiet": True}, "limit": arguments.limit, "timeout": "60s"})
@@ -151,10 +198,9 @@ def _mocks(file: str | None) -> list[dict[str, Any]]:
     return content if isinstance(content, list) else [content]
 
 
-def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]]) -> None:
+def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], client: Client, page: str) -> None:
     if wants_json(arguments):
-        told = {"outcomes": outcomes, "tried": search.tried, "known": search.known, "complete": search.is_complete}
-        say_json(told)
+        say_json({"outcomes": outcomes, **_extent(search), "page": page})
         return
     rows = [
         (each["status"], str(each["runs"]), each["schedule"], _counted(each), each["output"][:_SHOWN])
@@ -170,6 +216,9 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]]) 
           known=search.known))  # fmt: skip
     if search.tried == 1:
         note(_("No effect could go in another order; --faults names what may happen to effects."))
+    with suppress(CommandFailed):  # an emulator without a console
+        if page:
+            say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")
 
 
 def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:

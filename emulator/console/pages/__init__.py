@@ -3,6 +3,7 @@
 from emulator.console.pages import (
     buckets,
     designing,
+    explorations,
     flows,
     functions,
     histories,
@@ -22,5 +23,5 @@ _SERVICES = (flows, designing, histories, queues, lives, topics, functions, trig
 
 BLUEPRINTS = (
     *(overview.overview_pages, overview.clock_pages),
-    *(page.blueprint for page in (start, *_SERVICES, requests, usage, lab, making)),
+    *(page.blueprint for page in (start, *_SERVICES, requests, usage, lab, explorations, making)),
 )

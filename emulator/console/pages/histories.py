@@ -47,7 +47,7 @@ def read() -> Response:
         raise GatewayError("InvalidArgument", str(error)) from error
     if len(events) > MOST_EVENTS:
         raise GatewayError("InvalidArgument", f"a history has at most {MOST_EVENTS} events")
-    return done("histories.show", key=hold({"events": [_event(each) for each in events], "definition": definition}))
+    return done("histories.show", key=hold({"events": [event_of(each) for each in events], "definition": definition}))
 
 
 @blueprint.get("/<key>")
@@ -72,7 +72,8 @@ def _kept(key: str) -> Row:
     return kept
 
 
-def _event(each: Entered) -> HistoryEvent:
+def event_of(each: Entered) -> HistoryEvent:
+    """Return an event as those of one's own executions are."""
     detail = json.dumps(each.detail, ensure_ascii=False)
     return HistoryEvent(id=each.id, cause=each.scheduled, step=each.step, type=each.type, at=each.at, detail=detail)
 

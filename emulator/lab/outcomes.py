@@ -1,0 +1,153 @@
+"""What explorations have found: the latest, as who explored has told them, for people who want to see more of it.
+
+They are in memory and bounded. What they tell is over, so neither a restore nor a reset forgets them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import frozen
+from emulator.lab.errors import LabError, invalid
+
+MOST_EXPLORATIONS = 10
+MOST_BYTES = 64 * 1024 * 1024
+"""Of all together, as they were told; the oldest are forgotten."""
+
+
+@frozen
+class Outcome:
+    """One of the distinct outcomes: what came out, in how many runs, and the shortest schedule that leads there.
+
+    ``deviations`` says the schedule in words, ``steps`` what went in its order; ``events`` is the history as
+    GetExecutionHistory answers it, empty where there is none.
+    """
+
+    status: str
+    output: str
+    calls: tuple[str, ...]
+    messages: tuple[str, ...]
+    runs: int
+    schedule: str
+    deviations: tuple[str, ...]
+    steps: tuple[str, ...]
+    events: tuple[Mapping[str, Any], ...]
+
+
+@frozen
+class Explored:
+    """An exploration of a flow, the outcome of the first schedule first; ``made_at`` is the emulator's time.
+
+    ``tried`` of ``known`` schedules have been run; it is complete when nothing was left to try.
+    """
+
+    id: str
+    made_at: Millis
+    flow: str
+    definition: str
+    input: str
+    tried: int
+    known: int
+    is_complete: bool
+    outcomes: tuple[Outcome, ...]
+    size: int
+
+    def summary(self) -> dict[str, Any]:
+        """Return it for a list."""
+        return {
+            "id": self.id,
+            "at": self.made_at,
+            "flow": self.flow,
+            "input": self.input,
+            "tried": self.tried,
+            "known": self.known,
+            "complete": self.is_complete,
+            "outcomes": len(self.outcomes),
+        }
+
+    def shown(self) -> dict[str, Any]:
+        """Return all of it."""
+        outcomes = [{name: getattr(each, name) for name in Outcome.__annotations__} for each in self.outcomes]
+        return {**self.summary(), "definition": self.definition, "outcomes": outcomes}
+
+
+class Explorations:
+    """The latest explorations."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[str, Explored] = {}
+        self._count = 0
+
+    def keep(self, told: Mapping[str, Any], size: int) -> Explored:
+        """Keep an exploration as the admin API takes it, in *size* bytes.
+
+        Raises: LabError (InvalidParameter).
+        """
+        outcomes = tuple(read_outcome(each) for each in told["outcomes"])
+        if not outcomes:
+            raise invalid("outcomes is empty: every exploration has one")
+        self._count += 1
+        explored = Explored(
+            id=str(self._count),
+            made_at=self._clock.now(),
+            flow=told["flow"],
+            definition=told["definition"],
+            input=told["input"],
+            tried=told["tried"],
+            known=told["known"],
+            is_complete=told["complete"],
+            outcomes=outcomes,
+            size=size,
+        )
+        self._kept[explored.id] = explored
+        while len(self._kept) > MOST_EXPLORATIONS or sum(each.size for each in self._kept.values()) > MOST_BYTES:
+            del self._kept[next(iter(self._kept))]
+        return explored
+
+    def latest(self) -> list[Explored]:
+        """Return those that are kept, the latest first."""
+        return list(reversed(self._kept.values()))
+
+    def get(self, id: str) -> Explored:
+        """Return an exploration.
+
+        Raises: LabError (NotFound).
+        """
+        if id not in self._kept:
+            raise LabError("NotFound", what="exploration", name=id)
+        return self._kept[id]
+
+
+def read_outcome(told: Any) -> Outcome:
+    """Read an outcome as the admin API takes it.
+
+    Raises: LabError (InvalidParameter).
+    """
+    if not isinstance(told, dict) or type(told.get("runs")) is not int:
+        raise invalid("an outcome is an object, and runs is a number")
+    return Outcome(
+        status=_text(told, "status"),
+        output=_text(told, "output"),
+        calls=_list(told, "calls", str),
+        messages=_list(told, "messages", str),
+        runs=told["runs"],
+        schedule=_text(told, "schedule"),
+        deviations=_list(told, "deviations", str),
+        steps=_list(told, "steps", str),
+        events=_list(told, "events", dict),
+    )
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    value = told.get(name)
+    if not isinstance(value, str):
+        raise invalid(f"{name} of an outcome is a text")
+    return value
+
+
+def _list(told: Mapping[str, Any], name: str, kind: type) -> tuple[Any, ...]:
+    values = told.get(name, [])
+    if not isinstance(values, list) or not all(isinstance(each, kind) for each in values):
+        raise invalid(f"{name} of an outcome is a list of {'texts' if kind is str else 'objects'}")
+    return tuple(values)
