@@ -37,7 +37,7 @@ def web(event, context):
 def recipes(page: str) -> list[str]:
     """Return the resources of a page's recipes."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    part = text[re.search(r"^## (Recipes|配方)$", text, re.MULTILINE).start() :]
+    part = text[re.search(r"^## (Recipes|示例)$", text, re.MULTILINE).start() :]
     return re.findall(r"^```yaml\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
 
 
