@@ -128,7 +128,7 @@ class Outline(ArgumentParser):
     """The parser of a command of which only the name and the summary are shown; it keeps no arguments."""
 
     def __init__(self, prog: str) -> None:
-        self.prog = prog
+        super().__init__(prog=prog, add_help=False)
 
     def set_defaults(self, **defaults: object) -> None:
         """Keep nothing."""
