@@ -38,6 +38,7 @@ from emulator.services.fc.runtime.process import (
 from emulator.services.fc.runtime.program import (
     PORT_VARIABLES,
     ProgramProcess,
+    at_code,
     free_port,
     is_open,
     program_of,
@@ -309,9 +310,9 @@ class CustomLauncher(Launcher):
     async def _start(self, listener: Listener, credentials: Credentials | None, also: Iterable[int]) -> CustomProcess:
         image = listener.image
         own = free_port({*self._given, *self._holders, image.port})
-        command = image.command or ("/code/bootstrap",)
         variables = dict.fromkeys(PORT_VARIABLES, str(own))
         isolated = await self._forker.isolated(image.runtime)
+        command = at_code(image.command or ("/code/bootstrap",), image.code_dir, isolated=isolated)
         program = program_of(listener, self._settings, command, variables, credentials, isolated=isolated)
         process = CustomProcess(listener, self._settings, self._client, [own, *also])
         self._given.add(own)

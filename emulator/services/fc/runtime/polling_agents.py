@@ -37,7 +37,7 @@ async def polling_program(image: FunctionImage, interpreters: Mapping[str, str])
     """
     runtime = image.runtime
     if runtime.startswith("go"):
-        return PollingProgram(command=(f"/code/{image.handler}",), variables={})
+        return PollingProgram(command=(str(image.code_dir / image.handler),), variables={})
     if runtime.startswith("php"):
         return _php(runtime, interpreters)
     if runtime.startswith("java"):

@@ -52,20 +52,27 @@ def program_of(
 ) -> Program:
     """Return the program of an instance: the command line *words*, with *variables* of its family.
 
-    ``/code`` in the command is the folder of the code, wherever that is. An instance with namespaces finds it there as
-    well, which is what a shell is told when the folder's own name would need quotation marks.
-
     Raises: ProgramMissing.
     """
     image = instance.image
     folder = image.code_dir
     command = list(words)
-    for place in range(1 if isolated and shlex.quote(str(folder)) != str(folder) else len(words)):
-        command[place] = _CODE.sub(lambda _: str(folder), words[place])
     environment = shell_environment(image, instance.instance_id, settings, credentials, isolated=isolated)
     environment |= variables
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
+
+
+def at_code(words: Sequence[str], folder: Path, *, isolated: bool) -> list[str]:
+    """Return the *words* of a user's command with the *folder* of the code for ``/code``.
+
+    An instance with namespaces finds its code at ``/code`` as well, which is what a shell is told when the folder's own
+    name would need quotation marks. Paths of this program are not given here: it may lie below a ``/code`` itself.
+    """
+    command = list(words)
+    for place in range(1 if isolated and shlex.quote(str(folder)) != str(folder) else len(words)):
+        command[place] = _CODE.sub(lambda _: str(folder), words[place])
+    return command
 
 
 def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:

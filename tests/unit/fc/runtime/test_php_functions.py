@@ -3,11 +3,14 @@
 import json
 import shutil
 from textwrap import dedent
+from types import SimpleNamespace
 
 import pytest
 
 from emulator.services.fc.runtime import polling_agents
-from emulator.services.fc.runtime.model import Credentials, HttpAnswer, HttpCall, RuntimeUnavailable
+from emulator.services.fc.runtime.model import Credentials, HttpAnswer, HttpCall, ProgramMissing, RuntimeUnavailable
+from emulator.services.fc.runtime.program import at_code, program_of
+from emulator.services.fc.runtime.settings import RuntimeSettings
 
 here = pytest.mark.skipif(shutil.which("php") is None, reason="there is no php on the PATH")
 
@@ -212,3 +215,21 @@ async def test_without_php_the_error_names_what_to_install(functions, monkeypatc
 
     with pytest.raises(RuntimeUnavailable, match="install it"):
         await functions.calls(image(functions), b"")
+
+
+def test_only_a_users_command_means_the_code_by_its_folder_of_the_cloud(functions):
+    """The emulator and its interpreters may be installed below a ``/code`` of the machine."""
+    image = functions.image("", runtime="php7.2")
+    listener = SimpleNamespace(image=image, instance_id="i")
+    words = ("/code/bin/php", "/code/venv/agent.php")
+
+    assert at_code(words, image.code_dir, isolated=True) == [
+        f"{image.code_dir}/bin/php",
+        f"{image.code_dir}/venv/agent.php",
+    ]
+    with pytest.raises(ProgramMissing, match=r"^.*/code/bin/php"):
+        program_of(listener, RuntimeSettings(), words, {}, None, isolated=True)
+    assert program_of(listener, RuntimeSettings(), ("/bin/sh", words[1]), {}, None, isolated=True).command == (
+        "/bin/sh",
+        words[1],
+    )
