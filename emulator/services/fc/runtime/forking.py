@@ -86,6 +86,8 @@ class ZygoteLauncher(Launcher):
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
+            if zygote.has_become_ready():
+                return zygote
             zygote.give_up()  # the next call tries another one
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:

@@ -239,6 +239,12 @@ class Zygote:
         _log.warning("the zygote of %s does nothing for %g s and is killed", self.executable, self._silence_s)
         self.give_up()
 
+    def has_become_ready(self) -> bool:
+        """Whether it forks, after a look at what it has said by now: this loop may have been the slow one."""
+        if self.alive:
+            self._readable()
+        return self.ready.done() and self.ready.result()
+
     def give_up(self) -> None:
         """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
         self._process.kill()

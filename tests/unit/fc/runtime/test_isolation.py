@@ -18,6 +18,8 @@ from emulator.kernel import system
 from emulator.kernel.owned_folders import sweep
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.launcher import Scratch
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.zygote import Zygote
 from tests.waiting import until
 
 
@@ -318,3 +320,16 @@ async def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monk
 def _file_as_root(settings):
     (settings.scratch / "root").touch()
     return str(settings.scratch / "root")
+
+
+async def test_zygote_that_became_ready_while_the_loop_was_away_is_used(functions):
+    """A loop that a busy machine held up looks before it takes the zygote for a silent one."""
+    zygote = Zygote(sys.executable, RuntimeSettings(), lambda _: None)
+    deadline = time.monotonic() + 60
+
+    while not zygote.has_become_ready() and time.monotonic() < deadline:
+        time.sleep(0.01)  # noqa: ASYNC251 - the loop is to be away
+
+    assert zygote.ready.done()
+    assert zygote.has_become_ready()
+    await zygote.close()
