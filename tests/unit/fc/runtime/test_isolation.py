@@ -328,7 +328,7 @@ async def test_zygote_that_became_ready_while_the_loop_was_away_is_used(function
     deadline = time.monotonic() + 60
 
     while not zygote.has_become_ready() and time.monotonic() < deadline:
-        time.sleep(0.01)  # noqa: ASYNC251 - the loop is to be away
+        time.sleep(0.01)
 
     assert zygote.ready.done()
     assert zygote.has_become_ready()
