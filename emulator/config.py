@@ -269,7 +269,7 @@ HOSTS = Items(TEXT, least=1)
 """Addresses or names: a list, or a text with commas between them."""
 
 _PORT = Whole(0, 65535, words={"auto": AUTO_PORT})
-_DAYS = Duration(0, _MOST_DAYS, "days", expected=f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
+_DAYS = Duration(0, _MOST_DAYS, "days", expected=f"a whole number of days up to {_MOST_DAYS}, 0 for no limit")
 _KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected="1 to 128 letters, digits, dots, hyphens and underscores")
 _KEY_SECRET = Text(form="[ -~]{1,128}", expected="1 to 128 printable ASCII characters")
 _ACCOUNT = Text(form="[0-9]{1,32}", expected="1 to 32 digits", digits=True)
@@ -308,7 +308,7 @@ OPTIONS = Shape(
         ),
         _option(
             "state", Folder(),
-            "folder for everything that is kept (default: .localyun)",
+            "folder for all state (default: .localyun)",
             "保存全部状态的目录（默认 .localyun）", "DIR",
         ),
         _option(
@@ -318,7 +318,7 @@ OPTIONS = Shape(
         ),
         _option(
             "functions", Folder(existing=True),
-            "folder of functions to serve, also one made later (default: functions)",
+            "folder of functions to serve, which may be created later (default: functions)",
             "要提供服务的函数目录，可以在启动之后创建（默认 functions）", "DIR",
         ),
         _option(
@@ -343,7 +343,7 @@ OPTIONS = Shape(
         ),
         _option(
             "isolate", FLAG,
-            "functions can change nothing in your home folder (default: no)",
+            "functions cannot change anything in your home folder (default: no)",
             "函数不能改动您的主目录（默认否）",
         ),
         _option(
@@ -368,7 +368,7 @@ OPTIONS = Shape(
         ),
         _option(
             "keep_executions", _DAYS,
-            f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
+            f"how long executions are kept after their end, 0 forever (default: {DEFAULT_KEPT_DAYS})",
             f"执行结束后保留的天数，0 为永久（默认 {DEFAULT_KEPT_DAYS}）", "DAYS",
         ),
         _option(
@@ -388,7 +388,7 @@ OPTIONS = Shape(
         ),
         _option(
             "region", _REGION,
-            f"region the emulator is (default: {DEFAULT_REGION})",
+            f"region of the emulator (default: {DEFAULT_REGION})",
             f"模拟器所在的地域（默认 {DEFAULT_REGION}）", has_flag=False,
         ),
         _option(
@@ -403,18 +403,18 @@ OPTIONS = Shape(
         ),
         _option(
             "push_retry_scale", Number(0.001, 10),
-            "what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
+            "factor for the waits between retries of a failed push, such as 0.01 for tests (default: 1)",
             "推送失败后重试间隔的倍数，例如测试时用 0.01（默认 1）", "FACTOR",
         ),
         _option(
             "seed", Whole(0, _MOST_SEED),
-            "what ids and all that is drawn follow from (default: chance)",
+            "random seed for ids and all other random values (default: random)",
             "标识和一切随机结果的种子（默认随机）", "N",
         ),
         _option(
             "start_at", TIME,
-            "the emulator's time when a state is started first (default: now)",
-            "首次启动状态时模拟器的时间（默认当前时间）", "TIME",
+            "the emulator's time at the first start of a state folder (default: now)",
+            "状态目录首次启动时模拟器的时间（默认当前时间）", "TIME",
         ),
         _option(
             "freeze", FLAG,

@@ -46,7 +46,7 @@ def clock_told(clock: Mapping[str, Any]) -> str:
     """Return how the emulator's time differs from the machine's; "" when it does not."""
     fields = {"now": clock["now"], "command": command()}
     if clock["frozen"]:
-        return _("stands still at {now}; {command} clock unfreeze lets it go", **fields)
+        return _("frozen at {now}; {command} clock unfreeze releases it", **fields)
     if ahead := clock["offset_ms"]:
         return _(
             "{now}, {ahead} ahead of this machine until {command} reset", ahead=duration(round(ahead, -3)), **fields
@@ -81,7 +81,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
             else _("functions cannot change their code or read the keys, unless the log says otherwise")
         )
     if config.ephemeral:
-        rows[_("ephemeral")] = _("nothing but the keys is kept when it stops")
+        rows[_("ephemeral")] = _("only the keys are kept when it stops")
     problems = [(_("problem"), text) for text in status.get("problems", [])]
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
     return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in (*rows.items(), *problems))]

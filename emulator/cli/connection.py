@@ -134,7 +134,9 @@ class Reply:
         """
         content = self._object() if self.body else {}
         if content is None:
-            raise CallRefused(self.status, "", _("the answer is not one of an emulator's; is something else there?"))
+            raise CallRefused(
+                self.status, "", _("the answer does not come from an emulator; does another program listen there?")
+            )
         return content
 
     def _object(self) -> dict[str, Any] | None:
@@ -285,7 +287,9 @@ class Connection:
             parts = urlsplit(self.endpoint.http)
             address = parts.hostname or "", parts.port or 80
         except ValueError as error:
-            raise WrongUsage(_("{address} (from {source}) is no address: {error}", error=error, **fields)) from error
+            raise WrongUsage(
+                _("{address} (from {source}) is not an address: {error}", error=error, **fields)
+            ) from error
         if self._host:
             headers = {"Host": self._host, **headers}
         try:

@@ -110,12 +110,12 @@ def state_folder(config: Config) -> Findings:
     if not folder.exists():
         above = next(parent for parent in folder.parents if parent.exists())
         if os.access(above, os.W_OK | os.X_OK):
-            yield ok("state", _("{folder} is made at the first start", folder=folder))
+            yield ok("state", _("{folder} is created at the first start", folder=folder))
         else:
             yield _not_writable(above)
         return
     if not folder.is_dir():
-        yield wrong("state", _("{path} is no folder", path=folder), _("name another one with --state DIR"))
+        yield wrong("state", _("{path} is not a folder", path=folder), _("name another one with --state DIR"))
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield _not_writable(folder)
@@ -186,7 +186,9 @@ def _emulators_clock(now: Millis, clock: Mapping[str, Any]) -> Findings:
     offset_ms = int(clock["offset_ms"])
     apart_ms = abs(int(clock["now_ms"]) - offset_ms - now)
     if apart_ms > CLOCKS_APART_MS:
-        text = _("this machine's clock and that of the emulator's are {seconds} s apart", seconds=apart_ms // 1000)
+        text = _(
+            "the clocks of this machine and of the emulator's machine differ by {seconds} s", seconds=apart_ms // 1000
+        )
         yield wrong("clock", text, _("set both by a time server; signatures are valid for 15 minutes only"))
     if clock["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
         how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=offset_ms // 1000)
@@ -202,7 +204,7 @@ def _system_clock(state: Path, now: Millis) -> Findings:
             "clock",
             _("the system's clock ({now}) is behind the files written last ({newest})", now=iso_seconds(now),
               newest=iso_seconds(Millis(newest))),
-            _("set the clock; certificates and signatures go by it"),
+            _("set the clock; certificates and signatures depend on it"),
         )  # fmt: skip
 
 
@@ -288,7 +290,7 @@ def tool_chains(
     """Look what functions of each runtime would run on, and call one where nothing has to be compiled."""
     for runtime, executable in config.runtimes.items():
         if not executable.is_file():
-            text = _("runtimes names {path} for {runtime}, which is not there", path=executable, runtime=runtime)
+            text = _("runtimes names {path} for {runtime}, which does not exist", path=executable, runtime=runtime)
             yield wrong("runtimes", text, _("correct runtimes in localyun.yaml"))
         elif trials.can_try(runtime):
             yield _tried(f"{runtime}: {executable}", attempt(runtime, str(executable), config))
@@ -307,8 +309,8 @@ def tool_chains(
 
 def _tried(what: str, trouble: str) -> Finding:
     if not trouble:
-        return ok("runtimes", _("{what}; a call was answered", what=what))
-    text = _("{what}; a call failed: {trouble}", what=what, trouble=" ".join(trouble.split()))
+        return ok("runtimes", _("{what}; a test call succeeded", what=what))
+    text = _("{what}; a test call failed: {trouble}", what=what, trouble=" ".join(trouble.split()))
     return wrong("runtimes", text, _("send this line with the output of localyun support, or install it elsewhere"))
 
 
@@ -323,7 +325,7 @@ def _tool_chain(chain: ToolChain, path: str, config: Config, attempt: Attempt) -
             what = f"{chain.runtimes}: {path}, {printed.splitlines()[0]}"
             if chain.trial:
                 return _tried(what, attempt(chain.trial, path, config))
-            return remark("runtimes", what, _("no call was tried: a function would have to be compiled; call yours"))
+            return remark("runtimes", what, _("not called: its functions have to be compiled; call one of yours"))
     text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.runtimes)
     return remark("runtimes", text, _("start its service, or repair it, if you need them"))
 

@@ -6,30 +6,32 @@ from emulator.cli.parser import Commands, command, group
 
 
 def _add_clock(commands: Commands) -> None:
-    clock = command(commands, "clock", "lab:clock", "print the emulator's time and what comes, or move it")
+    clock = command(commands, "clock", "lab:clock", "print the emulator's time and the next events, or move the clock")
     clock.add_argument(
         "action",
         nargs="?",
         choices=("advance", "to", "next", "freeze", "unfreeze"),
         metavar="advance D|to T|next [N]|freeze|unfreeze",
-        help="how to change it (default: only look)",
+        help="what to do with the clock (default: print it)",
     )
     clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
     settle = command(commands, "settle", "lab:settle", "wait until the emulator is idle")
-    settle.add_argument("--timeout", default="5s", metavar="D", help="real time to wait at the most (default: 5s)")
-    skip = command(commands, "skip", "lab:skip", "jump from event to event until nothing is left to happen")
+    settle.add_argument("--timeout", default="5s", metavar="D", help="longest real time to wait (default: 5s)")
+    skip = command(commands, "skip", "lab:skip", "move the clock from event to event until a condition holds")
     until = skip.add_mutually_exclusive_group()
     until.add_argument("--execution", metavar="FLOW[/EXECUTION]", help="until this execution has ended")
     until.add_argument("--queue", metavar="QUEUE", help="until this queue has visible messages")
     until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="until this function has been called")
-    skip.add_argument("--visible", type=int, default=1, metavar="N", help="with --queue: so many (default: 1)")
-    skip.add_argument("--count", type=int, default=1, metavar="N", help="with --calls: so often (default: 1)")
+    skip.add_argument(
+        "--visible", type=int, default=1, metavar="N", help="with --queue: number of messages (default: 1)"
+    )
+    skip.add_argument("--count", type=int, default=1, metavar="N", help="with --calls: number of calls (default: 1)")
     skip.add_argument("--limit", default="1h", metavar="D", help="emulator's time that may pass (default: 1h)")
-    skip.add_argument("--timeout", default="10s", metavar="D", help="real time to wait at the most (default: 10s)")
+    skip.add_argument("--timeout", default="10s", metavar="D", help="longest real time to wait (default: 10s)")
 
 
 def _add_trace(commands: Commands) -> None:
-    trace = command(commands, "trace", "logs:trace", "print what caused a request and what came of it")
+    trace = command(commands, "trace", "logs:trace", "print what caused a request, and what the request caused")
     trace.add_argument("id", metavar="ID", help="a request, message or call id, or FLOW/EXECUTION")
     trace.add_argument("--otlp", metavar="URL", help="also send it as OpenTelemetry spans to this OTLP/HTTP address")
 
@@ -39,89 +41,101 @@ def _add_fault(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_fault", "inject a fault")
     services = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
     add.add_argument("--service", choices=services, help="only calls of this service")
-    add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? stand for anything")
-    add.add_argument("--resource", metavar="NAME", help="only this resource; * and ? stand for anything")
+    add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? are wildcards")
+    add.add_argument("--resource", metavar="NAME", help="only this resource; * and ? are wildcards")
     origins = ("client", "flow", "trigger", "push", "async")
-    add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from there")
+    add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from here")
     effect = add.add_mutually_exclusive_group()
     effect.add_argument("--error", "--code", metavar="CODE", help="answer with this error of the service")
-    effect.add_argument("--throttle", action="store_true", help="answer that there are too many calls")
+    effect.add_argument("--throttle", action="store_true", help="answer with the service's throttling error")
     effect.add_argument(
-        "--drop", nargs="?", const="before", choices=("before", "after"), help="close the connection, before the work"
+        "--drop",
+        nargs="?",
+        const="before",
+        choices=("before", "after"),
+        help="close the connection before or after the call is served (default: before)",
     )
-    effect.add_argument("--function", choices=("timeout", "crash", "oom", "exception"), help="break the function")
+    effect.add_argument(
+        "--function", choices=("timeout", "crash", "oom", "exception"), help="let the function fail like this"
+    )
     add.add_argument("--status", type=int, metavar="N", help="with --error: HTTP status (default: the error's own)")
-    add.add_argument("--delay", metavar="D", help="wait so long first")
-    add.add_argument("--after", type=int, metavar="N", help="leave the first N calls alone")
-    add.add_argument("--times", type=int, metavar="N", help="only so many times")
-    add.add_argument("--probability", type=float, metavar="P", help="only to that part of the calls, 0 to 1")
-    add.add_argument("--seed", type=int, metavar="N", help="what the draws follow from (default: 0)")
+    add.add_argument("--delay", metavar="D", help="wait this long first")
+    add.add_argument("--after", type=int, metavar="N", help="skip the first N calls")
+    add.add_argument("--times", type=int, metavar="N", help="inject it at most N times")
+    add.add_argument("--probability", type=float, metavar="P", help="share of the calls to affect, 0 to 1")
+    add.add_argument("--seed", type=int, metavar="N", help="random seed (default: 0)")
     command(actions, "list", "lab:list_faults", "list the faults")
     remove = command(actions, "remove", "lab:remove_fault", "remove a fault")
-    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+    remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
 
 
-@group("mock", "answer calls of functions in their place")
+@group("mock", "mock functions, and tasks of flows")
 def _add_mock(actions: Commands) -> None:
-    add = command(actions, "add", "lab:add_mock", "answer calls of a function, which need not exist")
+    add = command(actions, "add", "lab:add_mock", "mock a function, which need not exist, or a task")
     add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", nargs="?", help="the function")
-    add.add_argument("--step", metavar="FLOW/STEP", help="in place of a function: a task of a flow, whatever it calls")
-    add.add_argument("--action", metavar="SERVICE:OPERATION", help="in place of a function: what tasks call")
-    add.add_argument("--returns", action="append", metavar="JSON", help="return this; several are given in turn")
-    add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="fail like this, after what is returned")
+    add.add_argument("--step", metavar="FLOW/STEP", help="instead of a function: a task of a flow, whatever it calls")
+    add.add_argument("--action", metavar="SERVICE:OPERATION", help="instead of a function: an action that tasks call")
+    add.add_argument("--returns", action="append", metavar="JSON", help="value to return; repeatable, one per call")
+    add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="error to raise, after the values")
     add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
-    add.add_argument("--delay", metavar="D", help="take so long, by the emulator's clock")
-    add.add_argument("--then", choices=("repeat", "real", "fail"), help="after the last answer (default: repeat)")
-    add.add_argument("--strict", action="store_true", help="refuse answers that what is mocked does not give")
+    add.add_argument("--delay", metavar="D", help="time that a call takes, by the emulator's clock")
+    add.add_argument(
+        "--then", choices=("repeat", "real", "fail"), help="what follows the last answer (default: repeat)"
+    )
+    add.add_argument(
+        "--strict", action="store_true", help="refuse answers that the mocked function or action cannot give"
+    )
     command(actions, "list", "lab:list_mocks", "list the mocks")
-    calls = command(actions, "calls", "lab:calls", "print the calls that a mock or a function has had")
+    calls = command(actions, "calls", "lab:calls", "print the calls that a mock or a function has received")
     calls.add_argument("mock", metavar="ID|[SERVICE/]FUNCTION", help="the mock or function")
-    remove = command(actions, "remove", "lab:remove_mock", "let a function answer again")
-    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+    remove = command(actions, "remove", "lab:remove_mock", "remove a mock: calls reach the function again")
+    remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
 
 
-@group("sink", "make addresses that keep what they are sent")
+@group("sink", "create addresses that record the requests they receive")
 def _add_sink(actions: Commands) -> None:
-    add = command(actions, "add", "lab:add_sink", "make an address to send to and print it")
-    add.add_argument("--status", type=int, action="append", metavar="N", help="answer this; several are given in turn")
+    add = command(actions, "add", "lab:add_sink", "create a sink and print its address")
+    add.add_argument(
+        "--status", type=int, action="append", metavar="N", help="status to answer with; repeatable, one per request"
+    )
     command(actions, "list", "lab:list_sinks", "list the sinks")
     show = command(actions, "show", "lab:show_sink", "print what a sink has received")
     show.add_argument("name", metavar="ID|URL", help="the sink")
     show.add_argument("--full", action="store_true", help="all of each request, with its headers")
     remove = command(actions, "remove", "lab:remove_sink", "remove a sink")
-    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+    remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
 
 
-@group("checkpoint", "keep the whole state under a name and put it back")
+@group("checkpoint", "save the whole state under a name, and restore it")
 def _add_checkpoint(actions: Commands) -> None:
-    command(actions, "save", "lab:save_checkpoint", "keep the whole state under a name")
-    command(actions, "restore", "lab:restore_checkpoint", "put a state back; what runs is ended")
+    command(actions, "save", "lab:save_checkpoint", "save the whole state under a name")
+    command(actions, "restore", "lab:restore_checkpoint", "restore a state; running calls and steps are ended")
     command(actions, "list", "lab:list_checkpoints", "list the checkpoints")
-    command(actions, "delete", "lab:delete_checkpoint", "forget a checkpoint")
+    command(actions, "delete", "lab:delete_checkpoint", "delete a checkpoint")
     export = command(actions, "export", "lab:export_checkpoint", "write a checkpoint, or the present state, to a file")
     export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the present state)")
     export.add_argument("file", metavar="FILE", help="the file to write")
-    take_in = command(actions, "import", "lab:import_checkpoint", "take in what export has written, here or elsewhere")
+    take_in = command(actions, "import", "lab:import_checkpoint", "import an exported file, of this machine or another")
     take_in.add_argument("file", metavar="FILE", help="the file to read")
     take_in.add_argument(
-        "name", metavar="NAME", nargs="?", help="make it a checkpoint of this name (default: restore it at once)"
+        "name", metavar="NAME", nargs="?", help="name of the new checkpoint (default: restore the state at once)"
     )
     for name in ("save", "restore", "delete"):
         actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
 
 
-@group("account", "work with accounts beside the emulator's own")
+@group("account", "add, list and remove further accounts")
 def _add_account(actions: Commands) -> None:
     add = command(actions, "add", "server:add_account", "add an account and print its key")
     add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
     command(actions, "list", "server:list_accounts", "list the accounts with their keys")
-    remove = command(actions, "remove", "server:remove_account", "forget an account, its key and what it has made")
+    remove = command(actions, "remove", "server:remove_account", "delete an account, its key and its resources")
     remove.add_argument("account", metavar="ID", help="the account")
 
 
 def _add_explore(commands: Commands) -> None:
     explore = command(
-        commands, "explore", "explore:explore", "run a flow in every order of its effects; list what comes out"
+        commands, "explore", "explore:explore", "run a flow in every order of its effects and list the outcomes"
     )
     explore.add_argument("flow", metavar="FLOW", help="the flow")
     explore.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
@@ -129,8 +143,8 @@ def _add_explore(commands: Commands) -> None:
         "--deviations", type=int, default=2, metavar="N", help="choices that differ from the first order (default: 2)"
     )
     explore.add_argument("--order", metavar="KINDS", help="kinds of effects whose order is chosen (default: all)")
-    explore.add_argument("--faults", metavar="VERDICTS", help="verdicts on effects, such as lost-after,duplicate")
-    explore.add_argument("--runs", type=int, default=500, metavar="N", help="so many runs at the most (default: 500)")
+    explore.add_argument("--faults", metavar="VERDICTS", help="faults to try on effects, such as lost-after,duplicate")
+    explore.add_argument("--runs", type=int, default=500, metavar="N", help="maximum number of runs (default: 500)")
     explore.add_argument("--mocks", metavar="FILE", help="a JSON list of mocks as in the HTTP API")
     explore.add_argument(
         "--schedule", metavar="SCHEDULE", help="run this schedule alone, such as 3:1,7:2, and keep the execution"
@@ -142,14 +156,18 @@ def _add_explore(commands: Commands) -> None:
 
 
 def _add_usage(commands: Commands) -> None:
-    usage = command(commands, "usage", "usage:run", "print what the cloud would meter for what has run")
+    usage = command(commands, "usage", "usage:run", "print the usage that the cloud would bill for what has run")
     narrow = usage.add_mutually_exclusive_group()
-    narrow.add_argument("--execution", metavar="FLOW/EXECUTION", help="only an execution with all that came of it")
+    narrow.add_argument("--execution", metavar="FLOW/EXECUTION", help="only an execution and what it caused")
     narrow.add_argument("--deployment", metavar="NAME", help="only the resources of a deployment")
     narrow.add_argument("--reset", action="store_true", help="set the counters to 0")
     usage.add_argument("--prices", metavar="FILE", help="also estimate the cost by this list of prices, YAML")
     usage.add_argument(
-        "--scale", type=float, default=1.0, metavar="N", help="so many times what has run, such as 1e6 (default: 1)"
+        "--scale",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="factor by which the usage is multiplied, such as 1e6 (default: 1)",
     )
 
 

@@ -142,7 +142,7 @@ def _root(reply: Reply) -> Element | None:
     except MalformedXml:
         reason = reply.body.decode("utf-8", "replace")[:200]
         raise CallRefused(
-            reply.status, "", _("the answer is not one of the Message Service's: {reason}", reason=reason)
+            reply.status, "", _("the answer does not come from Message Service: {reason}", reason=reason)
         ) from None
 
 
@@ -161,10 +161,10 @@ def read_body(body: str, *, as_base64: bool) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = _("the body is not UTF-8 text ({reason}); --base64 sends it all the same", reason=error.reason)
+        text = _("the body is not UTF-8 text ({reason}); send it with --base64", reason=error.reason)
         raise WrongUsage(text) from error
     if _LOST not in text and _LOST in escape(text):
-        raise WrongUsage(_("the body holds control characters, which XML cannot carry; --base64 sends it all the same"))
+        raise WrongUsage(_("the body has control characters, which XML cannot carry; send it with --base64"))
     return text
 
 

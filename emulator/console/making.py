@@ -38,7 +38,7 @@ BUCKET = Shape(
             OneOf(STORAGE_CLASSES),
             default="Standard",
             fixed=True,
-            help=("the storage class; kept, without effect", "存储类型；保存，不起作用"),
+            help=("the storage class; stored, without effect", "存储类型；保存，不起作用"),
         ),
     ),
 )

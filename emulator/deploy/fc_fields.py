@@ -41,7 +41,7 @@ from emulator.wire.schema.kinds import (
 
 _LONGEST_PROJECT = 63
 _LONGEST_NAME_IN_A_STORE = 44
-_NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effect"
+_NO_LOG = "logs go to the emulator's own log (localyun logs); stored, without effect"
 
 
 def _shape(kind: Kind) -> Shape:
@@ -74,7 +74,7 @@ def _tracing(part: LocatedValue, capital: bool) -> Any:
 
 def _without_effect(kind: Kind, why: str) -> Noted:
     """Return the kind of a configuration that is kept and has no effect, for which files may ask the cloud."""
-    return Noted(f"{why}; kept, without effect", kind, or_auto=why)
+    return Noted(f"{why}; stored, without effect", kind, or_auto=why)
 
 
 _OWN: Mapping[str, Kind] = {

@@ -58,7 +58,7 @@ SCHEDULE = Shape(
 )
 BUCKET = record(
     member("Acl", OneOf(BUCKET_ACLS))._replace(help=("who may read and write it", "谁可以读写")),
-    member("StorageClass", OneOf(STORAGE_CLASSES))._replace(help=("kept, without effect", "只保存，不起作用")),
+    member("StorageClass", OneOf(STORAGE_CLASSES))._replace(help=("stored, without effect", "只保存，不起作用")),
 )
 ROLE = roles.ROLE.extended(member("Policies", TEXTS)._replace(help=("names of policies that it has", "附加的策略名称")))
 """The attributes of each kind; docs/configuration.md lists them."""

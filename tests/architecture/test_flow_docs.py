@@ -79,7 +79,7 @@ def test_the_page_on_testing_runs(tmp_path):
 
     assert "3 cases, 0 failed" in said["test"]
     assert "cases:" in said["cases"]
-    assert "the same way" in said["replay"]
+    assert "no difference in" in said["replay"]
 
 
 @pytest.mark.parametrize(

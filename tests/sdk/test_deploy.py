@@ -258,7 +258,7 @@ def test_failure_half_way_leaves_what_was_there(project):
 
     assert done.returncode == 1
     assert "update Aliyun::Serverless::Flow deploy-flow" in done.stderr
-    assert "what was there before is there again" in done.stderr
+    assert "the earlier state is restored" in done.stderr
     after = shop.emulator.fc2().get_function("deploy-shop", "greet").data
     assert {**after, "lastModifiedTime": ""} == {**function, "lastModifiedTime": ""}
     assert said(shop.emulator) == "first"

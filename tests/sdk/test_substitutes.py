@@ -84,4 +84,4 @@ def test_network_of_a_command_is_refused_where_there_is_none(lacking):
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "--network needs a network for the command alone, which Linux has" in done.stderr
+    assert "--network gives the command a network of its own, which needs Linux" in done.stderr

@@ -80,8 +80,8 @@ def _add_project_tools(add: Add, project: Project) -> None:
         context: Context,
         consent: Annotated[Consent, Resolve(_of_deploy)],
         file: File = "",
-        plan: Annotated[bool, Field(description="only tell what would be done")] = False,
-        remove: Annotated[bool, Field(description="take away what the deployment made")] = False,
+        plan: Annotated[bool, Field(description="only print what would be done")] = False,
+        remove: Annotated[bool, Field(description="delete what the deployment created")] = False,
         detail: Detail = False,
     ) -> str:
         """Make what a template.yml or an s.yaml of the project describes; commands in an s.yaml are not run."""

@@ -50,7 +50,7 @@ def _read(file: str) -> list[Exchange]:
     try:
         return read(Path(file).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, NoRecording) as error:
-        raise WrongUsage(_("{file} is no recording: {error}", file=file, error=error)) from error
+        raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=error)) from error
 
 
 def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
@@ -115,7 +115,7 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int) -> None:
     columns = ("service", "operation", "requests", "same", "different")
     say_table(tuple(map(str.upper, columns)), [[row[name] for name in columns] for row in rows])
     if left_out:
-        note(_("{count} requests are of no service that is compared", count=left_out))
+        note(_("{count} requests go to services that are not compared", count=left_out))
 
 
 def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

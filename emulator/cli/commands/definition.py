@@ -32,7 +32,7 @@ def check(arguments: Namespace, settings: Settings) -> int:
     if not arguments.watch:
         return _check(arguments)
     if arguments.file == STANDARD_INPUT:
-        raise WrongUsage(_("--watch goes with a file"))
+        raise WrongUsage(_("--watch needs a file"))
     seen = None
     try:
         while True:
@@ -133,9 +133,9 @@ def _converted(arguments: Namespace, text: str, remarks: int) -> int:
     if not remarks:
         return DONE
     note(
-        _("1 remark in it says what is otherwise")
+        _("1 remark in it says what differs")
         if remarks == 1
-        else _("{number} remarks in it say what is otherwise", number=remarks)
+        else _("{number} remarks in it say what differs", number=remarks)
     )
     return OTHERWISE if arguments.strict else DONE
 

@@ -156,7 +156,7 @@ def _note_of(missing: Missing) -> Problem:
 
 def _note_of_layer(layer: MissingLayer) -> Problem:
     if layer.is_foreign:
-        text = _("the layer {arn} is another account's or region's and not here: the function goes without it")
+        text = _("the layer {arn} belongs to another account or region and is not here: the function runs without it")
     else:
         text = _("there is no layer {arn}")
     return Problem(layer.resource.line, layer.resource.column, text.format(arn=layer.arn))
@@ -207,7 +207,7 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path, findings:
             text = _with_left(error, _("what was done before could not be undone:"))
             raise CommandFailed(findings.shown(text)) from error
         api.keep_or_forget(record)
-        raise CommandFailed(f"{findings.shown(str(error))}\n" + _("what was there before is there again")) from error
+        raise CommandFailed(f"{findings.shown(str(error))}\n" + _("the earlier state is restored")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
@@ -350,7 +350,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
     gone = steps.count(Action.DELETE) + steps.count(Action.REPLACE)
     if not gone or arguments.yes or wants_json(arguments) or not sys.stdin.isatty():
         return
-    answer = input(_("{amount} will be taken away. Go on? [y/N]", amount=_amount(gone)) + " ")
+    answer = input(_("{amount} will be deleted. Continue? [y/N]", amount=_amount(gone)) + " ")
     if answer.strip().lower() not in {"y", "yes"}:
         raise CommandFailed(_("nothing has been changed"))
 

@@ -216,7 +216,7 @@ def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
         yield remark(
             "proxies",
             _("{names} are set, and NO_PROXY keeps calls to this machine from them", names=enumerated(sorted(foreign))),
-            _("several official SDKs ignore NO_PROXY; localyun exec takes the variables away for its command"),
+            _("several official SDKs ignore NO_PROXY; localyun exec removes the variables for its command"),
         )
     else:
         yield wrong(
@@ -257,7 +257,7 @@ def _by_variable(own: str, environ: Mapping[str, str], by_system: bool, state: P
         if value and not Path(value).exists():
             yield wrong(
                 "certificates",
-                _("{variable} names {path}, which is not there: {programs} trust nobody", variable=variable,
+                _("{variable} names {path}, which does not exist: {programs} trust no certificate", variable=variable,
                   path=value, programs=programs),
                 f"unset {variable}",
             )  # fmt: skip

@@ -45,7 +45,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if not words:
         raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
     if Path(words[0]).name == "java" and not arguments.network and sys.platform == "linux":
-        note(_("a Java program that uses aliyun-sdk-mns is led here by localyun exec --network only"))
+        note(_("a Java program that uses aliyun-sdk-mns reaches the emulator only under localyun exec --network"))
     if not arguments.start:
         return become(words, environment_of(arguments, connect(settings), settings.config.state))
     with ended_by_signals(), _started(settings) as (client, state):
@@ -71,7 +71,7 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
     Raises: CommandFailed.
     """
     if not system.NETWORK:
-        raise CommandFailed(_("--network needs a network for the command alone, which Linux has"))
+        raise CommandFailed(_("--network gives the command a network of its own, which needs Linux"))
     from emulator.redirect import network  # needed with this option only, and not there on Windows
 
     variables = {80: "LOCALYUN_HTTP_PORT", 443: "LOCALYUN_HTTPS_PORT"}
@@ -109,7 +109,7 @@ def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[s
         environ, proxies = without_proxies(environ)
         if proxies:
             names = enumerated(proxies)
-            complain(_("the command runs without {names}, which would lead past the emulator", names=names))
+            complain(_("the command runs without {names}, which would bypass the emulator", names=names))
     environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
     environ.update(variables(client.endpoint.http, keys, account, region))
     environ["LOCALYUN_STATE"] = str(state.absolute())

@@ -98,7 +98,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
         raise WrongUsage(_("{folder} is a file", folder=folder))
     there = [name for name in (file, _CODE) if (folder / name).exists()]
     if there and not overwrite:
-        text = _("{folder} holds {name} already; name another folder, or write over it with --overwrite")
+        text = _("{folder} already has {name}; name another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
     if (folder / _CODE).is_dir():
         shutil.rmtree(folder / _CODE)

@@ -141,7 +141,7 @@ class _Session:
                     _show(stop)
             if not self._ask(state):
                 if not self._as_json:
-                    say(_("the execution stays where it is; go on with --execution {name}", name=self._execution))
+                    say(_("the execution stays where it is; continue with --execution {name}", name=self._execution))
                 return 0
 
     def _until_stop(self) -> dict[str, Any]:

@@ -57,10 +57,10 @@ def _tell(arguments: Namespace, replayed: "Replayed", place: str, line: int | No
         say(what)
     difference = replayed.difference
     if difference is None:
-        say(_("the same way: {number} events", number=replayed.events))
+        say(_("no difference in {number} events", number=replayed.events))
         return
     where = f"{place}:{line}: " if line is not None else ""
-    say(where + _("the flow goes another way at event {number}", number=difference.event))
+    say(where + _("the flow differs from event {number} on", number=difference.event))
     say(_("    recorded: {event}", event=difference.expected))
     say(_("    here:     {event}", event=difference.found))
 
@@ -116,7 +116,7 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
         document = read_pages(text)
         return document, read_history(document)
     except NoHistory as error:
-        raise UnreadableHistory(_("{file} is no history: {error}", file=file, error=error)) from error
+        raise UnreadableHistory(_("{file} is not a history: {error}", file=file, error=error)) from error
 
 
 def _definition(arguments: Namespace, document: Any) -> tuple[str, str]:
@@ -132,4 +132,4 @@ def _definition(arguments: Namespace, document: Any) -> tuple[str, str]:
     found = definition_in(document)
     if found is not None:
         return found, arguments.file
-    raise WrongUsage(_("the history brings no definition; --definition FILE names it"))
+    raise WrongUsage(_("the history file has no definition; name one with --definition FILE"))

@@ -87,7 +87,7 @@ def _is_below(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]", limit: flo
     below = [(suite, coverage) for suite, coverage, _ran in results if coverage.percentage < limit]
     for suite, coverage in below:
         part = f"{coverage.percentage:.1f}"
-        complain(_("{flow} is covered to {part} %, less than {limit}", flow=suite.flow, part=part, limit=limit))
+        complain(_("{flow}: coverage is {part} %, below {limit}", flow=suite.flow, part=part, limit=limit))
     return bool(below)
 
 

@@ -127,7 +127,7 @@ def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
     A picture that cannot be drawn is reported and is no failure: the tutorial has run.
     """
     if not recorded:
-        complain(_("no graph: no execution came to its end"))
+        complain(_("no graph: no execution has ended"))
         return False
     form = "mermaid" if path.suffix == MERMAID_SUFFIX else "svg"
     try:
@@ -149,7 +149,7 @@ def _make_folder(folder: Path) -> None:
         for each in (*reversed(folder.parents), folder):
             each.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
-        raise CommandFailed(_("{folder} cannot be made: {reason}", folder=folder, reason=error.strerror)) from error
+        raise CommandFailed(_("{folder} cannot be created: {reason}", folder=folder, reason=error.strerror)) from error
 
 
 def with_mermaid(recorded: Recorded) -> Recorded:

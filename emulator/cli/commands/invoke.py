@@ -62,7 +62,7 @@ def _call_later(arguments: Namespace, settings: Settings, event: bytes) -> int:
     Raises: WrongUsage, NoEmulator, CallRefused, CommandFailed.
     """
     if arguments.debug:
-        raise WrongUsage(_("--async and --debug do not go together"))
+        raise WrongUsage(_("--async and --debug cannot be combined"))
     client = connect(settings)
     content = {"function": arguments.function, "event": b64encode(event).decode("ascii")}
     request_id = ""

@@ -45,7 +45,7 @@ def clock(arguments: Namespace, settings: Settings) -> int:
     frozen = _(" (frozen)") if answer["frozen"] else ""
     say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
     if broken_off := answer.get("broken_off"):
-        say(_("the last move, to {to}, ended at {reached} with its request", **broken_off))
+        say(_("the last move, to {to}, stopped at {reached} because its request ended", **broken_off))
     rows = [(each["at"], duration(each["in_ms"]), _event(each["what"]), each["resource"]) for each in answer["next"]]
     if rows:
         say_table(("at", "in", "what", "resource"), rows)
@@ -62,7 +62,7 @@ def _event(what: str) -> str:
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
     """Return the body that asks for a change, None for a look. Raises: WrongUsage."""
     if (action in {"advance", "to"}) != (value is not None) and action != "next":
-        raise WrongUsage(_("clock advance needs a duration, and clock to a time; nothing else takes a value"))
+        raise WrongUsage(_("clock advance takes a duration and clock to takes a time; the other actions take no value"))
     match action:
         case None:
             return None
@@ -110,7 +110,7 @@ def skip(arguments: Namespace, settings: Settings) -> int:
 def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
     """Print what a skip has jumped over, apart from its result, the time."""
     if not jumped:
-        note(_("nothing was left to jump over; it is still {time}", time=begin))
+        note(_("there was no event to jump to; the time is still {time}", time=begin))
         return
     note(_("jumped from {time} over:", time=begin))
     for each in jumped[:_JUMPS_SHOWN]:
@@ -169,7 +169,7 @@ def add_mock(arguments: Namespace, settings: Settings) -> int:
     answers = _answers(arguments)
     target = _nonempty({"function": arguments.function, "step": arguments.step, "action": arguments.action})
     if len(target) != 1:
-        raise WrongUsage(_("a mock is for one of a function, --step and --action"))
+        raise WrongUsage(_("a mock needs exactly one of FUNCTION, --step and --action"))
     body = {**target, "answers": answers, **_nonempty({"then": arguments.then, "strict": arguments.strict})}
     made = connect(settings).admin("POST", "mocks", body)
     for doubt in made.get("doubts", ()):
@@ -326,7 +326,7 @@ def import_checkpoint(arguments: Namespace, settings: Settings) -> int:
     except OSError as error:
         raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
     if arguments.name:
-        return tell(arguments, _("{name} is a checkpoint now", name=name), done)
+        return tell(arguments, _("created checkpoint {name}", name=name), done)
     client.admin("POST", _checkpoint(name) + "/restore")
     client.admin("DELETE", _checkpoint(name))
     return tell(arguments, _("restored {name}", name=arguments.file), done)

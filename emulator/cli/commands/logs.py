@@ -30,7 +30,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.lines < 0:
         raise WrongUsage(_("--lines must not be negative"))
     if arguments.request and (arguments.function or arguments.follow):
-        raise WrongUsage(_("--request goes with neither a function nor --follow"))
+        raise WrongUsage(_("--request cannot be combined with a function or --follow"))
     client = connect(settings)
     if arguments.request:
         return _print_trace(arguments, client.admin("GET", "trace", request=arguments.request)["lines"])

@@ -37,10 +37,10 @@ def run(arguments: Namespace, settings: Settings) -> int:
             file.write_text(write(exchanges), encoding="utf-8")
         except OSError as error:
             raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=error.strerror)) from error
-        note(_("{file}: {count} requests with their answers; it holds keys, so compare --redact before giving it away",
+        note(_("{file}: {count} requests with responses; it contains keys: use compare --redact before you share it",
                file=file, count=len(exchanges)))  # fmt: skip
         if told["leftOut"]:
-            complain(_("there was no room for {count} more", count=told["leftOut"]))
+            complain(_("{count} more did not fit", count=told["leftOut"]))
     return code
 
 

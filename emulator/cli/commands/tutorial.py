@@ -240,7 +240,7 @@ def _say_result(client: Client, executions: Sequence[Mapping[str, Any]], drawn: 
 def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: Settings, *, keeps: bool) -> None:
     name = command()
     again = f"{name} tutorial run {tutorial.short_name}" + ("" if language == "fdl" else f" --language {language}")
-    say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
+    say(_("The emulator keeps running at {address}.", address=client.endpoint.http))
     rows = {_("keys"): str(settings.config.state / KEY_FILE)}
     rows[""] = _('eval "$({command} env)" sets them, and the address, in this shell', command=name)
     if tutorial.functions:
@@ -248,6 +248,6 @@ def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: 
     if keeps:
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
     else:
-        rows[_("keep")] = _("{command} leaves the flow and its page", command=f"{again} --keep")
+        rows[_("keep")] = _("{command} keeps the flow and its page", command=f"{again} --keep")
     rows |= {_("again"): f"{again} --sdk tea", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})

@@ -57,7 +57,7 @@ ROLE = Shape(
         Field(
             "AssumeRolePolicyDocument", "trust", JSON_TEXT, required=True,
             names={"change": ("NewAssumeRolePolicyDocument",)}, only=("rpc", "change", "file"), source="CreateRole",
-            help=("the policy that says who may assume it", "说明谁可以扮演的策略"),
+            help=("the policy that decides who may assume it", "说明谁可以扮演的策略"),
         ),
         Field(
             "Description", "description", Text(limits.DESCRIPTION_LENGTH), default="",
@@ -66,7 +66,7 @@ ROLE = Shape(
         Field(
             "MaxSessionDuration", "max_session_s", duration(limits.MAX_SESSION_S), default=limits.MAX_SESSION_S.default,
             names={"change": ("NewMaxSessionDuration",)}, source="CreateRole",
-            help=("how long its credentials may hold", "临时凭证的最长有效期"),
+            help=("how long its credentials may be valid", "临时凭证的最长有效期"),
         ),
     ),
     Role,

@@ -81,12 +81,12 @@ FLOW = Shape(
         ),
         Field(
             "RoleArn", "role_arn", source="CreateFlow",
-            help=("the role that it acts with", "流程执行时扮演的角色"),
+            help=("the role that its executions assume", "流程执行时扮演的角色"),
         ),
         Field("ExternalStorageLocation", "storage_location", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
         Field(
             "ExecutionMode", "execution_mode", fixed=True, source="CreateFlow",
-            help=("Standard, or Express: short, the caller waits", "Standard，或 Express：时间短，调用方等待"),
+            help=("Standard, or Express: short, the caller waits for it", "Standard，或 Express：时间短，调用方等待"),
         ),
         Field(
             "Environment", "environment", JSON_TEXT, only=("rpc", "file"), source="CreateFlow",

@@ -35,7 +35,7 @@ def test_environment_and_file_are_not_repeated(tmp_path):
     [
         (0, False, ""),
         (86_399_999, False, "2027-01-01T00:00:00.000Z, 1d ahead of this machine until localyun reset"),
-        (5, True, "stands still at 2027-01-01T00:00:00.000Z; localyun clock unfreeze lets it go"),
+        (5, True, "frozen at 2027-01-01T00:00:00.000Z; localyun clock unfreeze releases it"),
     ],
     ids=["the machine's", "moved", "frozen"],
 )

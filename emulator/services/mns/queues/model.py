@@ -50,7 +50,7 @@ class RateLimit:
 
 @frozen
 class Encryption:
-    """Server-side encryption; kept, without effect."""
+    """Server-side encryption; stored, without effect."""
 
     enabled: bool = False
     kind: str = ""
@@ -110,13 +110,13 @@ class QueueView:
 
 @frozen
 class AccountAttributes:
-    """What an account chose for all its queues; kept, without effect."""
+    """What an account chose for all its queues; stored, without effect."""
 
     logging_bucket: str = ""
     trace_enabled: bool = False
 
 
-ENABLED = Field("Enabled", "enabled", FLAG, help=("whether it is in force", "是否启用"))
+ENABLED = Field("Enabled", "enabled", FLAG, help=("whether it is enabled", "是否启用"))
 DEAD_LETTER_TARGET = Field("DeadLetterTargetQueue", "target")
 
 RATE_LIMIT = Field(
@@ -133,11 +133,11 @@ RATE_LIMIT = Field(
         RateLimit,
     ),
     source="SetQueueAttributes and Subscribe (2022-01-19)",
-    help=("a limit to the rate of receiving; kept, without effect", "消费速率限制；保存，不起作用"),
+    help=("a limit to the rate of receiving; stored, without effect", "消费速率限制；保存，不起作用"),
 )  # fmt: skip
 ENCRYPTION = Field(
     "Encryption", "encryption", flat=True, only=("rpc", "reply"),
-    help=("encryption at rest; kept, without effect", "静态加密；保存，不起作用"),
+    help=("encryption at rest; stored, without effect", "静态加密；保存，不起作用"),
     kind=Shape(
         "",
         (
@@ -153,7 +153,7 @@ ENCRYPTION = Field(
 TAGS = Field("Tags", "tags", Items(TEXTS), only=("reply",), source="CreateQueue and CreateTopic (2022-01-19)")
 LOGGING = Field(
     "LoggingEnabled", "logging_enabled", FLAG, names={"rpc": ("EnableLogging",)}, source="CreateQueue, CreateTopic",
-    help=("kept, without effect", "只保存，不起作用"),
+    help=("stored, without effect", "只保存，不起作用"),
 )  # fmt: skip
 TYPES = {"normal": False, "fifo": True}
 SHOWN = ("xml", "reply")
@@ -176,12 +176,15 @@ QUEUE = Shape(
         Field("QueueName", only=SHOWN, shown=lambda view: view.queue.name),
         Field(
             "QueueType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
-            help=("normal, or fifo: in the order in which they were sent", "normal，或 fifo：按发送的顺序"),
+            help=(
+                "normal, or fifo: messages are received in the order in which they were sent",
+                "normal，或 fifo：按发送的顺序",
+            ),
             source="CreateQueue (2022-01-19)",
         ),
         Field(
             "DelaySeconds", "delay_s", duration(limits.DELAY_S), source="CreateQueue",
-            help=("messages become visible N seconds after sent", "消息发送 N 秒后可见"),
+            help=("messages become visible N seconds after they are sent", "消息发送 N 秒后可见"),
         ),
         Field(
             "MaximumMessageSize", "maximum_message_size", whole(limits.MESSAGE_SIZE, "bytes"), source="CreateQueue",
@@ -189,17 +192,17 @@ QUEUE = Shape(
         ),
         Field(
             "MessageRetentionPeriod", "retention_s", duration(limits.RETENTION_S), source="CreateQueue",
-            help=("messages live N seconds", "消息保留 N 秒"),
+            help=("messages are deleted after N seconds", "消息在 N 秒后删除"),
         ),
         Field(
             "VisibilityTimeout", "visibility_timeout_s", duration(limits.VISIBILITY_TIMEOUT_S), source="CreateQueue",
-            help=("a receive hides for N seconds", "接收后 N 秒内不可见"),
+            help=("a received message is hidden for N seconds", "接收后 N 秒内不可见"),
         ),
         _CREATED,
         _MODIFIED,
         Field(
             "PollingWaitSeconds", "polling_wait_s", duration(limits.POLLING_WAIT_S), source="CreateQueue",
-            help=("a receive waits N seconds by itself", "接收默认等待 N 秒"),
+            help=("a receive waits up to N seconds for a message", "接收时最多等待消息 N 秒"),
         ),
         Field("ActiveMessages", kind=WHOLE, only=SHOWN, shown=lambda view: view.counters.active),
         Field("InactiveMessages", kind=WHOLE, only=SHOWN, shown=lambda view: view.counters.inactive),
@@ -223,7 +226,7 @@ QUEUE = Shape(
                 ),
                 DeadLetterPolicy,
             ),
-            help=("where messages go that are received too often", "被接收次数过多的消息去往何处"),
+            help=("the queue for messages that are received too often", "被接收次数过多的消息所进入的队列"),
             source="CreateQueue (2022-01-19)",
         ),
         TAGS,

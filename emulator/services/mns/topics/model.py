@@ -129,7 +129,10 @@ TOPIC = Shape(
         Field("TopicName", only=SHOWN, shown=lambda view: view.topic.name),
         Field(
             "TopicType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
-            help=("normal, or fifo: in the order in which they were published", "normal，或 fifo：按发布的顺序"),
+            help=(
+                "normal, or fifo: messages are delivered in the order in which they were published",
+                "normal，或 fifo：按发布的顺序",
+            ),
             source="CreateTopic (2022-01-19)",
         ),
         Field("TopicUrl", only=("reply",), shown=lambda view: _url(view.topic, "")),
@@ -164,8 +167,8 @@ SUBSCRIPTION = Shape(
         Field(
             "Endpoint", "endpoint", fixed=True, required=True, source="Subscribe",
             help=(
-                "where messages are pushed to; queue:NAME is a queue of here",
-                "消息推送的目标；queue:NAME 是本地的队列",
+                "where messages are pushed to; queue:NAME is a queue of this emulator",
+                "消息推送的目标；queue:NAME 是本模拟器的队列",
             ),
         ),
         Field(
@@ -194,7 +197,7 @@ SUBSCRIPTION = Shape(
         Field(
             "DlqPolicy", "dead_letters", Shape("", (ENABLED, DEAD_LETTER_TARGET), DeadLetters),
             only=("rpc", "reply", "file"), unset={"Enabled": False},
-            help=("where messages go that cannot be pushed", "无法推送的消息去往何处"),
+            help=("the queue for messages that cannot be pushed", "无法推送的消息所进入的队列"),
             source="Subscribe (2022-01-19)",
         ),
         RATE_LIMIT,

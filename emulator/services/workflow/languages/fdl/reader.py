@@ -137,9 +137,9 @@ _KEY: Final = Text(shortest=1)
 
 _DESCRIPTION: Final = Field("description", "", ANYTHING, help=("for readers", "供阅读者参考"))
 _INPUT: Final = Field("inputMappings", "input_mappings", MAPPINGS,
-                      help=("what makes the input", "如何得出输入"))  # fmt: skip
+                      help=("how the input is made", "如何得出输入"))  # fmt: skip
 _OUTPUT: Final = Field("outputMappings", "output_mappings", MAPPINGS,
-                       help=("what makes the output", "如何得出输出"))  # fmt: skip
+                       help=("how the output is made", "如何得出输出"))  # fmt: skip
 _TIMEOUT: Final = Field("timeoutSeconds", "timeout_s", TIMEOUT,
                         help=("how long an execution may take", "执行的最长时间"))  # fmt: skip
 
@@ -170,7 +170,7 @@ _END: Final = Field("end", "end", FLAG, default=False,
 
 _INNER_STEPS: Final = Field("steps", "steps", STEPS, help=("the steps that follow then", "随后执行的步骤"))
 _GOTO: Final = Field("goto", "goto", STEP_NAME,
-                     help=("the step of the same list at which the flow goes on",
+                     help=("the step of the same list that the flow continues with",
                            "流程在同一步骤列表中继续执行的步骤"))  # fmt: skip
 _CONDITION: Final = Field("condition", "condition", Ruled(TEXT, lambda text, _: Condition.parse(text)), required=True,
                           help=("when the option is taken", "选取该选项的条件"))  # fmt: skip
@@ -208,9 +208,9 @@ KINDS: Final = {
     "wait": _step_type(
         WaitStep,
         Field("duration", "duration", Also(_WAIT, _duration, _A_PATH),
-              help=("how long, or a path of that", "等待时长，或其路径")),
+              help=("how long, or a path to it", "等待时长，或其路径")),
         Field("timestamp", "timestamp", Ruled(TEXT, _timestamp),
-              help=("until when, in RFC 3339, or a path of that", "等到何时（RFC 3339），或其路径")),
+              help=("until when, in RFC 3339, or a path to it", "等到何时（RFC 3339），或其路径")),
         _END,
         finish=_finish_wait,
         either=(Either(("duration", "timestamp"), refusal="a wait has exactly one of duration and timestamp"),),

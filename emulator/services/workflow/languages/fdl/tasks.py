@@ -79,7 +79,7 @@ TIMEOUT: Final = Duration(1, EXECUTION_S)
 
 _ERRORS: Final = Field(
     "errors", "errors", Items(TEXT, least=1), required=True,
-    help=("names of errors; `FnF.ALL` is every one", "错误名称；`FnF.ALL` 表示所有错误"),
+    help=("names of errors; `FnF.ALL` stands for all", "错误名称；`FnF.ALL` 表示所有错误"),
 )  # fmt: skip
 
 RETRY: Final = Shape("retry", (
@@ -91,14 +91,14 @@ RETRY: Final = Shape("retry", (
     Field("maxAttempts", "max_attempts", Whole(0, 2**31 - 1), default=3,
           help=("how many retries there are", "重试的次数")),
     Field("multiplier", "multiplier", Number(1, 2**31 - 1), default=2,
-          help=("how much longer each pause is than the one before", "每次间隔是前一次的多少倍")),
+          help=("the factor by which each pause is longer than the one before", "每次间隔是前一次的多少倍")),
 ), RetryPolicy)  # fmt: skip
 """The upper ends of attempts and multiplier are assumed: they keep the arithmetic finite."""
 
 CATCH: Final = Shape("catch", (
     _ERRORS,
     Field("goto", "goto", STEP_NAME, required=True,
-          help=("the step of the same list at which the flow goes on", "流程在同一步骤列表中继续执行的步骤")),
+          help=("the step of the same list that the flow continues with", "流程在同一步骤列表中继续执行的步骤")),
 ), CatchPolicy)  # fmt: skip
 
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
@@ -113,7 +113,7 @@ PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
 _ALIASES: Final = {"requestComplete": "requestResponse"}
 
 _BODY: Final = Field("MessageBody", "MessageBody", ANYTHING, required=True,
-                     help=("the message; what is no text is sent as JSON",
+                     help=("the message; anything but text is sent as JSON",
                            "消息内容；不是文本时以 JSON 发送"))  # fmt: skip
 _INPUT: Final = Field("Input", "Input", ANYTHING, help=("the input of the execution", "执行的输入"))
 _EXECUTION: Final = Field("ExecutionName", "ExecutionName", NAME_TEXT,
@@ -183,7 +183,7 @@ TASK: Final = (
                 "发送的参数；值为路径时取自步骤的输入")),
     Field("retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
                                                 "重试规则；第一条列出该错误的规则生效")),
-    Field("catch", "catch", Items(CATCH), help=("where the flow goes on after an error", "出错后从何处继续")),
+    Field("catch", "catch", Items(CATCH), help=("the step to continue with after an error", "出错后从何处继续")),
     Field("errorMappings", "error_mappings", _ERROR_MAPPINGS,
           help=("the output of the step when an error is caught", "捕获错误时步骤的输出")),
 )  # fmt: skip

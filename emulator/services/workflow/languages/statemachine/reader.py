@@ -255,9 +255,9 @@ _ONWARD: Final = (
 _LAST: Final = Field("End", "", FLAG, help=("whether the scope ends here, as it does anyway",
                                             "作用域是否在此结束；总会在此结束"))  # fmt: skip
 _INPUT: Final = Field("InputConstructor", "input", constructor_on(STATE_ROOTS),
-                      help=("what makes `$Input`", "如何得出 `$Input`"))  # fmt: skip
+                      help=("how `$Input` is made", "如何得出 `$Input`"))  # fmt: skip
 _OUTPUT: Final = Field("OutputConstructor", "output", constructor_on(RESULT_ROOTS),
-                       help=("what makes the output", "如何得出输出"))  # fmt: skip
+                       help=("how the output is made", "如何得出输出"))  # fmt: skip
 _GLOBAL: Final = Field("GlobalConstructor", "variables", Also(OBJECT, _variables),
                        help=("what is added to `$Global`", "添加到 `$Global` 的内容"))  # fmt: skip
 
@@ -327,7 +327,7 @@ KINDS: Final = {
         Field("ItemsPath", "items", EXPRESSION, required=True,
               help=("an expression that gives the array", "得出数组的表达式")),
         Field("ItemConstructor", "item", constructor_on(ITEM_ROOTS),
-              help=("what makes the input of an iteration", "如何得出每次迭代的输入")),
+              help=("how the input of an iteration is made", "如何得出每次迭代的输入")),
         Field("MaxConcurrency", "at_once", Also(Whole(1, DISTRIBUTED_AT_ONCE), placed), None,
               names={"definition": ("MaxConcurrency", "MaxConcuccency")},
               help=(f"how many run side by side; inline up to {AT_ONCE}",

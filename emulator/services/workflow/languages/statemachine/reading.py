@@ -191,7 +191,7 @@ def dynamic(field: Field, attribute: str = "") -> tuple[Field, Field]:
 DESCRIPTION: Final = Field("Description", "", TEXT, help=("for readers", "供阅读者参考"))
 
 _ERRORS: Final = Field("Errors", "errors", Items(TEXT, least=1), required=True,
-                       help=("names of errors; `FnF.ALL` is every one",
+                       help=("names of errors; `FnF.ALL` stands for all",
                              "错误名称；`FnF.ALL` 表示所有错误"))  # fmt: skip
 
 RETRY: Final = Shape("Retry", (
@@ -202,7 +202,7 @@ RETRY: Final = Shape("Retry", (
     Field("IntervalSeconds", "interval_s", Duration(0, 86_400), required=True,
           help=("the pause before the first retry", "第一次重试前的间隔")),
     Field("BackoffRate", "multiplier", Number(0, 2**31 - 1), default=1,
-          help=("how much longer each pause is than the one before", "每次间隔是前一次的多少倍")),
+          help=("the factor by which each pause is longer than the one before", "每次间隔是前一次的多少倍")),
     Field("MaxBackoffSeconds", "max_interval_s", Duration(0, 86_400), default=86_400,
           help=("the longest pause", "最长的间隔")),
 ), RetryPolicy)  # fmt: skip
@@ -214,13 +214,13 @@ CATCH: Final = Shape("Catch", (
     Field("Next", "goto", STEP_NAME, required=True,
           help=("the state of the same scope that follows then", "随后执行的同一作用域中的状态")),
     Field("OutputConstructor", "output", constructor_on(STATE_ROOTS),
-          help=("what makes the input of that state", "如何得出该状态的输入")),
+          help=("how the input of that state is made", "如何得出该状态的输入")),
 ), Catch)  # fmt: skip
 
 GUARDED: Final = (
     Field("Retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
                                                 "重试规则；第一条列出该错误的规则生效")),
-    Field("Catch", "catch", Items(CATCH), help=("where the machine goes on after an error", "出错后从何处继续")),
+    Field("Catch", "catch", Items(CATCH), help=("the state to continue with after an error", "出错后从何处继续")),
 )  # fmt: skip
 """The fields of states that retry and catch."""
 

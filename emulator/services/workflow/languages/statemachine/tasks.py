@@ -30,7 +30,7 @@ TASK: Final = (
           help=("what is called: `{serviceName}:{apiName}`", "调用什么：`{serviceName}:{apiName}`")),
     *dynamic(
         Field("Timeout", "timeout_s", Also(Duration(0, TIMEOUT_S), _seconds, Text(form="[0-9]{1,9}")),
-              help=("how long an attempt may take; 0 is without end", "一次尝试的最长时间；0 表示不限")),
+              help=("how long an attempt may take; 0 is without a limit", "一次尝试的最长时间；0 表示不限")),
         "timeout",
     ),
     Field("Parameters", "arguments", Also(OBJECT, placed), None, help=("what is sent", "发送的参数")),
