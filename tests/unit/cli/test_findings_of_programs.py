@@ -34,7 +34,7 @@ def test_tool_chain_tells_its_version(tmp_path):
     chains = findings.tool_chains(Config(), which=lambda name: str(program), attempt=answered)
     found = {each.found: each.verdict for each in chains}
 
-    assert found[f"nodejs*: {program}, v1.2.3; a call was answered"] == "ok"
+    assert found[f"nodejs*: {program}, v1.2.3; a test call succeeded"] == "ok"
     assert "note" in found.values()
 
 
@@ -54,7 +54,7 @@ def test_only_a_call_that_was_answered_makes_a_runtime_ok(tmp_path):
     assert tried == ["python3", "nodejs20", "php7.2"]
     assert {each.verdict for each in found} == {"wrong", "note"}
     assert [each.found.partition("; ")[2] for each in found if each.verdict == "wrong"] == [
-        "a call failed: Cannot find module"
+        "a test call failed: Cannot find module"
     ] * 3
 
 

@@ -246,7 +246,7 @@ def test_remarks_of_a_conversion_are_counted_and_fail_it_when_asked_to(program):
     strict = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async", "--strict")
 
     assert (lenient.returncode, strict.returncode) == (0, 3)
-    assert "2 remarks in it say what is otherwise" in strict.stderr
+    assert "2 remarks in it say what differs" in strict.stderr
     assert strict.stdout == lenient.stdout
     assert "resourceArn: !GetAtt work.Arn\n" in strict.stdout
     assert "invocationType: Async\n" in strict.stdout

@@ -86,7 +86,7 @@ def test_coverage_is_drawn_and_may_fail_a_run(program, cases):
     assert (enough.returncode, too_little.returncode, none.returncode) == (0, 1, 5)
     assert "judge.yml" in page
     assert "<svg" in page
-    assert "less than 90" in too_little.stderr
+    assert "below 90" in too_little.stderr
     assert "not taken: step, Slow" in too_little.stdout
 
 

@@ -30,6 +30,6 @@ def test_settings_that_surprise_are_told():
     told = "\n".join(lines(Config(auth="lenient", ephemeral=True, functions=Path("src")), STATUS))
 
     assert "any key but one of the cloud" in told
-    assert "nothing but the keys is kept" in told
+    assert "only the keys are kept" in told
     assert "(folder src)" in told
     assert "any key" not in "\n".join(lines(Config(), STATUS))

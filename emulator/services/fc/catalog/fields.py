@@ -348,7 +348,7 @@ FUNCTION_3 = Shape(
             ISOLATION,
             help=("whether calls, or sessions, share an instance", "调用或会话是否共用实例"),
         ),
-        Field("sessionAffinity", "session_affinity", AFFINITY, help=("how sessions are told apart", "如何区分会话")),
+        Field("sessionAffinity", "session_affinity", AFFINITY, help=("what distinguishes sessions", "如何区分会话")),
         Field(
             "sessionAffinityConfig",
             "session_affinity_config",

@@ -151,8 +151,8 @@ def test_picture_with_the_suffix_of_mermaid_is_the_text_of_the_json(tmp_path):
 @pytest.mark.parametrize(
     ("executions", "name", "reason"),
     [
-        ([], "demo.svg", "no execution came to its end"),
-        ([an_execution()], "file/demo.svg", "cannot be made: File exists"),
+        ([], "demo.svg", "no execution has ended"),
+        ([an_execution()], "file/demo.svg", "cannot be created: File exists"),
         ([an_execution()], "folder", "cannot be written: Is a directory"),
         ([an_execution(FlowDefinition="[")], "demo.svg", "the definition cannot be drawn"),
     ],
