@@ -22,8 +22,6 @@ _log = logging.getLogger("mkdocs.hooks")
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = {
-    "README.md": "index.md",
-    "README.zh-CN.md": "zh-CN/index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }

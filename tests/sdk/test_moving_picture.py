@@ -1,0 +1,14 @@
+"""The moving picture of the site's first page is what the commands print today."""
+
+import pytest
+
+from tools.moving_picture import FILES, pictures
+
+
+@pytest.mark.timeout(600)
+def test_picture_is_what_the_commands_print():
+    """``python -m tools.moving_picture`` makes it again."""
+    made = list(pictures())
+
+    assert len(made) == 2 * len(FILES)
+    assert [path.name for path, text in made if path.read_text(encoding="utf-8") != text] == []
