@@ -50,8 +50,8 @@ def test_links_lead_to_the_same_pages():
 
 
 def test_every_page_is_led_to():
-    """No page of docs/ is out of reach of the README, directly or from a page it links."""
-    seen, waiting = set(), [ROOT / "README.md"]
+    """No page of docs/ is out of reach of the README or of the site's first page, directly or from a page they link."""
+    seen, waiting = set(), [ROOT / "README.md", ROOT / "docs" / "index.md"]
     while waiting:
         page = waiting.pop().resolve()
         if page in seen or page.suffix != ".md" or not page.exists():
