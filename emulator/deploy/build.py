@@ -225,7 +225,7 @@ def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
     names, decided_later = _ATTRIBUTES.get(kind, ((), ()))
     attributes: dict[str, Any] = dict(zip(names, identity, strict=False))
     attributes |= {name: token(resource.logical, name) for name in decided_later}
-    attributes[""] = attributes["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
+    attributes[""] = attributes.get("VersionId", identity[-1])
     place = {"region": target.region, "account": target.account, "endpoint": target.endpoint}
     return attributes | {name: form.format(*identity, **place) for name, form in _FORMED.get(kind, {}).items()}
 
