@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment
 
-from emulator.cli.commands.deploy import COUNTS
+from emulator.cli.commands.deploy import words_of
 from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.mns import resources
@@ -86,7 +86,9 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
-    found.update(dict.fromkeys((*(each.value for each in Action), *COUNTS.values(), *PROBLEMS)))
+    found.update(
+        dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
+    )
     found.pop("", None)
     return list(found)
 

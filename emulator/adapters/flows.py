@@ -152,9 +152,10 @@ _HTTP = Dialect(HttpFault, "TooManyRequests", "ConnectionClosed")
 
 
 class FlowHttp:
-    """Lets flows make calls over HTTP (the port `HttpCaller` of the workflow service), to where pushes may go.
+    """Lets flows make calls over HTTP (the port `HttpCaller` of the workflow service).
 
-    *home* finds function URLs and the like, which lead back here.
+    The addresses are limited as those of pushes are. *home* recognises addresses of this emulator, such as function
+    URLs; calls of these do not leave the process.
     """
 
     def __init__(self, policy: PushPolicy, home: Home, trusted: Path, interference: Interference) -> None:

@@ -171,11 +171,11 @@ class TaskNames:
         self._tenant = tenant
 
     def check(self, target: MockTarget, script: Script) -> list[str]:
-        """Refuse a step that a flow which is there does not have, and an action that is none; a flow may come later.
+        """Check what a mock is for, and return warnings about answers that the real service would not give.
 
-        Return what of the answers the integration is known not to give.
+        The flow need not exist yet; the step of one that does, and an action, must.
 
-        Raises: LabError (InvalidParameter), with the names that there are.
+        Raises: LabError (InvalidParameter), with the names that exist.
         """
         if not target.step and not target.action:
             return []

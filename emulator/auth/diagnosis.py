@@ -7,7 +7,7 @@ the guess is what the client has signed. Done when it is asked for, never while 
 
 import hmac
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 from urllib.parse import quote, unquote
 
 from emulator.auth.authenticator import Scheme
@@ -20,22 +20,6 @@ Cause = Literal[
     "incomplete", "account", "repeated",
 ]  # fmt: skip
 """What was different, in a word; whatever shows it has a sentence for each."""
-
-_REASONS: dict[Reason, Cause] = {
-    Reason.SKEWED_DATE: "clock",
-    Reason.URL_EXPIRED: "clock",
-    Reason.BAD_DATE: "clock",
-    Reason.UNKNOWN_KEY: "key",
-    Reason.INACTIVE_KEY: "key",
-    Reason.MISSING_TOKEN: "token",
-    Reason.BAD_TOKEN: "token",
-    Reason.TOKEN_OF_ANOTHER_KEY: "token",
-    Reason.TOKEN_EXPIRED: "token",
-    Reason.NONCE_USED: "nonce",
-    Reason.BODY_DIFFERS: "body",
-    Reason.FOREIGN_ACCOUNT: "account",
-    Reason.REPEATED_PARAMETER: "repeated",
-}
 
 _OFTEN_CHANGED = {
     "content-type": (
@@ -62,10 +46,45 @@ class Diagnosis(NamedTuple):
     client: str = ""
 
 
+def _stated(reason: Reason) -> Cause | None:
+    """Return the cause that *reason* states by itself, None for a signature that differs: that is to be looked into."""
+    match reason:
+        case Reason.SKEWED_DATE | Reason.URL_EXPIRED | Reason.BAD_DATE:
+            return "clock"
+        case Reason.UNKNOWN_KEY | Reason.INACTIVE_KEY:
+            return "key"
+        case Reason.MISSING_TOKEN | Reason.BAD_TOKEN | Reason.TOKEN_OF_ANOTHER_KEY | Reason.TOKEN_EXPIRED:
+            return "token"
+        case Reason.NONCE_USED:
+            return "nonce"
+        case Reason.BODY_DIFFERS:
+            return "body"
+        case Reason.FOREIGN_ACCOUNT:
+            return "account"
+        case Reason.REPEATED_PARAMETER:
+            return "repeated"
+        case (
+            Reason.MISSING_AUTHORIZATION
+            | Reason.MALFORMED_AUTHORIZATION
+            | Reason.MISSING_KEY_ID
+            | Reason.MISSING_SIGNATURE
+            | Reason.MISSING_DATE
+            | Reason.MISSING_NONCE
+            | Reason.UNSUPPORTED_METHOD
+            | Reason.UNSIGNED_HEADER
+        ):
+            return "incomplete"
+        case Reason.SIGNATURE_DIFFERS:
+            return None
+        case _:
+            assert_never(reason)
+
+
 def diagnose(request: Request, scheme: Scheme | None, failure: AuthFailure, key: AccessKey | None) -> Diagnosis:
     """Return why *request* was refused; *key* is the one it names, None when there is no such key."""
-    if failure.reason is not Reason.SIGNATURE_DIFFERS:
-        return Diagnosis(_REASONS.get(failure.reason, "incomplete"), failure.detail)
+    stated = _stated(failure.reason)
+    if stated is not None:
+        return Diagnosis(stated, failure.detail)
     server = failure.canonical_request or failure.string_to_sign
     if scheme is None or key is None:
         return Diagnosis("secret", server=server)

@@ -130,7 +130,7 @@ class Reply:
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object.
 
-        Raises: CallRefused when it is none, so not an emulator's.
+        Raises: CallRefused when the answer is not JSON, so not from an emulator.
         """
         content = self._object() if self.body else {}
         if content is None:

@@ -287,7 +287,7 @@ Attempt = Callable[[str, str, Config], str]
 def tool_chains(
     config: Config, which: Callable[[str], str | None] = shutil.which, attempt: Attempt = trials.attempt
 ) -> Findings:
-    """Look what functions of each runtime would run on, and call one where nothing has to be compiled."""
+    """Check the interpreter or tool chain of each runtime; run a function on those that need no compiler."""
     for runtime, executable in config.runtimes.items():
         if not executable.is_file():
             text = _("runtimes names {path} for {runtime}, which does not exist", path=executable, runtime=runtime)

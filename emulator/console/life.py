@@ -8,13 +8,13 @@ which turns it into `Reason`s; their words and sentences are here.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, assert_never
 
 from emulator.console.values import decoded
 from emulator.drawing.execution_tree import duration
 from emulator.kernel.frozen import frozen
 from emulator.lab.mocks import Recorded
-from emulator.lab.traces import Effect, delivered
+from emulator.lab.traces import Effect, NodeKind, delivered
 
 Row = dict[str, Any]
 Tone = Literal["succeeded", "pending", "running", "failed"]
@@ -167,7 +167,8 @@ def stations(node: Row, above: Row | None, effects: Sequence[Effect], calls: Cal
 
 def _stations(node: Row, above: Row | None, where: Mapping[str, Place], calls: Calls) -> Iterator[Row]:
     at, id, state = node["at_ms"], node["id"], "failed" if node["failed"] else "succeeded"
-    match node["kind"]:
+    kind: NodeKind = node["kind"]
+    match kind:
         case "message":
             place = where.get(id, Place("", node["name"]))
             yield _row(at, _put(place, above), place.kind, place.name, id) | {"by": _sender(above)}
@@ -189,8 +190,12 @@ def _stations(node: Row, above: Row | None, where: Mapping[str, Place], calls: C
             yield _row(at, "request", "request", node["name"], id, state, node["status"])
         case "execution":
             yield _row(at, "started", "execution", node["name"], id, state if node["status"] else "running")
-        case _:
+        case "step":
             yield _row(at, "step", "execution", id, id, state, node["name"])
+        case "fault":
+            pass  # what it did shows in the push or the call that failed
+        case _:
+            assert_never(kind)
 
 
 def _sender(above: Row | None) -> Row | None:
@@ -201,13 +206,16 @@ def _sender(above: Row | None) -> Row | None:
 
 
 def _put(place: Place, above: Row | None) -> str:
-    match (above or {}).get("kind"):
+    kind: NodeKind | None = above["kind"] if above is not None else None
+    match kind:
         case "message":
             return "dead letter in queue"
         case "push":
             return "put into queue"
-        case _:
+        case "request" | "call" | "execution" | "step" | "fault" | None:
             return "published to topic" if place.kind == "topic" else "sent to queue"
+        case _:
+            assert_never(kind)
 
 
 def _row(at: int, what: str, kind: str, name: str, id: str, state: str = "", detail: str = "") -> Row:

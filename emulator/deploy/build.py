@@ -17,6 +17,8 @@ from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.names import POLICY, ROLE, NameRule, fitted, told_apart
 from emulator.kernel.spelling import suggestion
+from emulator.services.fc.triggers.model import KINDS as TRIGGER_KINDS
+from emulator.services.fc.triggers.model import TriggerKind, is_kind, trigger_type_of
 from emulator.services.ram import model as roles
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
@@ -223,7 +225,7 @@ def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
     names, decided_later = _ATTRIBUTES.get(kind, ((), ()))
     attributes: dict[str, Any] = dict(zip(names, identity, strict=False))
     attributes |= {name: token(resource.logical, name) for name in decided_later}
-    attributes[""] = attributes["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
+    attributes[""] = attributes.get("VersionId", identity[-1])
     place = {"region": target.region, "account": target.account, "endpoint": target.endpoint}
     return attributes | {name: form.format(*identity, **place) for name, form in _FORMED.get(kind, {}).items()}
 
@@ -333,15 +335,14 @@ def add_calls_2(build: Build, part: LocatedValue, function: Resource, calls: Any
         build.add(part, "fc.async", identity, calls, type_name=type_name, logical=logical)
 
 
-_ALIASES = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}
-_WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
+_ALIASES: Mapping[str, TriggerKind] = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}
 
 
 @frozen
 class Event:
     """A trigger as a file describes it; *config* is the part with its configuration."""
 
-    kind: str
+    kind: TriggerKind
     config: LocatedValue
     role: str | None = None
     qualifier: str | None = None
@@ -349,13 +350,15 @@ class Event:
     description: str | None = None
 
 
-def trigger_type(part: LocatedValue) -> str:
-    """Return the type of a trigger as the API has it; an unknown one is a problem."""
+def trigger_type(part: LocatedValue) -> TriggerKind | None:
+    """Return the type of a trigger as the API has it; one that is not known is a problem, and None."""
     name = part.text()
     kind = _ALIASES.get(name.lower(), name)
-    if name and kind not in fields.TRIGGER_TYPES:
-        part.problem(f"the trigger type {name} is not known{suggestion(name, list(fields.TRIGGER_TYPES))}")
-    return kind
+    if is_kind(kind):
+        return kind
+    if name:
+        part.problem(f"the trigger type {name} is not known{suggestion(name, list(TRIGGER_KINDS))}")
+    return None
 
 
 def add_trigger(
@@ -366,7 +369,7 @@ def add_trigger(
     Event sources of the cloud need a role to call with; where a file leaves that to the tool, the account's default
     role stands in.
     """
-    if not event.role and event.kind in _WITH_ROLE:
+    if not event.role and trigger_type_of(event.kind).needs_role:
         event = replace(event, role="AliyunFCDefaultRole")
     kind = "fc.trigger" if function.kind == "fc.function" else "fc3.trigger"
     identity = (*function.identity, part.name)

@@ -10,7 +10,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from hashlib import sha1
-from typing import Any
+from typing import Any, assert_never
 from uuid import UUID
 
 from emulator.deploy.notation import FILES, members
@@ -20,7 +20,7 @@ from emulator.services.fc.asynchronous import model as asynchronous
 from emulator.services.fc.capacity import model as capacity
 from emulator.services.fc.catalog import domain_fields
 from emulator.services.fc.catalog import fields as catalog
-from emulator.services.fc.triggers.model import TRIGGER_CONFIGS
+from emulator.services.fc.triggers.model import TriggerKind, trigger_type_of
 from emulator.wire.schema.kinds import (
     ANYTHING,
     FLAG,
@@ -181,26 +181,35 @@ ALIAS = Shape("Alias", (needed("aliasName"), *catalog.ALIAS))
 LAYER = Shape("Layer", (needed("layerName"), *catalog.LAYER))
 
 
-_CONFIGS: Mapping[str, Kind] = {
-    **TRIGGER_CONFIGS,  # type: ignore[dict-item]  # its keys are texts
-    "log": record(
-        sourceConfig=ANYTHING, jobConfig=ANYTHING, logConfig=ANYTHING, functionParameter=TEXT_MAP, enable=FLAG
-    ),
-    "cdn_events": record(eventName=TEXT, eventVersion=TEXT, notes=TEXT, filter=ANYTHING),
-    "rds": record(subscriptionObjects=TEXTS, retry=WHOLE, concurrency=WHOLE, eventFormat=TEXT),
-    "tablestore": record(),
-}
-"""The configurations that the service checks, and those that it passes on as the services they are for know them.
-
-One that is not a `Shape` (eventbridge) takes anything.
-"""
-
-TRIGGER_TYPES = frozenset(_CONFIGS)
+_LOG = record(sourceConfig=ANYTHING, jobConfig=ANYTHING, logConfig=ANYTHING, functionParameter=TEXT_MAP, enable=FLAG)
+_CDN_EVENTS = record(eventName=TEXT, eventVersion=TEXT, notes=TEXT, filter=ANYTHING)
+_RDS = record(subscriptionObjects=TEXTS, retry=WHOLE, concurrency=WHOLE, eventFormat=TEXT)
+_TABLESTORE = record()
 
 
-def trigger_config(part: LocatedValue, kind: str) -> Any:
+def _config(kind: TriggerKind) -> Kind:
+    """Return the kind of a configuration: the service's, or where that passes it on what the service it is for knows.
+
+    One that is no `Shape` takes anything.
+    """
+    match kind:
+        case "http" | "timer" | "oss" | "mns_topic" | "eventbridge":
+            return trigger_type_of(kind).config
+        case "log":
+            return _LOG
+        case "cdn_events":
+            return _CDN_EVENTS
+        case "rds":
+            return _RDS
+        case "tablestore":
+            return _TABLESTORE
+        case _:
+            assert_never(kind)
+
+
+def trigger_config(part: LocatedValue, kind: TriggerKind) -> Any:
     """Return the configuration of a trigger of type *kind*; the case of its names does not count."""
-    shape = _CONFIGS.get(kind, ANYTHING)
+    shape = _config(kind)
     return _members(part, shape) if isinstance(shape, Shape) else part.value
 
 

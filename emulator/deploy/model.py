@@ -186,9 +186,8 @@ class Entry(Named):
     @property
     def physical(self) -> str:
         """Its name in the emulator, for people; a version is known by its number."""
-        if self.kind in {"fc.version", "fc3.version"}:
-            return f"{self.identity[0]}.{self.attributes.get('VersionId', '?')}"
-        return "/".join(self.identity)
+        number = self.attributes.get("VersionId")
+        return "/".join(self.identity) if number is None else f"{self.identity[0]}.{number}"
 
 
 def entry_of(resource: Resource, digest: str, status: str, *, made: bool, attributes: Mapping[str, str]) -> Entry:

@@ -141,6 +141,8 @@ def _trigger(it: Reading) -> Values | None:
     kind, config = trigger_type(it.place.member("TriggerType")), it.place.member("TriggerConfig")
     if isinstance(config.value, str):
         config = config.with_value(_opened(config))
+    if kind is None:
+        return None
     event = Event(
         kind=kind,
         config=config,

@@ -4,7 +4,7 @@ Source: schemas of the components ``fc`` and ``fc3``.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy.build import (
@@ -23,6 +23,7 @@ from emulator.deploy.model import Resource
 from emulator.deploy.notation import members, text
 from emulator.deploy.places import LocatedValue
 from emulator.kernel.frozen import replace
+from emulator.services.fc.triggers.model import TriggerKind
 from emulator.wire.schema.kinds import AS_WRITTEN, TEXT, Also, Items, Noted, Shape, member, needed
 
 REGION = member("region")
@@ -154,6 +155,8 @@ def _trigger(build: Build, function: Resource, part: LocatedValue, prefix: str, 
     if name_key not in values or type_key not in values:
         return
     kind = trigger_type(part.member(type_key))
+    if kind is None:
+        return
     place = part.member(config)
     content = place.value if isinstance(place.value, dict) else {}
     source = values.get("sourceArn") or _source(build, kind, content)
@@ -170,43 +173,56 @@ def _trigger(build: Build, function: Resource, part: LocatedValue, prefix: str, 
     add_trigger(build, named, function, event, logical=logical)
 
 
-def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
+def _source(build: Build, kind: TriggerKind, config: Mapping[str, Any]) -> str | None:
     """Return the resource name of the source that a configuration of component fc only names.
 
     Source: devsapp/fc docs/zh/yaml/triggers.md; forms of the names from devsapp/fc3 __tests__/e2e/trigger.
     """
-    match kind, config:
-        case "mns_topic", {"topicName": name}:
-            return f"acs:mns:{config.get('region') or build.region}:{build.account}:/topics/{name}"
-        case "oss", {"bucketName": name}:
-            return f"acs:oss:{build.region}:{build.account}:{name}"
-        case "tablestore", {"instanceName": instance, "tableName": table}:
-            return f"acs:ots:{build.region}:{build.account}:instance/{instance}/table/{table}"
-        case "log", {"logConfig": {"project": project}}:
-            return f"acs:log:{build.region}:{build.account}:project/{project}"
-        case "cdn_events", _:
+    match kind:
+        case "mns_topic" if "topicName" in config:
+            return f"acs:mns:{config.get('region') or build.region}:{build.account}:/topics/{config['topicName']}"
+        case "oss" if "bucketName" in config:
+            return f"acs:oss:{build.region}:{build.account}:{config['bucketName']}"
+        case "tablestore" if "instanceName" in config and "tableName" in config:
+            table = f"instance/{config['instanceName']}/table/{config['tableName']}"
+            return f"acs:ots:{build.region}:{build.account}:{table}"
+        case "log" if isinstance(config.get("logConfig"), dict) and "project" in config["logConfig"]:
+            return f"acs:log:{build.region}:{build.account}:project/{config['logConfig']['project']}"
+        case "cdn_events":
             return f"acs:cdn:*:{build.account}"
-        case _:
+        case "mns_topic" | "oss" | "tablestore" | "log" | "http" | "timer" | "eventbridge" | "rds":
             return None
+        case _:
+            assert_never(kind)
 
 
 _NAMES_OF_SOURCES = frozenset({"topicName", "bucketName", "instanceName", "tableName"})
 
 
-def _trigger_config(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def _trigger_config(kind: TriggerKind, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
-    values = {key: value for key, value in content.items() if kind == "http" or key not in _NAMES_OF_SOURCES}
-    if kind == "mns_topic":
-        values.pop("region", None)
-    if kind == "http" and isinstance(values.get("authConfig"), dict):
-        values["authConfig"] = _rules_of_tokens(values["authConfig"])
-    chosen = values.get("filter")
-    if kind == "oss" and isinstance(chosen, dict):
-        key = dict(chosen.get("key") or chosen.get("Key") or {})
-        key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
-        others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
-        values["filter"] = {**others, "key": key}
-    return values
+    values = {key: value for key, value in content.items() if key not in _NAMES_OF_SOURCES}
+    match kind:
+        case "http":
+            rules = content.get("authConfig")
+            return {**content, "authConfig": _rules_of_tokens(rules)} if isinstance(rules, dict) else dict(content)
+        case "mns_topic":
+            values.pop("region", None)
+            return values
+        case "oss":
+            chosen = values.get("filter")
+            return {**values, "filter": _filter(chosen)} if isinstance(chosen, dict) else values
+        case "timer" | "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":
+            return values
+        case _:
+            assert_never(kind)
+
+
+def _filter(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    key = dict(chosen.get("key") or chosen.get("Key") or {})
+    key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
+    others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
+    return {**others, "key": key}
 
 
 _TOKEN_PARTS = {

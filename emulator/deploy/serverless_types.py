@@ -6,7 +6,7 @@ Source: Funcraft, specification 2018-04-03.
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import service_fields
@@ -16,6 +16,7 @@ from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.notation import members, text
 from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.kernel.spelling import suggestion
+from emulator.services.fc.triggers.model import TriggerKind
 from emulator.services.mns.topics.model import TOPIC
 from emulator.wire.schema.kinds import AS_WRITTEN, JSON_TEXT, Also, member, needed, record
 
@@ -70,7 +71,7 @@ REFUSED = frozenset(
 """Types of services that have no counterpart here; they are noted and left out."""
 
 _RESERVED = frozenset({"Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy"})
-_EVENTS = {
+_EVENTS: Mapping[str, TriggerKind] = {
     "Timer": "timer", "HTTP": "http", "OSS": "oss", "Log": "log", "MNSTopic": "mns_topic", "CDN": "cdn_events",
     "RDS": "rds", "TableStore": "tablestore",
 }  # fmt: skip
@@ -150,13 +151,15 @@ _SOURCE = (
 )  # fmt: skip
 """Properties of an event that are not part of the trigger's configuration."""
 
-_NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
+_NEEDED: Mapping[TriggerKind, str] = {"oss": "BucketName", "mns_topic": "TopicName"}
 
-_NESTED = {"log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Filter",)}
+_NESTED: Mapping[TriggerKind, tuple[str, ...]] = {
+    "log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Filter",),
+}  # fmt: skip
 """Parts of configurations that are passed on as they are but for the capitals of their members."""
 
 
-def _source(build: Build, kind: str, own: Mapping[str, Any], place: LocatedValue) -> str | None:
+def _source(build: Build, kind: TriggerKind, own: Mapping[str, Any], place: LocatedValue) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
@@ -172,8 +175,10 @@ def _source(build: Build, kind: str, own: Mapping[str, Any], place: LocatedValue
         case "tablestore":
             instance, table = own.get("InstanceName"), own.get("TableName")
             return f"acs:ots:{build.region}:{build.account}:instance/{instance}/table/{table}"
-        case _:
+        case "http" | "timer" | "eventbridge":
             return None
+        case _:
+            assert_never(kind)
 
 
 _FLOW = (

@@ -7,6 +7,7 @@ The same graph gives the same drawing, to the last digit.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from emulator.drawing.looks import look
 from emulator.drawing.model import END, START, Edge, Node, Scope
 from emulator.drawing.placement import Size, Way, arrange, place
 from emulator.drawing.routing import Point, route
@@ -21,7 +22,6 @@ _TEXT_ROOM = 220.0
 _LABEL_ROOM = 170.0
 _PADDING = 9.0
 _LEAST_WIDTH = 112.0
-_POINTED = frozenset({"choice", "wait", "succeed", "fail"})
 _POINT = 16.0
 """What the shapes with points or round ends need more at each side."""
 
@@ -177,7 +177,7 @@ class _Layout:
         note = self._notes.get(node.name, "")
         lines = [text_width(line, TITLE, bold=True) for line in title]
         lines += [text_width(line, SMALL) for line in (*about, note, self._say(node.kind))]
-        side = _PADDING + (_POINT if node.kind in _POINTED and not node.scopes else 2.0)
+        side = _PADDING + (_POINT if look(node.kind).is_pointed and not node.scopes else 2.0)
         badge = text_width(node.retry, SMALL - 1, bold=True) if node.retry else 0.0  # ends left of the arrow
         width = max(_LEAST_WIDTH, max(lines) + 2 * side, 2 * badge + 32.0 if badge else 0.0)
         small = len(about) + (1 if note else 0) + 1

@@ -8,17 +8,10 @@ bodies are subgraphs.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from emulator.drawing.looks import look
 from emulator.drawing.model import END, START, Node, Scope, steps_of
 from emulator.drawing.states import COLOURS, State, StepState
 
-_SHAPES = {
-    "task": ("[", "]"),
-    "pass": ("[/", "/]"),
-    "wait": ("([", "])"),
-    "choice": ("{{", "}}"),
-    "succeed": ("(((", ")))"),
-    "fail": ("[[", "]]"),
-}
 _CLASSES: dict[State, str] = {"not entered": "notEntered", "caught or retried": "caught"}
 """Names of classes that are not those of their states."""
 
@@ -60,7 +53,8 @@ class _Writer:
             if node.kind in {"start", "end"}:
                 continue
             name = self._ids[node.name]
-            if node.kind in {"parallel", "foreach"}:
+            brackets = look(node.kind).brackets
+            if brackets is None:
                 yield f"{indent}subgraph {name}[{self._words(node)}]"
                 for index, inner in enumerate(node.scopes):
                     yield f'{indent}  subgraph {name}b{index}["{_escape(inner.label)}"]'
@@ -68,7 +62,7 @@ class _Writer:
                     yield f"{indent}  end"
                 yield f"{indent}end"
                 continue
-            left, right = _SHAPES[node.kind]
+            left, right = brackets
             yield f"{indent}{name}{left}{self._words(node)}{right}"
             for inner in node.scopes:
                 yield from self._nodes(inner, indent)

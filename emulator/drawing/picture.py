@@ -6,12 +6,13 @@ dashed, each kind of step has a shape and its name.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, assert_never
 from xml.sax.saxutils import escape, quoteattr
 
 from emulator.drawing import mermaid
 from emulator.drawing.execution_tree import Execution
 from emulator.drawing.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag, draw
+from emulator.drawing.looks import look
 from emulator.drawing.model import build, steps_of, with_badges
 from emulator.drawing.routing import Point
 from emulator.drawing.states import COLOURS, Passage, State, StepState, badges, states, taken
@@ -26,18 +27,6 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC'
 
 _EDGE = 24.0
 _INK, _QUIET, _LINE, _ERROR = "#0f172a", "#475569", "#475569", "#b91c1c"
-_ACCENTS = {
-    "task": "#1e40af",
-    "pass": "#475569",
-    "wait": "#115e59",
-    "choice": "#92400e",
-    "parallel": "#5b21b6",
-    "foreach": "#5b21b6",
-    "succeed": "#166534",
-    "fail": "#991b1b",
-    "start": "#0f172a",
-    "end": "#0f172a",
-}
 _ROUND = 7.0
 """Radius of the corners of edges."""
 
@@ -109,7 +98,7 @@ def _box(box: Box, states: Mapping[str, StepState] | None, say: Say) -> Iterator
             yield from _scope_end(box)
         return
     state = states.get(node.name) if states is not None else None
-    fill, stroke = COLOURS[state.state] if state is not None else ("#ffffff", _ACCENTS[node.kind])
+    fill, stroke = COLOURS[state.state] if state is not None else ("#ffffff", look(node.kind).colour)
     data = f' data-state="{state.state}"' if state is not None else ""
     yield f'<g class="step" data-step={quoteattr(node.name)} data-kind="{node.kind}"{data}>'
     words = [node.name, say(node.kind), node.about, f"retry: {node.retries}" if node.retries else ""]
@@ -123,35 +112,47 @@ def _box(box: Box, states: Mapping[str, StepState] | None, say: Say) -> Iterator
 
 
 def _shape(box: Box, fill: str, stroke: str, *, is_dashed: bool) -> str:
-    rect, kind = box.rect, box.node.kind
+    rect = box.rect
     dash = ' stroke-dasharray="5 4"' if is_dashed else ""
     style = f'stroke="{stroke}" stroke-width="1.5"{dash}'
     x, y, w, h = rect.x, rect.y, rect.width, rect.height
-    if box.node.scopes:
-        # The frame is the shape; the head is only a band in it.
-        band = f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(w)}" height="{_n(box.head)}" rx="6" fill="{fill}"/>'
-        line = f'<path d="M{_n(x)} {_n(y + box.head)}h{_n(w)}" stroke="{stroke}" stroke-width="1"/>'
-        return f'{band}{line}<rect class="shape" {_place(rect)} rx="6" fill="none" {style}/>'
-    if kind == "choice":
-        p = 14.0
-        corners = f"{_n(x)},{_n(y + h / 2)} {_n(x + p)},{_n(y)} {_n(x + w - p)},{_n(y)} "
-        corners += f"{_n(x + w)},{_n(y + h / 2)} {_n(x + w - p)},{_n(y + h)} {_n(x + p)},{_n(y + h)}"
-        return f'<polygon class="shape" points="{corners}" fill="{fill}" {style}/>'
-    radius = {"task": 6.0, "pass": 0.0}.get(kind, min(h / 2, 20.0))
-    shape = f'<rect class="shape" {_place(rect)} rx="{_n(radius)}" fill="{fill}" {style}/>'
-    if kind == "task":
-        shape += f'<rect x="{_n(x)}" y="{_n(y + 6)}" width="4" height="{_n(h - 12)}" fill="{stroke}"/>'
-    if kind in {"succeed", "fail"}:
-        inner = Rect(x=x + 3, y=y + 3, width=w - 6, height=h - 6)
-        shape += f'<rect {_place(inner)} rx="{_n(max(radius - 3, 0))}" fill="none" stroke="{stroke}"/>'
-    return shape
+    round_ends = min(h / 2, 20.0)
+    outline = "frame" if box.node.scopes else look(box.node.kind).outline
+    match outline:
+        case "frame":
+            # The frame is the shape; the head is only a band in it.
+            band = f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(w)}" height="{_n(box.head)}" rx="6" fill="{fill}"/>'
+            line = f'<path d="M{_n(x)} {_n(y + box.head)}h{_n(w)}" stroke="{stroke}" stroke-width="1"/>'
+            return f'{band}{line}<rect class="shape" {_place(rect)} rx="6" fill="none" {style}/>'
+        case "diamond":
+            p = 14.0
+            corners = f"{_n(x)},{_n(y + h / 2)} {_n(x + p)},{_n(y)} {_n(x + w - p)},{_n(y)} "
+            corners += f"{_n(x + w)},{_n(y + h / 2)} {_n(x + w - p)},{_n(y + h)} {_n(x + p)},{_n(y + h)}"
+            return f'<polygon class="shape" points="{corners}" fill="{fill}" {style}/>'
+        case "barred":
+            bar = f'<rect x="{_n(x)}" y="{_n(y + 6)}" width="4" height="{_n(h - 12)}" fill="{stroke}"/>'
+            return _rounded(rect, 6.0, fill, style) + bar
+        case "square":
+            return _rounded(rect, 0.0, fill, style)
+        case "round" | "dot":
+            return _rounded(rect, round_ends, fill, style)
+        case "double":
+            inner = Rect(x=x + 3, y=y + 3, width=w - 6, height=h - 6)
+            second = f'<rect {_place(inner)} rx="{_n(max(round_ends - 3, 0))}" fill="none" stroke="{stroke}"/>'
+            return _rounded(rect, round_ends, fill, style) + second
+        case _:
+            assert_never(outline)
+
+
+def _rounded(rect: Rect, radius: float, fill: str, style: str) -> str:
+    return f'<rect class="shape" {_place(rect)} rx="{_n(radius)}" fill="{fill}" {style}/>'
 
 
 def _words(box: Box, say: Say) -> Iterator[str]:
     rect = box.rect
     middle = rect.x + rect.width / 2
     y = rect.y + 9 + SMALL * LINE_HEIGHT * 0.75
-    accent = _ACCENTS[box.node.kind]
+    accent = look(box.node.kind).colour
     yield _line(middle, y, say(box.node.kind), f'fill="{accent}" font-size="{_n(SMALL - 1)}"')
     y += TITLE * LINE_HEIGHT
     for line in box.title:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 from emulator.drawing.execution_tree import Execution, Visit, duration
 from emulator.drawing.model import END, START, Node
@@ -42,8 +42,15 @@ class StepState:
         parts = [f"{self.entered}x"] if self.entered > 1 else []
         if self.retries and self.entered > 1:  # of a single entry the badge says it
             parts.append(say("1 retry") if self.retries == 1 else say("{number} retries").format(number=self.retries))
-        if self.state in {"failed", "abandoned"} or (self.state == "caught or retried" and self.error):
-            parts.append(say("caught" if self.state == "caught or retried" else self.state))
+        match self.state:
+            case "failed" | "abandoned":
+                parts.append(say(self.state))
+            case "caught or retried" if self.error:
+                parts.append(say("caught"))
+            case "caught or retried" | "succeeded" | "running" | "not entered":
+                pass
+            case _:
+                assert_never(self.state)
         parts.append(say("running") if self.took_ms is None else duration(self.took_ms))
         return ", ".join(parts)
 

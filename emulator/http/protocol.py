@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, cast
+from typing import Final, assert_never, cast
 
 from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.connections import NEVER, Connections
@@ -140,16 +140,25 @@ class HttpProtocol(asyncio.Protocol):
 
     def overdue(self) -> None:
         """Act on a deadline that has passed: close what is idle, answer 408 to what is too slow."""
-        if self._phase is Phase.CLOSING or not self._sender.writable:
-            if self._sender.stalled():
-                self.abort()
-            self.deadline = self._connections.tick + self._connections.write_ticks
-        elif self._phase is Phase.HEAD:
-            self._reject(408, "the header fields did not arrive in time")
-        elif self._phase is Phase.BODY:
-            self._reject(408, "the body did not arrive in time")
-        else:
-            self._close()
+        if not self._sender.writable:
+            self._abort_if_stalled()
+            return
+        match self._phase:
+            case Phase.CLOSING:
+                self._abort_if_stalled()
+            case Phase.HEAD:
+                self._reject(408, "the header fields did not arrive in time")
+            case Phase.BODY:
+                self._reject(408, "the body did not arrive in time")
+            case Phase.IDLE | Phase.ANSWER | Phase.LINGERING | Phase.LOST:
+                self._close()
+            case _:
+                assert_never(self._phase)
+
+    def _abort_if_stalled(self) -> None:
+        if self._sender.stalled():
+            self.abort()
+        self.deadline = self._connections.tick + self._connections.write_ticks
 
     def wind_down(self) -> None:
         """Close now if no request is under way, else after its answer."""

@@ -9,7 +9,7 @@ import binascii
 import hashlib
 import struct
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from emulator.http.connections import NEVER, Connections
 from emulator.http.message import Request
@@ -34,6 +34,9 @@ class Opcode(IntEnum):
     CLOSE = 8
     PING = 9
     PONG = 10
+
+
+_OPCODES = frozenset(Opcode)
 
 
 class Talk(Protocol):
@@ -190,24 +193,33 @@ class WebSocket(asyncio.Protocol):
         self._take_frame(opcode, payload, final=bool(final))
         return True
 
-    def _take_frame(self, opcode: int, payload: bytes, *, final: bool) -> None:
-        if opcode >= Opcode.CLOSE and (not final or len(payload) > _LARGEST_CONTROL):
+    def _take_frame(self, number: int, payload: bytes, *, final: bool) -> None:
+        if number not in _OPCODES or (number >= Opcode.CLOSE and (not final or len(payload) > _LARGEST_CONTROL)):
             self.close(_PROTOCOL_ERROR)
-        elif opcode == Opcode.PING:
-            self._frame(Opcode.PONG, payload)
-        elif opcode == Opcode.CLOSE:
-            self.close()
-        elif opcode in {Opcode.TEXT, Opcode.BINARY, Opcode.CONTINUATION}:
-            if (opcode == Opcode.CONTINUATION) != self._fragmented:
-                self.close(_PROTOCOL_ERROR)
-                return
-            self._message += payload
-            self._fragmented = not final
-            if final:
-                message, self._message = bytes(self._message), bytearray()
-                self._talk.message(message)
-        elif opcode != Opcode.PONG:
+            return
+        opcode = Opcode(number)
+        match opcode:
+            case Opcode.PING:
+                self._frame(Opcode.PONG, payload)
+            case Opcode.PONG:
+                pass
+            case Opcode.CLOSE:
+                self.close()
+            case Opcode.TEXT | Opcode.BINARY | Opcode.CONTINUATION:
+                self._take_data(payload, continues=opcode is Opcode.CONTINUATION, final=final)
+            case _:
+                assert_never(opcode)
+
+    def _take_data(self, payload: bytes, *, continues: bool, final: bool) -> None:
+        """Add a frame to the message that is being received; one that continues must follow one that was not final."""
+        if continues != self._fragmented:
             self.close(_PROTOCOL_ERROR)
+            return
+        self._message += payload
+        self._fragmented = not final
+        if final:
+            message, self._message = bytes(self._message), bytearray()
+            self._talk.message(message)
 
 
 def _unmask(payload: bytes, mask: bytes) -> bytes:

@@ -28,14 +28,23 @@ Befallen = Verdict | Literal[""]
 Unanswered = Literal["lost-before", "lost-after", "throttle"]
 """The verdicts that leave whoever makes an effect without the answer to it."""
 
-POSSIBLE: Final[dict[Kind, tuple[Verdict, ...]]] = {
-    "call": ("lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart"),
-    "push": ("lost-before", "lost-after", "duplicate", "restart"),
-    "async": ("lost-before", "lost-after", "duplicate", "crash-after", "timeout", "throttle", "restart"),
-    "trigger": ("duplicate",),
-    "message": ("duplicate",),
-}
-"""What the cloud leaves open about an effect beside its order."""
+
+def possible(kind: Kind) -> tuple[Verdict, ...]:
+    """Return what the cloud leaves open about an effect of *kind* beside its order."""
+    match kind:
+        case "call":
+            return ("lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart")
+        case "push":
+            return ("lost-before", "lost-after", "duplicate", "restart")
+        case "async":
+            return ("lost-before", "lost-after", "duplicate", "crash-after", "timeout", "throttle", "restart")
+        case "trigger" | "message":
+            return ("duplicate",)
+        case "reply" | "timer" | "execution" | "instance":
+            return ()
+        case _:
+            assert_never(kind)
+
 
 EVERYTHING: Final = "*"
 """Touched by a step of which it is not known what it touches."""

@@ -222,7 +222,10 @@ class Mocks:
         self._added = 0
         self._waits = 0
         self.check: Callable[[MockTarget, Script], list[str]] = lambda target, script: []
-        """Raises LabError for a step or an action that cannot be; returns what of the answers nothing real answers."""
+        """Return warnings about answers that the real service would not give.
+
+        Raises: LabError for a step or an action that does not exist.
+        """
         self._resting: dict[int, tuple[str, str, Origin, Millis | None]] = {}
 
     def add(self, document: Mapping[str, Any]) -> Mock:

@@ -15,7 +15,7 @@ from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import SeededDraws
 from emulator.kernel.instrumentation import Busy
-from emulator.kernel.turnstile import EVERYTHING, KINDS, POSSIBLE, VERDICTS, Kind, Turnstile, Verdict
+from emulator.kernel.turnstile import EVERYTHING, KINDS, VERDICTS, Kind, Turnstile, Verdict, possible
 from emulator.lab.errors import invalid
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import Front, NamingFront, OperationRequest
@@ -77,7 +77,7 @@ class Schedule:
         self._choices = dict(choices or {})
         self._draw = SeededDraws(draws) if draws is not None else None
         self._order = frozenset(order)
-        self._faults = {kind: tuple(each for each in possible if each in faults) for kind, possible in POSSIBLE.items()}
+        self._faults = frozenset(faults)
 
     def varies(self, kind: Kind) -> bool:
         """Whether the order of effects of a kind is to be chosen."""
@@ -85,7 +85,7 @@ class Schedule:
 
     def verdicts(self, kind: Kind) -> Sequence[Verdict]:
         """Return what may befall an effect of a kind."""
-        return self._faults.get(kind, ())
+        return tuple(each for each in possible(kind) if each in self._faults)
 
     def choose(self, kind: str, options: Sequence[str], steps: Sequence[int] = ()) -> int:
         """Return the place of the option that is taken; one alone is no choice."""

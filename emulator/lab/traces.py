@@ -6,7 +6,7 @@ came of directly). Lines about the same thing become one node.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.tracing import message_key, push_key, step_key
@@ -14,6 +14,9 @@ from emulator.wire.dates import iso_millis
 
 Fields = Mapping[str, Any]
 
+
+NodeKind = Literal["request", "message", "push", "call", "execution", "step", "fault"]
+"""What a node is about."""
 
 _MESSAGE_ID = r"[0-9A-F]{32}"
 
@@ -30,12 +33,12 @@ class Effect(NamedTuple):
 class Node:
     """One thing that has happened. ``key`` is its own, ``parent`` that of what it came of directly."""
 
-    def __init__(self, key: str, parent: str) -> None:
+    def __init__(self, key: str, parent: str, kind: NodeKind, name: str, id: str) -> None:
         self.key = key
         self.parent = parent
-        self.kind = ""
-        self.name = ""
-        self.id = ""
+        self.kind = kind
+        self.name = name
+        self.id = id
         self.status = ""
         self.failed = False
         self.began: int | None = None
@@ -125,12 +128,11 @@ def _is_below(node: Node, other: Node, nodes: Mapping[str, Node]) -> bool:
 class _Nodes(dict[str, Node]):
     """The nodes of a trace by key."""
 
-    def at(self, when: int, key: str, above: str, kind: str, name: str, id: str) -> Node:
+    def at(self, when: int, key: str, above: str, kind: NodeKind, name: str, id: str) -> Node:
         """Return the node *key*, made when a line is the first about it."""
         made = self.get(key)
         if made is None:
-            made = self[key] = Node(key, above)
-            made.kind, made.name, made.id = kind, name, id
+            made = self[key] = Node(key, above, kind, name, id)
         made.seen(when)
         return made
 

@@ -4,7 +4,7 @@ Source: OSS "Common error codes"; "assumed" marks the rest.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.instrumentation import Dialect, Origin, Subject
@@ -146,39 +146,50 @@ def invalid(name: str, value: str = "", message: str | None = None) -> OssError:
     return OssError("InvalidArgument", message, name=name, value=value)
 
 
-_BY_REASON: Mapping[Reason, str] = {
-    Reason.SKEWED_DATE: "RequestTimeTooSkewed",
-    Reason.UNKNOWN_KEY: "InvalidAccessKeyId",
-    Reason.INACTIVE_KEY: "InvalidAccessKeyId",
-    Reason.MISSING_TOKEN: "InvalidAccessKeyId",
-    Reason.BAD_TOKEN: "InvalidSecurityToken",
-    Reason.TOKEN_OF_ANOTHER_KEY: "InvalidSecurityToken",
-    Reason.TOKEN_EXPIRED: "SecurityTokenExpired",
-    Reason.BODY_DIFFERS: "InvalidDigest",
-}
-_DENIED: Mapping[Reason, str] = {
-    Reason.MISSING_AUTHORIZATION: "Anonymous access is forbidden for this operation.",
-    Reason.MISSING_SIGNATURE: "The request carries no signature.",
-    Reason.MISSING_DATE: "OSS authentication requires a valid Date.",
-    Reason.BAD_DATE: "OSS authentication requires a valid Date.",
-    Reason.URL_EXPIRED: "Request has expired.",
-    Reason.FOREIGN_ACCOUNT: "The bucket you access does not belong to you.",
-}
-
-
-def oss_auth_error(failure: AuthFailure, key_id: str, signature: str) -> OssError:
+def oss_auth_error(failure: AuthFailure, key_id: str, signature: str) -> OssError:  # noqa: C901 - an arm for each reason
     """Turn a reason into this service's code; *key_id* and *signature* are those of the request, to be shown."""
-    if failure.reason is Reason.SIGNATURE_DIFFERS:
-        return OssError(
-            "SignatureDoesNotMatch",
-            key_id=key_id,
-            signature=signature,
-            string_to_sign=failure.string_to_sign,
-            canonical_request=failure.canonical_request,
-        )
-    if failure.reason in _DENIED:
-        return OssError("AccessDenied", _DENIED[failure.reason])
-    return OssError(_BY_REASON.get(failure.reason, "InvalidAuthorization"), detail=failure.detail)
+    match failure.reason:
+        case Reason.SIGNATURE_DIFFERS:
+            return OssError(
+                "SignatureDoesNotMatch",
+                key_id=key_id,
+                signature=signature,
+                string_to_sign=failure.string_to_sign,
+                canonical_request=failure.canonical_request,
+            )
+        case Reason.MISSING_AUTHORIZATION:
+            return OssError("AccessDenied", "Anonymous access is forbidden for this operation.")
+        case Reason.MISSING_SIGNATURE:
+            return OssError("AccessDenied", "The request carries no signature.")
+        case Reason.MISSING_DATE | Reason.BAD_DATE:
+            return OssError("AccessDenied", "OSS authentication requires a valid Date.")
+        case Reason.URL_EXPIRED:
+            return OssError("AccessDenied", "Request has expired.")
+        case Reason.FOREIGN_ACCOUNT:
+            return OssError("AccessDenied", "The bucket you access does not belong to you.")
+        case Reason.SKEWED_DATE:
+            name = "RequestTimeTooSkewed"
+        case Reason.UNKNOWN_KEY | Reason.INACTIVE_KEY | Reason.MISSING_TOKEN:
+            name = "InvalidAccessKeyId"
+        case Reason.BAD_TOKEN | Reason.TOKEN_OF_ANOTHER_KEY:
+            name = "InvalidSecurityToken"
+        case Reason.TOKEN_EXPIRED:
+            name = "SecurityTokenExpired"
+        case Reason.BODY_DIFFERS:
+            name = "InvalidDigest"
+        case (
+            Reason.MALFORMED_AUTHORIZATION
+            | Reason.MISSING_KEY_ID
+            | Reason.MISSING_NONCE
+            | Reason.NONCE_USED
+            | Reason.UNSUPPORTED_METHOD
+            | Reason.UNSIGNED_HEADER
+            | Reason.REPEATED_PARAMETER
+        ):
+            name = "InvalidAuthorization"
+        case _:
+            assert_never(failure.reason)
+    return OssError(name, detail=failure.detail)
 
 
 DIALECT = Dialect(OssError, "TotalQpsLimitExceeded")

@@ -144,7 +144,7 @@ class ObjectStorage:
         await self.settle()
 
     async def bucket(self, caller: Caller, name: str) -> "tuple[S3Model, Bucket]":
-        """Return the model and a bucket in it that the caller may use.
+        """Return moto's model of the caller's account and, in it, a bucket that the caller may use.
 
         Raises: NoSuchBucket, AccessDenied for another account's, WrongEndpoint, ExtraMissing.
         """

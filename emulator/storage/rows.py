@@ -151,7 +151,7 @@ class Row(Generic[T]):
 
 
 def row_of(shape: Shape) -> Row[Any]:
-    """Return the rows that hold the settings of a resource.
+    """Return how the settings of a resource are kept as a row of a table.
 
     Raises: TypeError for a shape without a record.
     """

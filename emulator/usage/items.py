@@ -9,7 +9,7 @@ from emulator.kernel.frozen import frozen
 class Item:
     """What is metered. ``source`` is where the rule is known from.
 
-    ``unit`` and ``help`` are English and Chinese, and so is ``assumed``: what of the rule is a guess, if anything.
+    ``unit`` and ``help`` are English and Chinese, and so is ``assumed``: the part of the rule that is a guess, if any.
     """
 
     name: str

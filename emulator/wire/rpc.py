@@ -11,7 +11,7 @@ rest.
 import asyncio
 import json
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
@@ -80,38 +80,56 @@ class MissingParameter(PopError):
     """A required parameter is absent. Field: ``name``."""
 
 
-_BY_REASON: Mapping[Reason, str] = {
-    Reason.MISSING_AUTHORIZATION: "MissingAccessKeyId",
-    Reason.MALFORMED_AUTHORIZATION: "IncompleteSignature",
-    Reason.MISSING_KEY_ID: "MissingAccessKeyId",
-    Reason.MISSING_SIGNATURE: "MissingSignature",
-    Reason.MISSING_DATE: "MissingTimestamp",
-    Reason.BAD_DATE: "InvalidTimeStamp.Format",
-    Reason.SKEWED_DATE: "InvalidTimeStamp.Expired",
-    Reason.MISSING_NONCE: "MissingSignatureNonce",
-    Reason.NONCE_USED: "SignatureNonceUsed",
-    Reason.UNSUPPORTED_METHOD: "InvalidSignatureMethod",
-    Reason.UNKNOWN_KEY: "InvalidAccessKeyId.NotFound",
-    Reason.INACTIVE_KEY: "InvalidAccessKeyId.Inactive",
-    Reason.MISSING_TOKEN: "MissingSecurityToken",
-    Reason.BAD_TOKEN: "InvalidSecurityToken.Malformed",
-    Reason.TOKEN_OF_ANOTHER_KEY: "InvalidSecurityToken.MismatchWithAccessKey",
-    Reason.TOKEN_EXPIRED: "InvalidSecurityToken.Expired",
-    Reason.UNSIGNED_HEADER: "IncompleteSignature",
-    Reason.BODY_DIFFERS: "ContentMD5NotMatched",
-    Reason.SIGNATURE_DIFFERS: "SignatureDoesNotMatch",
-    Reason.URL_EXPIRED: "InvalidTimeStamp.Expired",
-    Reason.FOREIGN_ACCOUNT: "NoPermission",
-    Reason.REPEATED_PARAMETER: "InvalidParameter",
-}
-
-
 def pop_auth_error(failure: AuthFailure) -> PopError:
     """Turn a reason into the gateway's own code, status and text; a wrong signature shows what was signed here."""
     shown = failure.string_to_sign
     if failure.canonical_request:
         shown += f", server side canonicalrequest is:{failure.canonical_request}"
-    return PopError(_BY_REASON[failure.reason], name=failure.detail, detail=_explanation(failure), string_to_sign=shown)
+    return PopError(_code(failure.reason), name=failure.detail, detail=_explanation(failure), string_to_sign=shown)
+
+
+def _code(reason: Reason) -> str:  # noqa: C901 - an arm for each reason
+    match reason:
+        case Reason.MISSING_AUTHORIZATION | Reason.MISSING_KEY_ID:
+            return "MissingAccessKeyId"
+        case Reason.MALFORMED_AUTHORIZATION | Reason.UNSIGNED_HEADER:
+            return "IncompleteSignature"
+        case Reason.MISSING_SIGNATURE:
+            return "MissingSignature"
+        case Reason.MISSING_DATE:
+            return "MissingTimestamp"
+        case Reason.BAD_DATE:
+            return "InvalidTimeStamp.Format"
+        case Reason.SKEWED_DATE | Reason.URL_EXPIRED:
+            return "InvalidTimeStamp.Expired"
+        case Reason.MISSING_NONCE:
+            return "MissingSignatureNonce"
+        case Reason.NONCE_USED:
+            return "SignatureNonceUsed"
+        case Reason.UNSUPPORTED_METHOD:
+            return "InvalidSignatureMethod"
+        case Reason.UNKNOWN_KEY:
+            return "InvalidAccessKeyId.NotFound"
+        case Reason.INACTIVE_KEY:
+            return "InvalidAccessKeyId.Inactive"
+        case Reason.MISSING_TOKEN:
+            return "MissingSecurityToken"
+        case Reason.BAD_TOKEN:
+            return "InvalidSecurityToken.Malformed"
+        case Reason.TOKEN_OF_ANOTHER_KEY:
+            return "InvalidSecurityToken.MismatchWithAccessKey"
+        case Reason.TOKEN_EXPIRED:
+            return "InvalidSecurityToken.Expired"
+        case Reason.BODY_DIFFERS:
+            return "ContentMD5NotMatched"
+        case Reason.SIGNATURE_DIFFERS:
+            return "SignatureDoesNotMatch"
+        case Reason.FOREIGN_ACCOUNT:
+            return "NoPermission"
+        case Reason.REPEATED_PARAMETER:
+            return "InvalidParameter"
+        case _:
+            assert_never(reason)
 
 
 def _explanation(failure: AuthFailure) -> str:

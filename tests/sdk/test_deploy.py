@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.deploy.fc_fields import TRIGGER_TYPES
 from emulator.deploy.planner import PROVIDERS
+from emulator.services.fc.triggers.model import KINDS
 from tests import commands
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
@@ -230,7 +230,7 @@ def test_every_kind_deployed_again_changes_nothing(project):
 
     assert {step["action"] for step in made} == {"create"}
     assert {step["kind"] for step in made} == set(PROVIDERS)
-    assert triggers == TRIGGER_TYPES
+    assert triggers == KINDS
     assert [step for plan in again for step in plan if step["action"] != "unchanged"] == []
     assert [(done.returncode, done.stdout.strip()) for done in compared] == [(0, "nothing differs")] * 3
     numbered = {"Version", "Version3", "Call", "Call3", "Layer", "Layer3"}

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, assert_never
 
 from emulator.cli.client import Client, connected
 from emulator.cli.deploy_client import DeployClient
@@ -68,22 +68,31 @@ USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 
 _TERRAFORM = ".tf"
 
-_SIGNS = {
-    Action.CREATE: "+",
-    Action.UPDATE: "~",
-    Action.REPLACE: "!",
-    Action.UNCHANGED: "=",
-    Action.DELETE: "-",
-    Action.LEAVE: " ",
-}
 
-COUNTS = {
-    Action.CREATE: "{number} to create",
-    Action.UPDATE: "{number} to update",
-    Action.REPLACE: "{number} to replace",
-    Action.DELETE: "{number} to delete",
-}
-"""What a plan counts."""
+class _Words(NamedTuple):
+    """The sign before an action's line of a plan, and how a plan counts such lines; empty for what changes nothing."""
+
+    sign: str
+    counted: str = ""
+
+
+def words_of(action: Action) -> _Words:
+    """Return how the plan shows an action."""
+    match action:
+        case Action.CREATE:
+            return _Words("+", "{number} to create")
+        case Action.UPDATE:
+            return _Words("~", "{number} to update")
+        case Action.REPLACE:
+            return _Words("!", "{number} to replace")
+        case Action.UNCHANGED:
+            return _Words("=")
+        case Action.DELETE:
+            return _Words("-", "{number} to delete")
+        case Action.LEAVE:
+            return _Words(" ")
+        case _:
+            assert_never(action)
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -366,13 +375,14 @@ def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
         remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
         verb = padded(_(step.action.value), 9)
-        say(f"  {_SIGNS[step.action]} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
-    counts = [_(text, number=steps.count(action)) for action, text in COUNTS.items() if steps.count(action)]
+        say(f"  {words_of(step.action).sign} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
+    texts = ((words_of(action).counted, steps.count(action)) for action in Action)
+    counts = [_(text, number=number) for text, number in texts if text and number]
     say(_("plan: {counts}", counts=enumerated(counts) or _("nothing to do")))
 
 
 def _print_step(step: Step) -> None:
-    progress(f"{_SIGNS[step.action]} {_(step.action.value)} {step.subject.type} {step.subject.logical}")
+    progress(f"{words_of(step.action).sign} {_(step.action.value)} {step.subject.type} {step.subject.logical}")
 
 
 def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ ACCOUNT = "{accountID}"
 
 
 class UnreadableHistory(WrongUsage):
-    """A file that is no history, or a definition that is none."""
+    """A file that is not a history, or an invalid definition."""
 
 
 def replay(arguments: Namespace, settings: Settings) -> int:

@@ -275,12 +275,11 @@ def fire(arguments: Namespace, settings: Settings) -> int:
 
 
 def _about(row: dict[str, Any]) -> str:
+    """Return what a trigger fires on: its address, its times, or its source and what that still waits for."""
     config = row["config"]
-    match row["type"]:
-        case "http":
-            return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"
-        case "timer":
-            return str(config.get("cronExpression", ""))
-        case _:
-            source = short(str(row["sourceArn"] or config), 60)
-            return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source
+    if row["urls"]:
+        return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"
+    if "cronExpression" in config:
+        return str(config["cronExpression"])
+    source = short(str(row["sourceArn"] or config), 60)
+    return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source

@@ -231,7 +231,7 @@ def _suspicious(resource: Resource) -> Iterable[str]:
 
 
 def document(text: Any) -> Any:
-    """Return what a JSON text stands for, the text itself when it is none."""
+    """Return what a JSON text stands for, the text itself when it is not JSON."""
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
@@ -244,8 +244,8 @@ GROUPS: Mapping[str, frozenset[str]] = {
         {"fc.service", "fc.function", "fc.async", "fc.provision", "fc3.function", "fc3.async", "fc3.concurrency",
          "fc3.provision", "fc3.scaling"}
     ),
-    "versions": frozenset({"fc.version", "fc3.version"}),
-    "aliases": frozenset({"fc.version", "fc3.version", "fc.alias", "fc3.alias"}),
+    "versions": VERSIONS,
+    "aliases": VERSIONS | {"fc.alias", "fc3.alias"},
     "layers": frozenset({"fc3.layer"}),
     "triggers": frozenset({"fc.trigger", "fc3.trigger"}),
     "domains": frozenset({"fc.domain", "fc3.domain"}),

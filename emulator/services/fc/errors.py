@@ -7,7 +7,7 @@ with status 200 and a header.
 Source: the service's error-code pages and live samples; statuses and codes marked "assumed" are not documented.
 """
 
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.instrumentation import Dialect
@@ -206,7 +206,7 @@ def _place(service: str) -> str:
     return f" in service '{service}'" if service else ""
 
 
-def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorization: str = "") -> FcError:
+def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorization: str = "") -> FcError:  # noqa: C901 - an arm for each reason
     """Turn an authentication reason into this service's code and text.
 
     *date_given* is whether the request has any date header: a missing date is reported before everything else.
@@ -238,13 +238,12 @@ def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorizatio
             return FcError("SecurityTokenExpired")
         case Reason.FOREIGN_ACCOUNT:
             return FcError("AccessDenied", "The service or function doesn't belong to you")
+        case Reason.MISSING_AUTHORIZATION | Reason.MALFORMED_AUTHORIZATION:
+            return InvalidArgument(f"invalid authorization '{authorization}'")
+        case Reason.MISSING_SIGNATURE | Reason.MISSING_KEY_ID | Reason.UNSUPPORTED_METHOD | Reason.REPEATED_PARAMETER:
+            return InvalidArgument(f"invalid authorization '{failure.detail}'")
         case _:
-            return InvalidArgument(f"invalid authorization '{_at_fault(failure, authorization)}'")
-
-
-def _at_fault(failure: AuthFailure, authorization: str) -> str:
-    unreadable = failure.reason in {Reason.MISSING_AUTHORIZATION, Reason.MALFORMED_AUTHORIZATION}
-    return authorization if unreadable else failure.detail
+            assert_never(failure.reason)
 
 
 DIALECT = Dialect(FcError, "ResourceThrottled")

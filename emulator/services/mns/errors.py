@@ -4,6 +4,8 @@ Source: MNS "Error codes"; codes of topics from the error decoders of the offici
 TopicNotExist. Further texts marked "assumed" are the emulator's own.
 """
 
+from typing import assert_never
+
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
 from emulator.kernel.identity import Demand
 
@@ -140,27 +142,46 @@ class SchemaViolation(MnsError):
     """An element is missing, unknown as a root, or not of its type. Field: ``name``."""
 
 
-_BY_REASON: dict[Reason, str] = {
-    Reason.MISSING_AUTHORIZATION: "MissingAuthorizationHeader",
-    Reason.MISSING_DATE: "MissingDateHeader",
-    Reason.BAD_DATE: "InvalidDateHeader",
-    Reason.SKEWED_DATE: "TimeExpired",
-    Reason.URL_EXPIRED: "TimeExpired",
-    Reason.UNKNOWN_KEY: "InvalidAccessKeyId",
-    Reason.INACTIVE_KEY: "InvalidAccessKeyId",
-    Reason.MISSING_TOKEN: "AccessDenied",
-    Reason.BAD_TOKEN: "InvalidSecurityToken",
-    Reason.TOKEN_OF_ANOTHER_KEY: "InvalidSecurityToken",
-    Reason.TOKEN_EXPIRED: "SecurityTokenExpired",
-    Reason.BODY_DIFFERS: "InvalidDegist",
-    Reason.SIGNATURE_DIFFERS: "SignatureDoesNotMatch",
-    Reason.FOREIGN_ACCOUNT: "AccessDenied",
-}
-
-
 def auth_error(failure: AuthFailure) -> MnsError:
     """Turn a reason into this service's code; what only other schemes know is an unreadable authorization here."""
-    return MnsError(_BY_REASON.get(failure.reason, "InvalidAuthorizationHeader"))
+    return MnsError(_code(failure.reason))
+
+
+def _code(reason: Reason) -> str:
+    match reason:
+        case Reason.MISSING_AUTHORIZATION:
+            return "MissingAuthorizationHeader"
+        case Reason.MISSING_DATE:
+            return "MissingDateHeader"
+        case Reason.BAD_DATE:
+            return "InvalidDateHeader"
+        case Reason.SKEWED_DATE | Reason.URL_EXPIRED:
+            return "TimeExpired"
+        case Reason.UNKNOWN_KEY | Reason.INACTIVE_KEY:
+            return "InvalidAccessKeyId"
+        case Reason.MISSING_TOKEN | Reason.FOREIGN_ACCOUNT:
+            return "AccessDenied"
+        case Reason.BAD_TOKEN | Reason.TOKEN_OF_ANOTHER_KEY:
+            return "InvalidSecurityToken"
+        case Reason.TOKEN_EXPIRED:
+            return "SecurityTokenExpired"
+        case Reason.BODY_DIFFERS:
+            return "InvalidDegist"
+        case Reason.SIGNATURE_DIFFERS:
+            return "SignatureDoesNotMatch"
+        case (
+            Reason.MALFORMED_AUTHORIZATION
+            | Reason.MISSING_KEY_ID
+            | Reason.MISSING_SIGNATURE
+            | Reason.MISSING_NONCE
+            | Reason.NONCE_USED
+            | Reason.UNSUPPORTED_METHOD
+            | Reason.UNSIGNED_HEADER
+            | Reason.REPEATED_PARAMETER
+        ):
+            return "InvalidAuthorizationHeader"
+        case _:
+            assert_never(reason)
 
 
 def access_denied(demand: Demand) -> MnsError:

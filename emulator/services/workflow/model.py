@@ -263,7 +263,7 @@ ScheduleId = NewType("ScheduleId", int)
 
 
 def execution_input(payload: str) -> str:
-    """Return what a run with *payload* starts with; ``null``, which the console's form holds at first, is nothing.
+    """Return the input of an execution that a schedule with *payload* starts; ``null``, the form's default, is "".
 
     Source: timed schedule, Serverless Workflow best practices, for the default ``null``; its meaning is assumed.
     """

@@ -162,10 +162,14 @@ class MapResource:
         return "a map run"
 
 
-TaskTarget = (
-    FunctionResource | QueueResource | TopicResource | FlowResource | HttpResource | ObjectResource | MapResource
-)
+ArnTarget = FunctionResource | QueueResource | TopicResource | FlowResource
+"""What an ARN can name."""
+
+TaskTarget = ArnTarget | HttpResource | ObjectResource | MapResource
 """What the call of a task is made to."""
+
+WrittenTarget = ArnTarget | ActionResource
+"""What tasks of the flow definition language name."""
 
 Resource = TaskTarget | ActionResource
 """What a task names."""

@@ -67,9 +67,10 @@ class Texts(Notation[Reader]):
     def read(
         self, shape: Shape, value_of: Callable[[str], Any], *, before: Any = None, changing: bool = False
     ) -> dict[str, Any]:
-        """Return the settings a request names, by attribute; *value_of* returns the value of a name, None without one.
+        """Return the settings a request names, by attribute; *value_of* returns the value of a name, or None.
 
-        A flat field is changed from what it is in *before*. While *changing*, fixed fields are ignored.
+        A record whose members stand beside each other in the form keeps those of *before* that the request does not
+        name. With *changing*, fields that can be set at creation only are ignored.
 
         Raises: the form's error.
         """

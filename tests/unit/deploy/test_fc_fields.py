@@ -9,7 +9,6 @@ from emulator.services.fc.asynchronous.model import CONFIG_2, CONFIG_3
 from emulator.services.fc.capacity.model import CONCURRENCY, PROVISION, SCALING
 from emulator.services.fc.catalog import domain_fields
 from emulator.services.fc.catalog import fields as catalog
-from emulator.services.fc.triggers.model import KINDS
 
 
 def part_of(value):
@@ -41,11 +40,6 @@ def names_of(table):
 def test_files_take_what_the_service_takes(table, names):
     """No attribute of a resource is missing in files."""
     assert names <= names_of(table)
-
-
-def test_every_trigger_type_of_the_service_can_stand_in_a_file():
-    """Those that are passed on to other services too."""
-    assert fc_fields.TRIGGER_TYPES == KINDS
 
 
 def test_words_of_an_http_trigger_get_the_spelling_of_the_service():

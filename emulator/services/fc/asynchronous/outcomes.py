@@ -88,7 +88,7 @@ class Destinations:
 
 
 def message(call: AsyncCall, now: Millis) -> str:
-    """Return the JSON text about *call*, which has ended.
+    """Return the JSON text that a destination gets about *call*, which has ended.
 
     Source: the page's sample for ``service.qualifier``; that 3.0 leaves out LATEST is assumed.
     """

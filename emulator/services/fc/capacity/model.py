@@ -9,7 +9,7 @@ Source: parameter tables of the provision configuration; the order of overlappin
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from emulator.kernel.clock import DAY, SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
@@ -175,12 +175,15 @@ class Kind(StrEnum):
     SWITCH = "switch"
 
 
-PER_QUALIFIER = frozenset({Kind.ON_DEMAND, Kind.PROVISION, Kind.SCALING})
-
-
 def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
     """Return what a configuration is for: the qualifier, or the whole function where there is one for all."""
-    return ref if kind in PER_QUALIFIER else ref._replace(qualifier="")
+    match kind:
+        case Kind.ON_DEMAND | Kind.PROVISION | Kind.SCALING:
+            return ref
+        case Kind.CONCURRENCY | Kind.SWITCH:
+            return ref._replace(qualifier="")
+        case _:
+            assert_never(kind)
 
 
 @frozen
@@ -303,14 +306,21 @@ SCALING = record(
 SWITCH = record(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
-_BODIES: Mapping[Kind, tuple[Shape, str]] = {
-    Kind.ON_DEMAND: (ON_DEMAND, "maximumInstanceCount"),
-    Kind.CONCURRENCY: (CONCURRENCY, "reservedConcurrency"),
-    Kind.PROVISION: (PROVISION, "target"),
-    Kind.SCALING: (SCALING, ""),
-    Kind.SWITCH: (SWITCH, ""),
-}
-"""What a body may say, and the member that it must have."""
+def _body(kind: Kind) -> tuple[Shape, str]:
+    """Return what a body may say, and the member that it must have."""
+    match kind:
+        case Kind.ON_DEMAND:
+            return ON_DEMAND, "maximumInstanceCount"
+        case Kind.CONCURRENCY:
+            return CONCURRENCY, "reservedConcurrency"
+        case Kind.PROVISION:
+            return PROVISION, "target"
+        case Kind.SCALING:
+            return SCALING, ""
+        case Kind.SWITCH:
+            return SWITCH, ""
+        case _:
+            assert_never(kind)
 
 
 def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,7 +328,7 @@ def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    shape, needed = _BODIES[kind]
+    shape, needed = _body(kind)
     config: dict[str, Any] = BODY.reader(shape)(body, "body")
     if kind is Kind.PROVISION and (default := config.pop("defaultTarget", None)) is not None:
         config["target"] = default

@@ -7,7 +7,7 @@ Source: API reference and models of the three versions; aliyun-fc2 client.py.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
@@ -36,19 +36,29 @@ def _render(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
 
     In 2.0 ``target`` is what holds now; 3.0 has the default beside it.
     """
+    place, config, kind = setting.place, setting.config, setting.kind
+    match kind:
+        case Kind.ON_DEMAND:
+            return {"resource": function_path(*place[1:]), **config}
+        case Kind.CONCURRENCY:
+            return {"functionArn": function_arn(place.tenant, "", place.function), **config}
+        case Kind.PROVISION:
+            return _render_ready(fc, setting, "target", "current", "defaultTarget")
+        case Kind.SCALING:
+            return _render_ready(fc, setting, "targetInstances", "currentInstances", "minInstances")
+        case Kind.SWITCH:
+            return dict(config)
+        case _:
+            assert_never(kind)
+
+
+def _render_ready(fc: FunctionCompute, setting: Setting, target: str, current: str, default: str) -> dict[str, Any]:
     tenant, service, function, qualifier = place = setting.place
-    kind, config = setting.kind, setting.config
-    if kind is Kind.ON_DEMAND:
-        return {"resource": function_path(*place[1:]), **config}
-    if kind is Kind.CONCURRENCY:
-        return {"functionArn": function_arn(tenant, "", function), **config}
-    target, current = ("targetInstances", "currentInstances") if kind is Kind.SCALING else ("target", "current")
     ready = fc.provisioner.readiness(setting)
     readiness = {target: ready.target, current: ready.current, "currentError": ready.error}
     if service:
-        return {**config, "resource": f"{tenant.account}#{service}#{qualifier}#{function}", **readiness}
-    default = "minInstances" if kind is Kind.SCALING else "defaultTarget"
-    return {**config, "functionArn": function_arn(*place), default: default_target(setting), **readiness}
+        return {**setting.config, "resource": f"{tenant.account}#{service}#{qualifier}#{function}", **readiness}
+    return {**setting.config, "functionArn": function_arn(*place), default: default_target(setting), **readiness}
 
 
 _KINDS = {
@@ -175,16 +185,23 @@ def _setting(fc: FunctionCompute, call: OperationRequest) -> Setting:
     place = _place(fc, call, kind)
     setting = fc.capacity.get(kind, place)
     if setting is None:
-        raise FcError(_MISSING[kind], resource=function_path(*place[1:]))
+        raise FcError(_missing(kind), resource=function_path(*place[1:]))
     return setting
 
 
-_MISSING: Mapping[Kind, str] = {
-    Kind.ON_DEMAND: "OnDemandConfigNotFound",
-    Kind.CONCURRENCY: "OnDemandConfigNotFound",  # observed: 3.0 answers the older code here
-    Kind.PROVISION: "ProvisionConfigNotFound",
-    Kind.SCALING: "ScalingConfigNotFound",
-}
+def _missing(kind: Kind) -> str:
+    """Return the error for a configuration that is not there. Source: observed; 3.0 answers the older code too."""
+    match kind:
+        case Kind.ON_DEMAND | Kind.CONCURRENCY:
+            return "OnDemandConfigNotFound"
+        case Kind.PROVISION:
+            return "ProvisionConfigNotFound"
+        case Kind.SCALING:
+            return "ScalingConfigNotFound"
+        case Kind.SWITCH:
+            raise LookupError("a switch is read with its function, and by no operation of its own")
+        case _:
+            assert_never(kind)
 
 
 def _shown(fc: FunctionCompute, setting: Setting, **changes: Any) -> Response:

@@ -101,7 +101,7 @@ class AgentProcess(InstanceProcess):
             return future
         sequence = self._ids.secret(8).hex()  # the program must not guess that of another call
         self._pending[sequence] = future
-        header: Header = {"do": kind, "seq": sequence, "rid": call.request_id}
+        header: Header = {"do": kind.name, "seq": sequence, "rid": call.request_id}
         about = call.qualifier, call.retry_count, call.credentials, call.tracing
         if about != self._about:  # they rarely change, and writing them takes longer than all the rest of a frame
             self._about = about

@@ -25,6 +25,7 @@ from emulator.services.fc.runtime.model import (
     PortBusy,
 )
 from emulator.services.fc.runtime.process import (
+    INVOKE,
     Answer,
     CallKind,
     Exit,
@@ -55,18 +56,9 @@ STATUS_FIELD = "x-fc-status"
 Fields = list[tuple[str, str]]
 
 
-_KINDS: dict[CallKind, tuple[str, str, str]] = {
-    "invoke": ("POST", "/invoke", "0"),
-    "initialize": ("POST", "/initialize", "1"),
-    "pre_stop": ("GET", "/pre-stop", "2"),
-    "pre_freeze": ("GET", "/pre-freeze", "3"),
-}
-"""Method and path of the request of each kind, and its ``x-fc-function-type``."""
-
-
 def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, own: bool = True) -> Fields:
     """Return the header fields of a call's request: the caller's *own* for an HTTP request, and the platform's."""
-    method, path, number = _KINDS[kind]
+    path = kind.path
     fields: Fields = []
     if call.http is not None:
         path = "/http-invoke"
@@ -75,9 +67,9 @@ def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, ow
             fields += [("Connection", "Upgrade"), ("Upgrade", "websocket")]
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
-    elif method == "POST":
+    elif kind.method == "POST":
         fields.append(("Content-Type", "application/octet-stream"))
-    fields += [("x-fc-control-path", path), ("x-fc-function-type", number)]
+    fields += [("x-fc-control-path", path), ("x-fc-function-type", kind.number)]
     return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
 
 
@@ -191,7 +183,7 @@ class CustomProcess(ProgramProcess):
 
     async def _perform(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         began = self._loop.time()
-        method, target, _ = _KINDS[kind] if call.http is None else (call.http.method, call.http.request_uri, "")
+        method, target = (kind.method, kind.path) if call.http is None else (call.http.method, call.http.request_uri)
         try:
             response = await self._client.open(
                 method,
@@ -232,9 +224,9 @@ class CustomProcess(ProgramProcess):
         if call.http is not None:
             http = HttpAnswer(status=status, headers=tuple(response.headers.pairs))
             return self._answer(body, duration_ms, http=http)
-        if kind == "invoke":
+        if kind is INVOKE:
             return self._answer(body, duration_ms, ok=succeeded(response.headers.get(STATUS_FIELD)))
-        if kind in {"pre_freeze", "pre_stop"} and status == 500:
+        if kind.freezes and status == 500:
             self._loop.call_soon(self.kill)  # the platform starts such an instance anew
         ok = 200 <= status < 300
         return self._answer(b"" if ok else _failure(status, body), duration_ms, ok=ok)

@@ -5,7 +5,7 @@ serves a call, and how long it is kept, is the pool's business.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -26,18 +26,22 @@ from emulator.services.fc.runtime.model import (
     ResponseTooLarge,
     RuntimeFailure,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess
+from emulator.services.fc.runtime.process import (
+    INITIALIZE,
+    INVOKE,
+    LOAD,
+    PRE_FREEZE,
+    PRE_STOP,
+    Answer,
+    CallKind,
+    Exit,
+    InstanceProcess,
+)
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.streaming import Abandoned, FailedMidway, StreamedBody
 
 OnLog = Callable[[FunctionImage, str, bytes], None]
 
-_MARKERS: Mapping[CallKind, logs.Marker] = {
-    "invoke": "Invoke",
-    "initialize": "Initialize",
-    "pre_freeze": "PreFreeze",
-    "pre_stop": "PreStop",
-}
 _END_S = 2.0
 _LEFT = (Abandoned, asyncio.CancelledError)
 """What cuts a body short when its reader has gone."""
@@ -189,7 +193,7 @@ class Instance:
                 initialized = await self._initialize(invocation, log)
                 if initialized.error:
                     return self._result(log, initialized, "InitializationError", cold=cold)
-            outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
+            outcome = await self._run(INVOKE, invocation, log, self.image.timeout_s)
             streaming = outcome.stream is not None
             result = self._result(log, outcome, outcome.error_type, cold=cold)
             if outcome.too_large:
@@ -212,7 +216,7 @@ class Instance:
             if self.image.initializer is not None:
                 return not (await self._initialize(invocation, log)).error
             if self.image.runtime.startswith(("python", "nodejs")):
-                return not (await self._run("load", invocation, log, self.image.timeout_s)).error
+                return not (await self._run(LOAD, invocation, log, self.image.timeout_s)).error
         finally:
             self._close_log(invocation)
         return True
@@ -220,7 +224,7 @@ class Instance:
     async def freeze(self) -> None:
         """Run the preFreeze hook; its failure changes nothing."""
         async with self._freezing:
-            await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
+            await self._run_hook(PRE_FREEZE, self.image.pre_freeze_timeout_s)
 
     async def stop(self, *, limit_s: float | None = None) -> None:
         """Run the preStop hook, for at most *limit_s*, and end the process; once, however often it is called."""
@@ -232,7 +236,7 @@ class Instance:
         if self.image.pre_stop is not None and self._last is not None and self.alive:
             timeout_s: float = self.image.pre_stop_timeout_s
             if await self._until_frozen(limit_s):
-                await self._run_hook("pre_stop", timeout_s if limit_s is None else min(limit_s, timeout_s))
+                await self._run_hook(PRE_STOP, timeout_s if limit_s is None else min(limit_s, timeout_s))
         await self.kill()
 
     async def _until_frozen(self, limit_s: float | None) -> bool:
@@ -302,7 +306,7 @@ class Instance:
             return await asyncio.shield(self._initialized)
         self._initialized = asyncio.get_running_loop().create_future()
         try:
-            outcome = await self._run("initialize", invocation, log, self.image.initializer_timeout_s)
+            outcome = await self._run(INITIALIZE, invocation, log, self.image.initializer_timeout_s)
         except BaseException:
             self.retired = True
             self._initialized.set_exception(CallNotRead())
@@ -320,8 +324,8 @@ class Instance:
             if self._failure is not None:
                 raise self._failure
         assert self._process is not None
-        marker, request_id = _MARKERS.get(kind), invocation.request_id
-        if kind != "invoke":  # the event or HTTP request of a call is for its handler only
+        marker, request_id = kind.marker, invocation.request_id
+        if kind is not INVOKE:  # the event or HTTP request of a call is for its handler only
             invocation = replace(invocation, event=b"", http=None, stream=False)
         pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this
@@ -427,7 +431,7 @@ class Instance:
             stream=outcome.stream,
         )
 
-    async def _run_hook(self, kind: Literal["pre_freeze", "pre_stop"], timeout_s: float) -> None:
+    async def _run_hook(self, kind: CallKind, timeout_s: float) -> None:
         if self._last is None:
             return
         log = self._open_log(self._last)

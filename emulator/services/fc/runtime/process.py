@@ -8,16 +8,39 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from emulator.kernel import system
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
+from emulator.services.fc.runtime.logs import Marker
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation
 from emulator.services.fc.runtime.streaming import StreamedBody
 
-CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
-"""``load`` makes an agent import the handler's code and do nothing else; the first call reports what goes wrong."""
+
+class CallKind(NamedTuple):
+    """A kind of call to an instance, as agents, programs and the log know it.
+
+    ``marker`` is its word in the log, None for one that leaves no lines; a program gets it as a request of ``method``
+    for ``path``, with ``number`` as its ``x-fc-function-type``. After an answer of 500 to one that ``freezes`` the
+    platform starts the instance anew.
+    """
+
+    name: str
+    marker: Marker | None
+    method: str
+    path: str
+    number: str
+    freezes: bool = False
+
+
+INVOKE: Final = CallKind("invoke", "Invoke", "POST", "/invoke", "0")
+INITIALIZE: Final = CallKind("initialize", "Initialize", "POST", "/initialize", "1")
+PRE_STOP: Final = CallKind("pre_stop", "PreStop", "GET", "/pre-stop", "2", freezes=True)
+PRE_FREEZE: Final = CallKind("pre_freeze", "PreFreeze", "GET", "/pre-freeze", "3", freezes=True)
+LOAD: Final = CallKind("load", None, "", "", "")
+"""Makes an agent import the handler's code and do nothing else; the first call reports what goes wrong. Programs, which
+load their code when they start, never get it."""
 
 _CHUNK = 16 * 1024
 

@@ -26,6 +26,7 @@ from emulator.services.fc.runtime.model import (
     ProgramMissing,
 )
 from emulator.services.fc.runtime.process import (
+    INVOKE,
     Answer,
     CallKind,
     Exit,
@@ -214,14 +215,14 @@ class ProgramProcess(InstanceProcess):
         if self.gone.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=True))
             return future
-        if self._time.shift != self._shift and kind == "invoke" and not faketime_library():
+        if self._time.shift != self._shift and kind is INVOKE and not faketime_library():
             self._shift = self._time.shift
             if not self._warned:
                 self._warned = True
                 self.listener.output(_REAL_TIME, None)
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
-        if call.fault and kind == "invoke":
+        if call.fault and kind is INVOKE:
             self._break(call.fault, future)
         else:
             self._send(kind, call, future)

@@ -28,7 +28,7 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.polling_agents import polling_program
-from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Launcher, Listener, Pending
+from emulator.services.fc.runtime.process import INVOKE, CallKind, Forker, InstanceProcess, Launcher, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.streaming import FailedMidway, Gate, SentPieces, StreamedBody
@@ -288,7 +288,7 @@ class PollingProcess(ProgramProcess):
 
 
 def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:
-    timeout_s = image.timeout_s if kind == "invoke" else image.initializer_timeout_s
+    timeout_s = image.timeout_s if kind is INVOKE else image.initializer_timeout_s
     deadline = SystemClock().now() + timeout_s * 1000
     fields = [pair for pair in request_fields(image, kind, call, own=False) if pair[0].lower() != "content-type"]
     fields += [("Content-Type", "application/octet-stream"), ("x-fc-function-deadline", str(deadline))]

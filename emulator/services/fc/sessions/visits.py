@@ -45,7 +45,7 @@ class Reception:
     def receive(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit | None":
         """Return how the call goes, None when it goes wherever there is room. Nothing is written yet.
 
-        Raises: InvalidArgument for an id that is none or must not be used again; SessionNotActive.
+        Raises: InvalidArgument for an invalid id, or one that must not be used again; SessionNotActive.
         """
         match affinity.kind:
             case _ if affinity.has_api:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import md5, sha256
-from typing import Any, Literal, assert_never, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeGuard, assert_never, cast, get_args
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
@@ -128,11 +128,21 @@ def trigger_path(trigger: Trigger) -> str:
 KINDS = frozenset(get_args(TriggerKind))
 _KIND = OneOf(KINDS)
 
-PASSED_ON = frozenset({"log", "tablestore", "cdn_events", "eventbridge", "rds"})
-"""Kinds whose configuration is for another service, and is kept as it comes."""
 
-_WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"})
-_WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
+class TriggerType(NamedTuple):
+    """What is alike in all triggers of a kind.
+
+    ``config`` is the kind of its configuration; one that is ``passed_on`` is for another service, which checks it.
+    ``needs_source`` and ``needs_role`` say whether a trigger has to name its event source and the role that its source
+    calls with. ``caller`` is the service that calls, for permissions; empty where none are checked.
+    """
+
+    config: Kind
+    needs_source: bool = False
+    needs_role: bool = False
+    passed_on: bool = False
+    caller: str = ""
+
 
 # texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
 _OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectModified|ObjectReplication):(?:\*|[A-Za-z]+)"
@@ -146,7 +156,7 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
     Raises: InvalidArgument.
     """
     config = _opened(value)
-    known: dict[str, Any] = BODY.reader(TRIGGER_CONFIGS[kind])(config, "triggerConfig")
+    known: dict[str, Any] = BODY.reader(trigger_type_of(kind).config)(config, "triggerConfig")
     match kind:
         case "http":
             return _http(known)
@@ -164,6 +174,11 @@ def config_of(kind: TriggerKind, value: object) -> Struct:
             assert_never(kind)
 
 
+def is_kind(text: str) -> TypeGuard[TriggerKind]:
+    """Whether there are triggers of the kind *text*."""
+    return text in KINDS
+
+
 def kind_of(value: object) -> TriggerKind:
     """Check the type of a trigger.
 
@@ -177,13 +192,14 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
     Raises: InvalidArgument.
     """
-    if kind in _WITH_SOURCE and not source_arn:
+    known = trigger_type_of(kind)
+    if known.needs_source and not source_arn:
         raise InvalidArgument(f"sourceArn is required for a trigger of type {kind}")
     if kind == "mns_topic" and not topic_of(source_arn):
         raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic")
     if kind == "oss" and not bucket_of(source_arn):
         raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a bucket")
-    if role_needed and kind in _WITH_ROLE and not role:
+    if role_needed and known.needs_role and not role:
         raise InvalidArgument(f"invocationRole is required for a trigger of type {kind}")
 
 
@@ -266,32 +282,57 @@ def _timer(known: dict[str, Any]) -> Struct:
     return _completed(known, {"payload": "", "enable": True})
 
 
-TRIGGER_CONFIGS: Mapping[TriggerKind, Kind] = {
-    "http": record(
+_HTTP = TriggerType(
+    record(
         authType=OneOf(frozenset({"anonymous", "function", "jwt"}), fold=str.lower),
         methods=Items(METHOD),
         disableURLInternet=FLAG,
         authConfig=ANYTHING,
         corsConfig=ANYTHING,
-    ),
-    "timer": record(
-        cronExpression=Ruled(Text(limits.CRON_LENGTH, 1), _schedule), enable=FLAG, payload=Ruled(TEXT, _payload)
-    ),
-    "oss": record(
+    )
+)
+_TIMER = TriggerType(
+    record(cronExpression=Ruled(Text(limits.CRON_LENGTH, 1), _schedule), enable=FLAG, payload=Ruled(TEXT, _payload))
+)
+_OSS = TriggerType(
+    record(
         events=Items(Ruled(TEXT, _object_event, alone=True)),
         filter=record(key=record(prefix=TEXT, suffix=TEXT)),
     ),
-    "mns_topic": record(
+    needs_source=True, needs_role=True, caller="oss.aliyuncs.com",
+)  # fmt: skip
+_MNS_TOPIC = TriggerType(
+    record(
         filterTag=Text(limits.FILTER_TAG_LENGTH),
         notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
         notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
     ),
-    "log": ANYTHING,
-    "tablestore": ANYTHING,
-    "cdn_events": ANYTHING,
-    "eventbridge": ANYTHING,
-    "rds": ANYTHING,
-}
+    needs_source=True, needs_role=True, caller="mns.aliyuncs.com",
+)  # fmt: skip
+_OF_A_SOURCE = TriggerType(ANYTHING, needs_source=True, needs_role=True, passed_on=True)
+_RDS = TriggerType(ANYTHING, needs_role=True, passed_on=True)
+_EVENTBRIDGE = TriggerType(ANYTHING, passed_on=True)
+
+
+def trigger_type_of(kind: TriggerKind) -> TriggerType:
+    """Return what is alike in all triggers of *kind*."""
+    match kind:
+        case "http":
+            return _HTTP
+        case "timer":
+            return _TIMER
+        case "oss":
+            return _OSS
+        case "mns_topic":
+            return _MNS_TOPIC
+        case "log" | "tablestore" | "cdn_events":
+            return _OF_A_SOURCE
+        case "rds":
+            return _RDS
+        case "eventbridge":
+            return _EVENTBRIDGE
+        case _:
+            assert_never(kind)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -109,7 +109,7 @@ class QueueTriggers(TriggerWatcher):
         self._database.after_commit(committed)
 
     def behind(self) -> Iterator[tuple[TriggerKey, str]]:
-        """Yield the triggers with messages to take in their queues, by key and queue: they are about to be read."""
+        """Yield key and queue of each trigger whose queue has messages that it has not received yet."""
         for key, (reader, queue) in self._readers.items():
             if not reader.done() and key not in self._passing and self._queues.has_messages(key[1], queue):
                 yield key, queue

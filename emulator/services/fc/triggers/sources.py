@@ -28,6 +28,7 @@ from emulator.services.fc.triggers.model import (
     topic_event,
     topic_of,
     trigger_path,
+    trigger_type_of,
 )
 from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import Domains, TriggerStore
@@ -37,7 +38,6 @@ from emulator.services.fc.triggers.triggers import Places, Triggers
 
 _log = logging.getLogger(__name__)
 
-_CALLERS = {"mns_topic": "mns.aliyuncs.com", "oss": "oss.aliyuncs.com"}
 """By the type of a trigger, the service that calls its function and that the role has to trust."""
 
 
@@ -168,8 +168,8 @@ class EventSources:
 
         The log says why it may not.
         """
-        caller = _CALLERS.get(trigger.kind)
-        if self._guard is None or caller is None or not trigger.role:
+        caller = trigger_type_of(trigger.kind).caller
+        if self._guard is None or not caller or not trigger.role:
             return True
         function = FunctionName(trigger.service, trigger.function, trigger.qualifier)
         reason = self._guard.refusal(tenant, trigger.role, caller, function)

@@ -21,15 +21,15 @@ from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import Function, Slice, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     KINDS,
-    PASSED_ON,
-    TRIGGER_CONFIGS,
     Trigger,
     bucket_of,
     check_source,
     config_of,
     host_label,
+    is_kind,
     kind_of,
     rule_arn,
+    trigger_type_of,
 )
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
@@ -134,7 +134,7 @@ class Triggers:
         values = _lower_case(body)
         changes: dict[str, Any] = {}
         if "triggerconfig" in values:
-            kept = old.config if old.kind in PASSED_ON else {}
+            kept = old.config if trigger_type_of(old.kind).passed_on else {}
             changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
         changes |= BODY.read(_CHANGEABLE, body)
         changes["qualifier"] = changes.get("qualifier") or old.qualifier
@@ -356,7 +356,7 @@ def _mistakes(described: Struct) -> list[str]:
     kind, config = str(named.get("triggerType")), named.get("triggerConfig")
     known = (*_KNOWN, "queue") if kind == _QUEUE_KIND else _KNOWN
     found = unknown_names(map(str, described), known)
-    shape = next((each for known_kind, each in TRIGGER_CONFIGS.items() if known_kind == kind), None)
+    shape = trigger_type_of(kind).config if is_kind(kind) else None
     if isinstance(shape, Shape) and isinstance(config, dict):
         found += unknown_names(map(str, config), [each.name for each in shape])
     return [problem for problem, _ in found]

@@ -192,7 +192,10 @@ class QueueStore:
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
 
     def keep_visible(self, now: Millis, before: Millis) -> None:
-        """Make visible at *now* what became visible up to *before*; the order among these is that of sending."""
+        """Set messages that became visible after *now* and up to *before* to visible at *now*, for a clock set back.
+
+        They are received in the order in which they were sent.
+        """
         self._database.write(
             "UPDATE mns_messages SET visible_from = ? WHERE visible_from > ? AND visible_from <= ?", (now, now, before)
         )

@@ -111,22 +111,33 @@ class Carrier:
         outcome = self.carry_now(subscription, publication)
         if outcome is not None:
             return outcome
-        endpoint = read_endpoint(subscription.settings.endpoint)
-        if isinstance(endpoint, FunctionEndpoint):
-            return await self._invoke(endpoint.arn, subscription, publication)
-        topic, name = subscription.topic_name, subscription.name
-        if isinstance(endpoint, QueueEndpoint):
-            meant = subject("SendMessage", queue=endpoint.queue, origin="push")
-        else:
-            assert isinstance(endpoint, HttpEndpoint)
-            meant = push(topic, name, endpoint.url)
+        match read_endpoint(subscription.settings.endpoint):
+            case FunctionEndpoint(arn):
+                return await self._invoke(arn, subscription, publication)
+            case HttpEndpoint(url):
+                return await self._push(url, subscription, publication)
+            case QueueEndpoint(queue):
+                return await self._send_under_faults(queue, subscription, publication)
+            case OutboxEndpoint() as target:
+                return self._record(target, subscription, publication, self._clock.now())
+            case endpoint:
+                assert_never(endpoint)
+
+    async def _push(self, url: str, subscription: Subscription, publication: Publication) -> Outcome:
+        meant = push(subscription.topic_name, subscription.name, url)
         try:
             async with self._interference.around(meant, DIALECT):
-                if isinstance(endpoint, HttpEndpoint):
-                    if self._pusher is None:
-                        return Outcome(delivered=False, detail="nothing signs pushes here")
-                    return await self._pusher.push(endpoint.url, subscription, publication)
-                return self._send(subscription, publication, endpoint.queue, publication.system_properties)
+                if self._pusher is None:
+                    return Outcome(delivered=False, detail="nothing signs pushes here")
+                return await self._pusher.push(url, subscription, publication)
+        except MnsError as error:
+            return Outcome(delivered=False, detail=str(error))
+
+    async def _send_under_faults(self, queue: str, subscription: Subscription, publication: Publication) -> Outcome:
+        meant = subject("SendMessage", queue=queue, origin="push")
+        try:
+            async with self._interference.around(meant, DIALECT):
+                return self._send(subscription, publication, queue, publication.system_properties)
         except MnsError as error:
             return Outcome(delivered=False, detail=str(error))
 

@@ -3,7 +3,7 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from typing import Literal, NewType
+from typing import Literal, NewType, assert_never
 from urllib.parse import urlsplit
 
 from emulator.http.message import Unsendable, split_url
@@ -400,14 +400,19 @@ def read_endpoint(text: str) -> Endpoint:
     raise MnsError("EndpointInvalid")
 
 
-_KINDS: dict[type[Endpoint], str] = {
-    HttpEndpoint: "http", QueueEndpoint: "queue", FunctionEndpoint: "function", OutboxEndpoint: "outbox",
-}  # fmt: skip
-
-
 def kind_of(text: str) -> str:
     """Return the kind of a subscription's endpoint, for metrics: ``http``, ``queue``, ``function`` or ``outbox``."""
-    return _KINDS[type(read_endpoint(text))]
+    match read_endpoint(text):
+        case HttpEndpoint():
+            return "http"
+        case QueueEndpoint():
+            return "queue"
+        case FunctionEndpoint():
+            return "function"
+        case OutboxEndpoint():
+            return "outbox"
+        case endpoint:
+            assert_never(endpoint)
 
 
 def queue_endpoint(tenant: Tenant, queue: str) -> str:

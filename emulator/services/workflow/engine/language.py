@@ -247,7 +247,7 @@ class Programs(Protocol):
     """The programs that the driver runs, by the ids of their definitions. What reads one raises `DefinitionError`."""
 
     def known(self, definition: DefinitionId) -> Program | None:
-        """Return a program that is kept."""
+        """Return a program that has been read and is still in memory, or None."""
 
     def find(self, definition: DefinitionId) -> Program | None:
         """Return a program; None when its text is long and `load` has to come first."""

@@ -69,6 +69,9 @@ class Step(ABC):
     can_be_skipped: ClassVar[bool] = True
     """Whether it is clear where its list goes on when the step is not run."""
 
+    ends_at_once: ClassVar[bool] = False
+    """Whether it does nothing but reshape its data, so that it has ended in the turn in which it is entered."""
+
     name: str
 
     @property

@@ -55,7 +55,7 @@ class Mint:
 
 
 def read_token(text: str) -> TaskToken | None:
-    """Read a token; None for text that is none."""
+    """Read a token; None for a text that is not one."""
     try:
         version, flow, execution, entry, code_text = (
             base64.b64decode(text.replace(" ", "+"), validate=True).decode("utf-8").split("#")

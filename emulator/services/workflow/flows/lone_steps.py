@@ -160,7 +160,7 @@ def _place(program: Program, name: str) -> tuple[StepList, int]:
 def read_mocks(document: Mapping[str, Any]) -> Mocks:
     """Read answers in place of calls, by the name of a step, of a function or of an action.
 
-    Raises: InvalidArgument for a mock that is none.
+    Raises: InvalidArgument for an invalid mock.
     """
     scripts = {}
     for name, mock in document.items():
@@ -196,7 +196,7 @@ class LoneSteps:
     ) -> dict[str, Any]:
         """Run *step* of a definition on the input *step_input*, and return what came of it.
 
-        Raises: InvalidArgument for a definition, step, local or mock that is none.
+        Raises: InvalidArgument for an invalid definition, step, local or mock.
         """
         program = await read_definition(self._programs, definition)
         answers = read_mocks(mocks)

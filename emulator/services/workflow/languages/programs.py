@@ -80,7 +80,7 @@ class Programs:
         return await asyncio.get_running_loop().run_in_executor(self._thread, read_program, text)
 
     def known(self, definition: DefinitionId) -> Program | None:
-        """Return a program that is kept."""
+        """Return a program that has been read and is still in memory, or None."""
         program = self._programs.get(definition)
         if program is not None:
             self._programs.move_to_end(definition)

@@ -10,10 +10,10 @@ from typing import Final
 
 from emulator.services.workflow.ports import (
     ActionResource,
+    ArnTarget,
     FlowResource,
     FunctionResource,
     QueueResource,
-    TaskTarget,
     TopicResource,
 )
 
@@ -33,7 +33,7 @@ _FORMS: Final = (
 )
 
 
-def parse_arn(text: str) -> TaskTarget:
+def parse_arn(text: str) -> ArnTarget:
     """Return what an ARN names; in a service segment the qualifier is the text behind the first dot.
 
     Raises: ValueError with a text for the client when the form is not known.

@@ -12,15 +12,13 @@ nothing, are assumed.
 """
 
 import json
-import operator
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from emulator.services.workflow.engine.language import EvaluationError
 
 ComparisonSign = Literal["==", "!=", "<", "<=", ">", ">=", "in"]
 
-_ORDER: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _INTEGRAL_BELOW: Final = 1e21
 """Whole doubles below this are written without fraction and exponent, as JSON writers commonly do."""
 
@@ -57,15 +55,27 @@ def compare(sign: ComparisonSign, left: Any, right: Any) -> bool:
     """
     if left is MISSING or right is MISSING:
         return sign == "!="
-    if sign == "==":
-        return _equal(left, right)
-    if sign == "!=":
-        return not _equal(left, right)
-    if sign == "in":
-        return isinstance(right, list) and any(_equal(left, item) for item in right)
-    if (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str)):
-        return bool(_ORDER[sign](left, right))
-    return False
+    match sign:
+        case "==":
+            return _equal(left, right)
+        case "!=":
+            return not _equal(left, right)
+        case "in":
+            return isinstance(right, list) and any(_equal(left, item) for item in right)
+        case "<":
+            return _have_order(left, right) and bool(left < right)
+        case "<=":
+            return _have_order(left, right) and bool(left <= right)
+        case ">":
+            return _have_order(left, right) and bool(left > right)
+        case ">=":
+            return _have_order(left, right) and bool(left >= right)
+        case _:
+            assert_never(sign)
+
+
+def _have_order(left: Any, right: Any) -> bool:
+    return (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str))
 
 
 def _equal(left: Any, right: Any) -> bool:

@@ -36,11 +36,11 @@ class Observer(Protocol):
     """Sees every event before and after the state moves on by it."""
 
     def before(self, state: ExecutionState, event: Event) -> None:
-        """*state* is that before *event*."""
+        """Take note of *event*, which is about to be applied to *state*."""
         ...
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """*state* is that after *event*."""
+        """Take note of *event*, which has just been applied, and of the *state* that it led to."""
         ...
 
 

@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {kind.type: kind for kind in _kinds(Ev
 def read(kept: Recorded, notation: Notation) -> Event:
     """Return the event that was kept.
 
-    Raises: LookupError for a type that is none, and as `Event.read`.
+    Raises: LookupError for a type that does not exist, and as `Event.read`.
     """
     return KINDS[kept.type].read(kept, Members(kept.detail), notation)
 

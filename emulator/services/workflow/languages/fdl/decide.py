@@ -114,7 +114,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
         check_size(facts, local.text)
     target = step.resource_arn if isinstance(step, TaskStep) else None
     entered = events.StepEntered(entry_id, strand.id, strand.last, step.name, given, local.text, target)
-    if type(step) is PassStep or type(step) is SucceedStep:
+    if step.ends_at_once:
         return _at_once(facts, state, strand, step, entered)
     return (entered,)
 

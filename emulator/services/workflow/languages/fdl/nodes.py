@@ -150,6 +150,7 @@ class TaskStep(PlainStep, Task):
 class PassStep(PlainStep):
     """Emits constants or reshapes its input."""
 
+    ends_at_once: ClassVar[bool] = True
     kind: ClassVar[StepKind] = "pass"
 
 
@@ -292,6 +293,7 @@ class ChoiceStep(Step):
 class SucceedStep(PlainStep):
     """Ends the innermost step list."""
 
+    ends_at_once: ClassVar[bool] = True
     kind: ClassVar[StepKind] = "succeed"
 
     def next_position(self, steps: StepList, position: int) -> int:

@@ -7,7 +7,7 @@ refused, and what is marked.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
 from emulator.services.workflow.engine.notation import Pattern
@@ -22,8 +22,8 @@ from emulator.services.workflow.ports import (
     FlowResource,
     FunctionResource,
     QueueResource,
-    Resource,
     TopicResource,
+    WrittenTarget,
 )
 from emulator.wire.schema.kinds import (
     ANYTHING,
@@ -101,14 +101,19 @@ CATCH: Final = Shape("catch", (
           help=("the step of the same list that the flow continues with", "流程在同一步骤列表中继续执行的步骤")),
 ), CatchPolicy)  # fmt: skip
 
-PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
-    FunctionResource: ("requestResponse", "sync", "waitForCallback"),
-    QueueResource: ("requestResponse", "waitForCallback"),
-    TopicResource: ("requestResponse", "waitForCallback"),
-    FlowResource: ("requestResponse", "sync", "waitForCallback"),
-    ActionResource: ("requestResponse",),
-}
-"""Which patterns each kind of target knows."""
+
+def _patterns(target: WrittenTarget) -> tuple[Pattern, ...]:
+    """Return the patterns that a kind of target knows."""
+    match target:
+        case FunctionResource() | FlowResource():
+            return ("requestResponse", "sync", "waitForCallback")
+        case QueueResource() | TopicResource():
+            return ("requestResponse", "waitForCallback")
+        case ActionResource():
+            return ("requestResponse",)
+        case _:
+            assert_never(target)
+
 
 _ALIASES: Final = {"requestComplete": "requestResponse"}
 
@@ -119,30 +124,27 @@ _INPUT: Final = Field("Input", "Input", ANYTHING, help=("the input of the execut
 _EXECUTION: Final = Field("ExecutionName", "ExecutionName", NAME_TEXT,
                           help=("the name of the execution", "执行的名称"))  # fmt: skip
 
-PARAMETERS: Final[dict[type, Shape]] = {
-    FunctionResource: record(
-        Field("InvocationType", "InvocationType", OneOf(("Sync", "Async")),
-              help=("whether the result of the call is waited for", "是否等待调用结果")),
-        Field("StatefulAsyncInvocationID", "StatefulAsyncInvocationID", TEXT,
-              help=("the id of an asynchronous call", "异步调用的 ID")),
-    ),
-    QueueResource: record(
-        _BODY,
-        Field("DelaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
-              help=("how long the message is hidden at first", "消息最初不可见的时长")),
-        Field("Priority", "Priority", Whole(1, 16, digits=True),
-              help=("1 is received first", "1 最先被消费")),
-    ),
-    TopicResource: record(
-        _BODY,
-        Field("MessageTag", "MessageTag", ANYTHING,
-              help=("what subscriptions filter by", "订阅过滤所用的标签")),
-        Field("MessageAttributes", "MessageAttributes", ANYTHING,
-              help=("attributes for mail and SMS", "邮件和短信所用的属性")),
-    ),
-    FlowResource: record(_INPUT, _EXECUTION),
-}  # fmt: skip
-"""``serviceParams`` by what is called."""
+_OF_FUNCTION: Final = record(
+    Field("InvocationType", "InvocationType", OneOf(("Sync", "Async")),
+          help=("whether the result of the call is waited for", "是否等待调用结果")),
+    Field("StatefulAsyncInvocationID", "StatefulAsyncInvocationID", TEXT,
+          help=("the id of an asynchronous call", "异步调用的 ID")),
+)  # fmt: skip
+_OF_QUEUE: Final = record(
+    _BODY,
+    Field("DelaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
+          help=("how long the message is hidden at first", "消息最初不可见的时长")),
+    Field("Priority", "Priority", Whole(1, 16, digits=True),
+          help=("1 is received first", "1 最先被消费")),
+)  # fmt: skip
+_OF_TOPIC: Final = record(
+    _BODY,
+    Field("MessageTag", "MessageTag", ANYTHING,
+          help=("what subscriptions filter by", "订阅过滤所用的标签")),
+    Field("MessageAttributes", "MessageAttributes", ANYTHING,
+          help=("attributes for mail and SMS", "邮件和短信所用的属性")),
+)  # fmt: skip
+_OF_FLOW: Final = record(_INPUT, _EXECUTION)
 
 _START_EXECUTION: Final = record(
     Field("FlowName", "FlowName", NAME_TEXT, required=True),
@@ -152,7 +154,7 @@ _START_EXECUTION: Final = record(
 )
 
 
-def _of_arn(part: LocatedNode, _reading: Reading) -> tuple[Resource, str]:
+def _of_arn(part: LocatedNode, _reading: Reading) -> tuple[WrittenTarget, str]:
     text = part.text()
     try:
         return parse_arn(text), text
@@ -160,7 +162,7 @@ def _of_arn(part: LocatedNode, _reading: Reading) -> tuple[Resource, str]:
         raise part.failure(str(error)) from error
 
 
-def _of_action(part: LocatedNode, _reading: Reading) -> tuple[Resource, str]:
+def _of_action(part: LocatedNode, _reading: Reading) -> tuple[WrittenTarget, str]:
     try:
         return parse_action(part.text()), ""
     except ValueError as error:
@@ -200,18 +202,18 @@ def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> 
     return values
 
 
-def _pattern(part: LocatedNode | None, resource: Resource) -> str:
+def _pattern(part: LocatedNode | None, resource: WrittenTarget) -> str:
     if part is None:
         return "requestResponse"
     pattern = _ALIASES.get(part.text(), part.text())
-    known = PATTERNS[type(resource)]
+    known = _patterns(resource)
     if pattern not in known:
         raise part.failure(f"for this target the pattern is {' or '.join(known)}")
     return pattern
 
 
 def _parameters(
-    part: LocatedNode | None, resource: Resource, step: LocatedNode, reading: Reading
+    part: LocatedNode | None, resource: WrittenTarget, step: LocatedNode, reading: Reading
 ) -> dict[str, Any] | None:
     """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
 
@@ -235,11 +237,21 @@ def _parameters(
     return {name: _parameter(value, known[name].kind, reading) for name, value in given.items()}
 
 
-def _known(resource: Resource) -> Shape | None:
-    """Return the parameters of a target, or None for an action that is not available here."""
-    if isinstance(resource, ActionResource):
-        return _START_EXECUTION if (resource.service, resource.operation) == ("fnf", "StartExecution") else None
-    return PARAMETERS[type(resource)]
+def _known(target: WrittenTarget) -> Shape | None:
+    """Return the ``serviceParams`` of a target, or None for an action that is not available here."""
+    match target:
+        case FunctionResource():
+            return _OF_FUNCTION
+        case QueueResource():
+            return _OF_QUEUE
+        case TopicResource():
+            return _OF_TOPIC
+        case FlowResource():
+            return _OF_FLOW
+        case ActionResource():
+            return _START_EXECUTION if (target.service, target.operation) == ("fnf", "StartExecution") else None
+        case _:
+            assert_never(target)
 
 
 def _parameter(part: LocatedNode, kind: Kind, reading: Reading) -> Any:

@@ -137,7 +137,7 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     assert isinstance(step, State)
     called = step.action.name if isinstance(step, TaskState) and not isinstance(step, DistributedMapState) else None
     entered = StepEntered(state.last + 1, strand.id, strand.last, step.name, scope.left, target=called)
-    if isinstance(step, PassState | SucceedState):
+    if step.ends_at_once:
         try:
             return _at_once(facts, state, strand, step, entered)
         except FAULTS:

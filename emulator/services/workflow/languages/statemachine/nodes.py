@@ -120,6 +120,7 @@ class Guarded(State):
 class PassState(PlainState):
     """Emits constants or reshapes its input."""
 
+    ends_at_once: ClassVar[bool] = True
     kind: ClassVar[StepKind] = "pass"
 
 
@@ -127,6 +128,7 @@ class PassState(PlainState):
 class SucceedState(PlainState):
     """Ends its scope; the scope's output is its own."""
 
+    ends_at_once: ClassVar[bool] = True
     kind: ClassVar[StepKind] = "succeed"
 
 

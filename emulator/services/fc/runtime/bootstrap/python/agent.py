@@ -177,15 +177,23 @@ class Agent:
 
     def _break(self, how: str) -> tuple[bool, bytes]:
         """Let the call fail in the way that a test has asked for: by itself, so that the server sees the real thing."""
-        if how == "timeout":
-            while True:
-                _sleep(3600)
-        if how == "crash":
-            logs.flush_streams()
-            _exit(1)
-        if how == "oom":
-            process.exhaust_memory(self._boot["memory"])
-            return True, b"null"
+        ways = {"timeout": self._hang, "crash": self._crash, "oom": self._exhaust_memory, "exception": self._raise}
+        outcome: tuple[bool, bytes] = ways[how]()
+        return outcome
+
+    def _hang(self) -> tuple[bool, bytes]:
+        while True:
+            _sleep(3600)
+
+    def _crash(self) -> tuple[bool, bytes]:
+        logs.flush_streams()
+        _exit(1)
+
+    def _exhaust_memory(self) -> tuple[bool, bytes]:
+        process.exhaust_memory(self._boot["memory"])
+        return True, b"null"
+
+    def _raise(self) -> tuple[bool, bytes]:
         return self._failed(RuntimeError("a fault was asked for: exception"), skip=0)
 
     def _perform_http(
