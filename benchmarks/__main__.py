@@ -29,6 +29,10 @@ PARTS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
 def main() -> None:
     """Run all rows and print them."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
@@ -41,6 +45,9 @@ def main() -> None:
         "--growth", action="store_true", help="print how every operation, command and page grows instead"
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="of --growth, only what has TEXT in its name")
+    parser.add_argument(
+        "--sizes", type=_sizes, default=None, metavar="N,N", help="of --growth, how much there is (100,1000,10000)"
+    )
     parser.add_argument("--curves", type=Path, metavar="FILE", help="draw how costs grow into this SVG file instead")
     parser.add_argument("--flames", type=Path, metavar="FOLDER", help="draw flame graphs into this folder instead")
     parser.add_argument(
@@ -57,10 +64,10 @@ def main() -> None:
                 print(line, flush=True)
         return
     if arguments.growth:
-        from benchmarks.growth.run import grown  # its own programs
+        from benchmarks.growth.run import SIZES, grown  # its own programs
         from benchmarks.growth.run import summary as growth_summary
 
-        text = growth_summary(*grown(arguments.only))
+        text = growth_summary(*grown(arguments.only, arguments.sizes or SIZES))
         print(text)
         if arguments.markdown:
             write_between(arguments.markdown, text, GROWTH)

@@ -33,6 +33,10 @@ SERVICE = b"GET /2016-08-15/services HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 """An unsigned call: it is refused by the service itself, so the service is there."""
 
 
+LONGEST_START_S = 120
+"""A start that takes longer has failed; on a machine with other work one over a large state takes half a minute."""
+
+
 class Signer:
     """Makes signed requests with the key of one emulator."""
 
@@ -94,7 +98,9 @@ class Program(Signer):
             cwd=folder,
         )
         while not self._answers(ask):
-            if self.process.poll() is not None or time.perf_counter() - began > 30:
+            if self.process.poll() is not None or time.perf_counter() - began > LONGEST_START_S:
+                self.process.kill()
+                self.process.wait()
                 raise RuntimeError(f"it did not start: {command}")
             time.sleep(0.001)
         self.start_s = time.perf_counter() - began
@@ -132,7 +138,7 @@ class Program(Signer):
         """End the process by its own id."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(30)
+            self.process.wait(LONGEST_START_S)
 
     def __enter__(self) -> Self:
         return self

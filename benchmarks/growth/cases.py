@@ -28,11 +28,20 @@ class Case(NamedTuple):
 
 ALL = frozenset({
     "POST purge-queue", "POST move-messages", "POST reset", "POST save-checkpoint", "POST restore-checkpoint",
-    "POST read-archive", "GET write-archive", "mns PublishMessage", "POST remove-account", "DELETE remove-account",
+    "GET read-archive", "PUT write-archive", "mns PublishMessage", "rpc PublishMessage", "DELETE remove-account",
+    "localyun queue list", "localyun topic list", "localyun topic subscriptions", "localyun flow list",
+    "localyun flow schedules", "localyun export", "localyun trigger list", "localyun doctor", "GET triggers",
+    "rpc ListAccessKeys", "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
 })  # fmt: skip
-"""Work on everything of a kind: every message of a queue, every subscription of a topic, the whole state."""
+"""Work on everything of a kind: every message of a queue, every subscription of a topic, the whole state; and answers
+with all of them, which no page bounds."""
 
-_LAST = ("reset", "restore-checkpoint", "purge-queue", "move-messages", "remove-", "clock", "skip", "settle", "archive")
+_LAST = (
+    "move-messages", "purge-queue", "skip", "settle", "clock", "archive", "reset", "restore-checkpoint",
+    "delete-checkpoint", "remove-",
+)  # fmt: skip
+"""Admin operations that come at the end, in this order: each changes what others work on."""
+
 _NUMBERED = 7
 """The copies that are removed one after the other are numbered from here."""
 
@@ -41,18 +50,28 @@ def operations(recorded: Recorded) -> Iterator[Case]:
     """Yield a case for every operation: what makes and looks first, what removes or turns everything round last."""
     for call in sorted(recorded.calls, key=_turn):
         name = f"{call.method} {call.name}" if call.dialect == "admin" else f"{call.dialect} {call.name}"
-        last = call.dialect == "admin" and any(word in call.name for word in _LAST)
         yield Case(
             name,
             lambda site, number, call=call: site.call(_numbered(call, number)),  # type: ignore[misc]  # bound now
             name in ALL,
-            1 if name in ALL or last else 4,
+            1 if name in ALL or _last(call) else 4,
         )
 
 
-def _turn(call: Operation) -> tuple[bool, bool, int, str]:
-    is_last = call.dialect == "admin" and any(word in call.name for word in _LAST)
-    return is_last, "remove-account" in call.name, turn(call)[0], call.name
+def _turn(call: Operation) -> tuple[int, bool, int, str]:
+    return _last(call), "remove-account" in call.name, turn(call)[0], call.name
+
+
+def _last(call: Operation) -> int:
+    """Return the place among those at the end, from one; 0 for all others."""
+    if call.name in _PUBLISHING:
+        return 1
+    found = [place for place, word in enumerate(_LAST, 2) if word in call.name]
+    return max(found) if found and call.dialect == "admin" else 0
+
+
+_PUBLISHING = frozenset({"PublishMessage"})
+"""To every subscription of a topic, none of which can be reached: attempts go on beside what comes next."""
 
 
 def _numbered(call: Operation, number: int) -> Operation:
@@ -68,7 +87,7 @@ def _numbered(call: Operation, number: int) -> Operation:
     for part in (changed.body, changed.query):
         if isinstance(part, dict):
             for key, value in part.items():
-                if key.lower().replace("_", "") in {f"{noun}name", "name"} and isinstance(value, str):
+                if key.lower().replace("_", "") in {f"{noun}name", "name", noun} and isinstance(value, str):
                     part[key] = value + suffix
     if turn(call)[0] == 2 and call.dialect in {"fc", "fc2"}:
         changed = changed._replace(path=changed.path.rstrip("/") + suffix)
@@ -81,8 +100,8 @@ PAGES = (
     "/queues", "/queues?from=q1", "/queues/q", "/topics", "/topics/t", "/functions", "/functions/f", "/functions/s/f",
     "/functions?from=s/f1", "/triggers", "/schedules", "/requests", "/clock", "/search?q=f5", "/search?q=zz",
     "/usage", "/buckets", "/buckets/bucket", "/design", "/design/flow", "/histories", "/start", "/faults", "/mocks",
-    "/checkpoints", "/accounts", "/roles", "/new/queue", "/new/function", "/new/flow", "/edit/queue/q",
-    "/edit/function/f", "/edit/flow/flow",
+    "/checkpoints", "/accounts", "/roles", "/new/queue", "/new/function", "/edit/queue/q",
+    "/edit/function/f",
 )  # fmt: skip
 
 
@@ -92,18 +111,17 @@ def pages() -> Iterator[Case]:
         yield Case(f"page {path}", lambda site, _, path=path: site.page(path))  # type: ignore[misc]  # bound now
 
 
-COMMANDS: dict[str, str | None] = {
+COMMANDS: dict[str, str] = {
     "status": "",
     "list": "",
     "env": "",
     "config": "",
     "doctor": "",
-    "logs": "--tail 10",
+    "logs": "-n 10",
     "function sessions": "f",
     "trigger list": "",
     "flow history": "flow run",
     "flow graph": "flow",
-    "flow show": "flow run",
     "flow list": "",
     "flow describe": "flow",
     "flow schedules": "flow",
@@ -126,16 +144,19 @@ COMMANDS: dict[str, str | None] = {
     "sink list": "",
     "checkpoint list": "",
     "account list": "",
-    "export": "ros",
+    "export": "--format template.yml --output {folder} --overwrite",
     "deployments": "",
-    "invoke": "f {}",
+    "invoke": "f --event 1",
     "queue create": "fresh{number}",
     "queue delete": "q7{number}",
     "topic create": "fresh{number}",
     "topic delete": "t7{number}",
     "flow delete": "flow7{number}",
 }
-"""What each command is given; those that only read files or wait for a person are named in `NO_COMMANDS`."""
+"""What each command is given; those that only read files or wait for a person are named in `NO_COMMANDS`.
+
+``number`` is another one each time, ``folder`` an empty one.
+"""
 
 NO_COMMANDS = {
     "start": "measured as a start", "stop": "ends it", "completion": "no server", "version": "no server",
@@ -145,7 +166,8 @@ NO_COMMANDS = {
     "record": "runs a program", "compare": "recordings", "explore": "bounded by its budget", "trace": "one call",
     "reset": "measured as POST reset", "skip": "measured as POST skip", "flow step": "one step",
     "flow check": "no server", "flow convert": "no server", "flow test": "no server", "flow cases": "no server",
-    "flow replay": "one history", "flow debug": "a person", "flow fork": "one execution", "flow rerun": "flow start",
+    "flow replay": "one history",
+    "flow show": "one history", "flow debug": "a person", "flow fork": "one execution", "flow rerun": "flow start",
     "flow fire": "flow start", "flow stop": "see the family of executions", "flow create": "a file",
     "trigger fire": "one event", "queue purge": "measured as POST purge-queue", "topic publish": "PublishMessage",
     "topic subscribe": "Subscribe", "topic unsubscribe": "Unsubscribe", "fault add": "POST", "fault remove": "POST",
@@ -162,11 +184,9 @@ def commands() -> Iterator[Case]:
     for name, rest in COMMANDS.items():
         yield Case(
             f"localyun {name}",
-            lambda site, number, words=f"{name} {rest}": (
-                site.command(words.format(number=number).split())  # type: ignore[misc]  # bound now
-                if "{}" not in words
-                else site.command(words.split())
+            lambda site, number, words=f"{name} {rest}": site.command(  # type: ignore[misc]  # bound now
+                words.format(number=number, folder=f"{site.server.state}/exported").split()
             ),
-            name == "export",
+            f"localyun {name}" in ALL,
             2,
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.growth.given import NOT_CALLED, given, prepare, without_clients
 from emulator.app import Emulator
 from emulator.gateway.pipeline import Pipeline
 from emulator.services.fc import front as fc
@@ -28,12 +29,10 @@ _ATTEMPTS = 25
 
 
 class Recorded(NamedTuple):
-    """What was learnt: the calls, the operations each front knows and those that no call has reached."""
+    """What was learnt: a call of each operation, and the operations that no call has reached, with the reason."""
 
     calls: list[Operation]
-    unreached: list[str]
-    refused: list[str]
-    admin_token: str
+    unreached: dict[str, str]
 
 
 def record(folder: Path) -> Recorded:
@@ -43,46 +42,52 @@ def record(folder: Path) -> Recorded:
 
 async def _record(folder: Path) -> Recorded:
     async with running(folder) as site:
-        reached: set[tuple[str, str]] = set()
+        reached: set[str] = set()
         finish = Pipeline._finish
 
         def noted(self: Any, front: Any, call: Any, *rest: Any) -> None:
-            reached.add((front.name if front is not None else "", call.operation))
+            reached.add(call.operation)
             finish(self, front, call, *rest)
 
         Pipeline._finish = noted  # type: ignore[method-assign, assignment]  # this process has one emulator
         try:
-            calls, refused = await _learn(site)
+            calls = await _learn(site)
+            known = operations(site.emulator)
+            further = list(without_clients(site.emulator, _unreached(known, reached)))
+            for each in further:
+                await _accepted(site, [each])
         finally:
             Pipeline._finish = finish  # type: ignore[method-assign]
-        known = operations(site.emulator)
-        names = {name for _, name in reached}
-        return Recorded(
-            calls, sorted(each for each in known if each.partition(": ")[2] not in names), refused,
-            site.emulator.keys.admin_token,
-        )  # fmt: skip
+        left = {each: NOT_CALLED.get(each, "no call reaches it") for each in _unreached(known, reached)}
+        return Recorded([*calls, *further], left)
 
 
-async def _learn(site: Site) -> tuple[list[Operation], list[str]]:
-    """Return a call of every operation, accepted where one of the attempts was, and those that all were refused."""
+def _unreached(known: list[str], reached: set[str]) -> list[str]:
+    return [each for each in known if each.partition(": ")[2] not in reached]
+
+
+async def _learn(site: Site) -> list[Operation]:
+    """Return a call of every operation, accepted where one of the attempts was, else as the client makes it."""
     recorded = sorted((each for each in every_operation() if each.sdk != EARLIER_API), key=turn)
     emulator = site.emulator
     others = [*access_operations(emulator), *object_operations(), *admin_operations(emulator)]
     chance = random.Random(1)
     await furnish(site, recorded)
-    calls, refused = [], []
+    names = await prepare(site)
+    calls = []
     for each in [*recorded, *others]:
-        call = await _accepted(site, attempts(each, 0 if each in others else _ATTEMPTS, chance))
-        if call is None:
-            refused.append(f"{each.dialect}: {each.name}")
-            call = next(attempts(each, 0, chance))
-        calls.append(call)
+        further = 0 if each in others or _removes(each) else _ATTEMPTS
+        tried = (given(call, names) for call in attempts(each, further, chance))
+        call = await _accepted(site, tried)
+        calls.append(call or given(next(attempts(each, 0, chance)), names))
         if _removes(each):
             await furnish(site, recorded)
+    names |= await prepare(site)
+    calls = [given(each, names) for each in calls]
     for each in calls:  # again, so that what was removed is there
         if not _removes(each) and each.dialect != "admin":
             await _accepted(site, [each])
-    return calls, refused
+    return calls
 
 
 async def _accepted(site: Site, calls: Iterable[Operation]) -> Operation | None:

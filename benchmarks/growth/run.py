@@ -1,19 +1,19 @@
 """The run: each case at each size, exponents, the table."""
 
+import http.client
 import math
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.growth.cases import commands, operations, pages
+from benchmarks.growth.cases import Case, commands, operations, pages
 from benchmarks.growth.recorded import record
-from benchmarks.growth.site import ACCOUNT, Site
+from benchmarks.growth.site import ACCOUNT, Cost, Site
 from benchmarks.growth.state import many
 from benchmarks.growth.work import works
 from benchmarks.harness import machine
@@ -23,8 +23,6 @@ ONE, ALL = 0.1, 1.1
 """The most that an exponent may be for work that touches one, and all."""
 
 STANDSTILL_MS = 50.0
-BOUND_S = 15 * 60
-"""After so long no further case begins; those left are named."""
 
 
 class Grown(NamedTuple):
@@ -51,57 +49,69 @@ class Grown(NamedTuple):
         return self.exponent > (ALL if self.touches_all else ONE) or self.standstill_ms > STANDSTILL_MS
 
 
-def grown(only: str = "", bound_s: float = BOUND_S) -> tuple[list[Grown], list[str]]:
+def grown(only: str = "", sizes: tuple[int, ...] = SIZES) -> tuple[list[Grown], list[str]]:
     """Measure everything whose name holds *only*; return it, steepest first, and what was not measured and why."""
-    end = time.perf_counter() + bound_s
     folder = Path(tempfile.mkdtemp(prefix="localyun growth "))
     found: list[Grown] = []
     left: list[str] = []
     try:
         recorded = record(folder / "one")
-        shown = [*pages(), *commands(), *operations(recorded)]
-        chosen = [case for case in shown if only in case.name]
+        cases = [case for case in (*pages(), *commands(), *operations(recorded)) if only in case.name]
         costs: dict[str, dict[int, float]] = {}
         stills: dict[str, float] = {}
         outcomes: dict[str, str] = {}
-        for size in SIZES if chosen else ():
-            state = many(folder / "one" / "state", size, folder / str(size))
-            with closing(Site(state, account=ACCOUNT)) as site:
-                for case in chosen:
-                    if time.perf_counter() > end:
-                        left.append(f"{case.name} with {size:,}: the time was over")
-                        continue
-                    _say(f"{size:,}: {case.name}")
-                    site.standstill_ms()
-                    samples = [site.cost(lambda: case.act(site, number)) for number in range(case.again)]  # noqa: B023
-                    costs.setdefault(case.name, {})[size] = min(each.ms for each in samples)
-                    stills[case.name] = max(stills.get(case.name, 0.0), site.standstill_ms())
-                    outcomes[case.name] = samples[-1].outcome
-            shutil.rmtree(state)
-        touches = {case.name: case.touches_all for case in chosen}
+        for size in sizes if cases else ():
+            for case, cost, still in _over_state(many(folder / "one" / "state", size, folder / str(size)), cases, left):
+                costs.setdefault(case.name, {})[size] = cost.ms
+                stills[case.name] = max(stills.get(case.name, 0.0), still)
+                outcomes[case.name] = cost.outcome
+        touches = {case.name: case.touches_all for case in cases}
         found += [Grown(name, touches[name], each, stills[name], outcomes[name]) for name, each in costs.items()]
-        found += _worked(folder, only, end, left)
-        left += [f"{name}: no call reaches it" for name in recorded.unreached if only in name]
+        found += _worked(folder, only, sizes, left)
+        left += [f"{name}: {reason}" for name, reason in recorded.unreached.items() if only in name]
     finally:
         shutil.rmtree(folder)
     return sorted(found, key=lambda each: (not each.misses, -each.exponent)), left
 
 
-def _worked(folder: Path, only: str, end: float, left: list[str]) -> Iterator[Grown]:
+_FAILURES = (RuntimeError, OSError, http.client.HTTPException, subprocess.SubprocessError)
+
+
+def _over_state(state: Path, cases: list[Case], left: list[str]) -> Iterator[tuple[Case, Cost, float]]:
+    """Yield what each case costs over *state*, which is removed after; an emulator that has ended is started again."""
+    size = state.name
+    waiting = cases[::-1]
+    while waiting:
+        try:
+            with closing(Site(state, account=ACCOUNT)) as site:
+                while waiting and site.server.process.poll() is None:
+                    case = waiting.pop()
+                    _say(f"{size}: {case.name}")
+                    try:
+                        site.standstill_ms()
+                        samples = [site.cost(lambda: case.act(site, number)) for number in range(case.again)]  # noqa: B023
+                        least = Cost(min(each.ms for each in samples), samples[-1].outcome)
+                        yield case, least, site.standstill_ms()
+                    except _FAILURES as error:
+                        left.append(f"{case.name} with {size}: {error!r}")
+        except _FAILURES as error:
+            left += [f"{case.name} with {size}: no start, {error}" for case in reversed(waiting)]
+            break
+    shutil.rmtree(state)
+
+
+def _worked(folder: Path, only: str, sizes: tuple[int, ...], left: list[str]) -> Iterator[Grown]:
     for work in works():
         if only not in work.name:
             continue
         costs, stills = {}, 0.0
-        for size in work.sizes:
-            if time.perf_counter() > end:
-                left.append(f"{work.name} with {size:,}: the time was over")
-                continue
+        for size in [min(size, work.most) for size in sizes]:
             _say(f"{size:,}: {work.name}")
             place = Path(tempfile.mkdtemp(dir=folder))
             try:
                 costs[size], still = work.measure(place, size)
                 stills = max(stills, still)
-            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+            except _FAILURES as error:
                 left.append(f"{work.name} with {size:,}: {error}")
             finally:
                 shutil.rmtree(place, ignore_errors=True)

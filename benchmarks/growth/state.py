@@ -30,6 +30,7 @@ def _numbered(column: str) -> dict[str, str]:
     return {column: f"{{{column}}} + n"}
 
 
+_FLOW = "name = 'flow' AND deleted = 0"
 _FINISHED = "id = (SELECT min(id) FROM workflow_executions WHERE status = 'Succeeded')"
 COPIED: dict[str, Copies] = {
     "deployments": Copies(_named("name")),
@@ -62,6 +63,7 @@ COPIED: dict[str, Copies] = {
     "ram_groups": Copies(_named("name")),
     "ram_members": Copies(_named("user")),
     "ram_policies": Copies(_named("name")),
+    "ram_policy_versions": Copies(_named("policy"), "policy = 'p'"),
     "ram_roles": Copies(_named("name")),
     "ram_tags": Copies(_named("name")),
     "ram_users": Copies(_named("name", "user_id")),
@@ -70,14 +72,24 @@ COPIED: dict[str, Copies] = {
     "usage_amounts": Copies(_named("resource")),
     "workflow_aliases": Copies(_named("name")),
     "workflow_executions": Copies({**_numbered("id"), **_named("name"), "started_at": "started_at + n"}, _FINISHED),
-    "workflow_flows": Copies({**_numbered("id"), **_named("name", "uuid")}),
+    "workflow_flows": Copies({**_numbered("id"), **_named("name", "uuid")}, _FLOW),
     "workflow_schedules": Copies({**_numbered("id"), **_named("name", "uuid"), "enabled": "0"}),
     "workflow_turns": Copies(
         {"execution": "(SELECT max(id) FROM workflow_executions) - (SELECT max(n) FROM numbers) + n"},
         _FINISHED.replace("id = ", "execution = ", 1),
     ),
-    "workflow_versions": Copies(_numbered("number")),
+    "workflow_versions": Copies(
+        _numbered("number"), "(flow, number) = (SELECT flow, max(number) FROM workflow_versions LIMIT 1)"
+    ),
 }
+COUNTED = (
+    "UPDATE workflow_flows SET versions_made ="
+    " (SELECT ifnull(max(number), 0) FROM workflow_versions WHERE flow = workflow_flows.id)",
+    "UPDATE fc_layers SET last_version ="
+    " (SELECT ifnull(max(version), 0) FROM fc_layer_versions WHERE name = fc_layers.name)",
+)
+"""What follows from the copies: counters that go on from the highest number."""
+
 LEFT: dict[str, str] = {
     "fc_task_events": "of single calls",
     "lab_clock": "one row",
@@ -91,7 +103,6 @@ LEFT: dict[str, str] = {
     "oss_settings": "of single buckets",
     "ram_accounts": "other accounts",
     "ram_attachments": "bounded for each holder",
-    "ram_policy_versions": "five for each policy",
     "schema_versions": "of the program",
     "sqlite_sequence": "of SQLite",
     "workflow_callbacks": "under way: see the family of executions",
@@ -113,6 +124,8 @@ def multiply(state: Path, number: int) -> None:
             highest = dict(zip((name for name, _ in columns), _highest(database, table, columns), strict=True))
             changed = {name: text.format_map(highest) for name, text in copies.changed.items()}
             copy_rows(database, table, number, changed, copies.chosen or _first(table, columns))
+        for statement in COUNTED:
+            database.execute(statement)
         database.commit()
 
 

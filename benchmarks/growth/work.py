@@ -21,32 +21,30 @@ from benchmarks.standstill import spread
 Measured = tuple[float, float]
 """Milliseconds of processor time, and of the longest turn of the loop."""
 
-SIZES = (100, 1_000, 10_000)
-
 
 class Work(NamedTuple):
-    """One thing that is measured; ``measure`` gets an empty folder and how much there is of it."""
+    """One thing that is measured; ``measure`` gets an empty folder and how much there is of it, at most ``most``."""
 
     name: str
     measure: Callable[[Path, int], Measured]
     touches_all: bool = True
-    sizes: tuple[int, ...] = SIZES
+    most: int = 10_000
 
 
 def works() -> Iterator[Work]:
     """Yield all of it."""
     yield Work("a distributed map of so many children", _map)
-    yield Work("an execution of so many events", _events, sizes=(100, 1_000, 4_000))
-    yield Work("stopping the root of so many executions", _family, sizes=(100, 1_000, 9_000))
+    yield Work("an execution of so many events", _events, most=4_000)
+    yield Work("stopping the root of so many executions", _family, most=9_000)
     yield Work("deleting a queue of so many messages", _delete("queue"))
     yield Work("deleting a topic of so many subscriptions", _delete("topic"))
     yield Work("deleting a flow of so many executions", _delete("flow"))
     yield Work("sending and receiving so many messages", _messages)
-    yield Work("a deployment of so many queues (the server)", _deployment, sizes=(100, 1_000, 3_000))
-    yield Work("a deployment of so many queues (the command)", _deploying, sizes=(100, 1_000, 3_000))
+    yield Work("a deployment of so many queues (the server)", _deployment, most=3_000)
+    yield Work("a deployment of so many queues (the command)", _deploying, most=3_000)
     yield Work("a function of so many files", _package)
-    yield Work("a start with so many functions in the folder", _start, touches_all=True)
-    yield Work("a request beside so many connections", _connections, touches_all=False, sizes=(100, 1_000, 3_000))
+    yield Work("a start with so many functions in the folder", _start)
+    yield Work("a request beside so many connections", _connections, touches_all=False, most=3_000)
 
 
 def _served(folder: Path, prepare: Callable[[Site], None], act: Callable[[Site], None]) -> Measured:

@@ -49,7 +49,22 @@ def test_rows_are_multiplied(tmp_path):
     """Copies go on counting and have names of their own; a table without rows stays empty."""
     with closing(sqlite3.connect(tmp_path / "state.db")) as database:
         for name, copies in COPIED.items():
-            columns = ", ".join(dict.fromkeys([*copies.changed, "name", "id", "version", "status"]))
+            columns = ", ".join(
+                dict.fromkeys(
+                    [
+                        *copies.changed,
+                        "name",
+                        "id",
+                        "version",
+                        "status",
+                        "flow",
+                        "deleted",
+                        "number",
+                        "versions_made",
+                        "last_version",
+                    ]
+                )
+            )
             database.execute(f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({next(iter(copies.changed))}))")
         database.execute("INSERT INTO mns_queues (id, name) VALUES (4, 'q'), (9, 'p')")
         database.commit()

@@ -209,7 +209,8 @@ class MessageService:
 
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
         """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
-        queues = self.queue_store.all_queues()
+        filled = map(self.registry.find_by_id, sorted(self._contents.retention.bounds))
+        queues = [live.queue for live in filled if live is not None]
         times = ((queue.name, self.messages.next_visible(queue.queue_id, now)) for queue in queues)
         return [(name, at) for name, at in times if at is not None]
 

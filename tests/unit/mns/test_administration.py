@@ -105,3 +105,22 @@ def test_a_message_that_is_not_there_is_not_moved(mns, perform):
         perform("POST /move-messages", queue="q", message="0" * 32)
 
     assert mns.counters() == (1, 0, 0)
+
+
+@pytest.mark.parametrize("empty", [1, 40])
+def test_the_next_visible_message_is_sought_in_queues_that_have_some(mns, monkeypatch, empty):
+    """As many statements however many queues are empty; a queue that has been emptied or deleted has none."""
+    for number in range(empty):
+        mns.create(name=f"empty{number}")
+    for name in ("later", "free", "gone"):
+        mns.create(name=name)
+        mns.send("hello", queue=name, DelaySeconds=0 if name == "free" else 60)
+    mns.call("DELETE", "/queues/gone")
+    read, database = [], mns.service.queue_store._database
+    real = database.read
+    monkeypatch.setattr(database, "read", lambda sql, *given: (read.append(sql), real(sql, *given))[1])
+
+    found = mns.service.next_visible(mns.clock.now())
+
+    assert found == [("later", mns.clock.now() + 60_000)]
+    assert len(read) <= 4

@@ -6,8 +6,8 @@ is an envelope around the objects of the API.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from emulator.kernel.paging import Range
 from emulator.services.mns.codec import unknown_word
@@ -19,6 +19,7 @@ from emulator.wire.schema.texts import Texts, show
 
 Parameters = Mapping[str, str]
 Object = dict[str, Any]
+T = TypeVar("T")
 
 PAGE_NUMBER = Range(1, 100_000_000, 1)
 PAGE_SIZE = Range(10, 50, 10)
@@ -157,9 +158,9 @@ def done() -> Reply:
     return success({"Code": 200, "Message": _DONE, "Success": True})
 
 
-def page(items: Sequence[Object], number: int, size: int) -> Object:
-    """Return one page of all *items*."""
-    part = list(items[(number - 1) * size : number * size])
+def page(items: Sequence[T], number: int, size: int, shown: Callable[[T], Object]) -> Object:
+    """Return one page of all *items*, each as *shown*."""
+    part = [shown(item) for item in items[(number - 1) * size : number * size]]
     return {
         "PageData": part,
         "PageNum": number,

@@ -7,6 +7,7 @@ tags are in no published SDK; their source is terraform-provider-alicloud, SetRe
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from emulator.kernel.identity import Tenant
@@ -96,11 +97,11 @@ def list_queues(service: MessageService, call: OperationRequest) -> Reply:
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
     queues = [
-        queue_object(view, listed=True)
+        view
         for view in _all(service.queues.page, call.tenant, parameters.get("QueueName", ""))
         if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
     ]
-    return success(page(queues, number, size))
+    return success(page(queues, number, size, partial(queue_object, listed=True)))
 
 
 def _all(pages: Callable[..., Page[T]], tenant: Tenant, prefix: str) -> Iterator[T]:
@@ -165,11 +166,11 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
     topics = [
-        topic_object(view)
+        view
         for view in _all(service.topics.page, call.tenant, parameters.get("TopicName", ""))
         if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
     ]
-    part = page(topics, number, size)
+    part = page(topics, number, size, topic_object)
     return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
 
 
@@ -236,11 +237,11 @@ def list_subscriptions(service: MessageService, call: OperationRequest) -> Reply
     prefix = parameters.get("SubscriptionName", "")
     kind, value = parameters.get("EndpointType", ""), parameters.get("EndpointValue", "")
     subscriptions = [
-        subscription_object(each, listed=True)
+        each
         for each in service.subscriptions.all(call.tenant, required(parameters, "TopicName"))
         if each.name.startswith(prefix) and _leads_to(each, kind, value)
     ]
-    return success(page(subscriptions, number, size))
+    return success(page(subscriptions, number, size, partial(subscription_object, listed=True)))
 
 
 def _names(parameters: Parameters) -> tuple[str, str]:

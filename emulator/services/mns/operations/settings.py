@@ -200,7 +200,7 @@ def list_event_rules(service: MessageService, call: OperationRequest) -> Reply:
     ]
     if subscription:
         rules = [rule for rule in rules if subscription in [rule["Endpoint"], *rule["Subscriptions"]]]
-    part = page(rules, number, size)
+    part = page(rules, number, size, dict)
     return success({**part, "NextToken": "", "MaxResults": size if most is None else most})
 
 

@@ -6,6 +6,7 @@ again from the tables; it is dropped when a commit fails.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import replace
@@ -55,12 +56,15 @@ class LiveTopic:
     That number is None until it is first needed.
     """
 
-    __slots__ = ("message_count", "subscriptions", "topic")
-
-    def __init__(self, topic: Topic, subscriptions: list[Subscription]) -> None:
+    def __init__(self, topic: Topic, store: TopicStore) -> None:
         self.topic = topic
-        self.subscriptions = {item.name: item for item in subscriptions}
         self.message_count: int | None = None
+        self._store = store
+
+    @cached_property
+    def subscriptions(self) -> dict[str, Subscription]:
+        """The subscriptions by name; read when they are first needed, for there may be very many."""
+        return {item.name: item for item in self._store.subscriptions(self.topic)}
 
     def subscription(self, name: str) -> Subscription:
         """Return a subscription.
@@ -97,7 +101,7 @@ class TopicRegistry:
 
     def keep(self, topic: Topic) -> LiveTopic:
         """Take a stored topic into use."""
-        live = LiveTopic(topic, self._store.subscriptions(topic))
+        live = LiveTopic(topic, self._store)
         self._by_name[topic.tenant, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
@@ -209,9 +213,9 @@ class Topics:
             live = self._registry.find(tenant, name)
         except TopicNotExist:
             return
-        left = self._store.remove_topic(live.topic.topic_id)
+        gone, left = self._store.remove_topic(live.topic.topic_id)
         self._registry.drop(live.topic)
-        self._unsubscribed([each.subscription_id for each in live.subscriptions.values()], left)
+        self._unsubscribed(gone, left)
 
     def _view(self, live: LiveTopic) -> TopicView:
         return TopicView(topic=live.topic, message_count=self._registry.message_count(live))

@@ -92,17 +92,18 @@ class TopicStore:
         """Store a topic's changed settings and time of change."""
         self._database.write(_PUT_TOPIC, (topic.modified_at, *_TOPIC_SETTINGS.values(topic.settings), topic.topic_id))
 
-    def remove_topic(self, topic_id: TopicId) -> list[SubscriptionId]:
-        """Forget a topic and its subscriptions; return those whose deliveries are left to `purge`."""
+    def remove_topic(self, topic_id: TopicId) -> tuple[list[SubscriptionId], list[SubscriptionId]]:
+        """Forget a topic and its subscriptions; return them, and those of them whose deliveries are left to `purge`."""
         rows = self._database.read(
-            "SELECT s.id FROM mns_subscriptions s WHERE s.topic = ?"
-            " AND EXISTS (SELECT 1 FROM mns_deliveries WHERE subscription = s.id)",
+            "SELECT s.id, EXISTS (SELECT 1 FROM mns_deliveries WHERE subscription = s.id)"
+            " FROM mns_subscriptions s WHERE s.topic = ?",
             (topic_id,),
         ).fetchall()
-        self._database.write_many("INSERT INTO mns_deleted_subscriptions VALUES (?)", rows)
+        left = [SubscriptionId(number) for number, has_deliveries in rows if has_deliveries]
+        self._database.write_many("INSERT INTO mns_deleted_subscriptions VALUES (?)", [(number,) for number in left])
         self._database.write("DELETE FROM mns_subscriptions WHERE topic = ?", (topic_id,))
         self._database.write("DELETE FROM mns_topics WHERE id = ?", (topic_id,))
-        return [SubscriptionId(number) for (number,) in rows]
+        return [SubscriptionId(number) for number, _ in rows], left
 
     def read_through(self) -> None:
         """Read every row as what it stands for: a state of unknown origin may hold anything.
