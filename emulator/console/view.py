@@ -49,7 +49,7 @@ Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 class View:
     """The services, reached by ``bridge``; ``fronts`` are their APIs by the names of the router.
 
-    ``describe`` returns version, addresses and the like, and ``commits``: how many changes there have been.
+    ``describe`` returns version, addresses and the like, and ``changes``: the number of the latest change.
     """
 
     tenant: Tenant

@@ -78,14 +78,11 @@ def show(name: str) -> str:
     limits = wanted()
     state = next((each for each in Status if each == limits.state), None)
     criteria = ExecutionFilter(status=state, started_from=limits.since, name_prefix=limits.text)
-    page = executions_of(name, PAGE, marker(), criteria)
-    drawn = graph(flow.definition, None, name, _said)
     return render_template(
         "flow.html",
         flow=flow,
-        graph=drawn,
-        executions=page.items,
-        following=page.next_marker,
+        graph=lambda: graph(flow.definition, None, name, _said),
+        executions=lambda: executions_of(name, PAGE, marker(), criteria),
         states=tuple(Status),
         limited=limits.is_limited,
     )
