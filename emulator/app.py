@@ -226,9 +226,7 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port, self.keys.admin_token)
 
-        changes = Changes(
-            partial(self._database.watch_rows, CHANGED_ROWS), self._journal, first=self._clock.system()
-        )
+        changes = Changes(partial(self._database.watch_rows, CHANGED_ROWS), self._journal, first=self._clock.system())
         self._database.on_rollback(partial(changes.note, EVERYTHING))
 
         def about() -> dict[str, Any]:

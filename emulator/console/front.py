@@ -270,7 +270,7 @@ class ConsoleFront(UnsignedFront):
         return self._application(request, session, PREFIX, _HEADERS)
 
     async def _events(self, since: str) -> AsyncIterator[bytes]:
-        """Yield an event for what changes after the change with the number *since*, the latest that the page has seen."""
+        """Yield an event for what changes after the change *since*, the latest that the page has seen."""
         seen = int(since) if since.isascii() and since.isdigit() else -1
         yield b"retry: 1000\n\n"
         async for number, names in self._changes.listen(seen, _HEARTBEAT_S):

@@ -161,7 +161,7 @@ def test_filter_stays_when_the_list_is_made_anew(console, localyun):
     flow = localyun.flow("filtered", PASS)
     flow.start(name="apple").wait()
     opened(console, localyun, "/flows/filtered")
-    console.find_element(By.NAME, "q").send_keys("app")
+    console.find_element(By.CSS_SELECTOR, "#filter input[name=q]").send_keys("app")
     press(console, "#filter button")
     assert eventually(console, lambda: "q=app" in console.current_url)
 
