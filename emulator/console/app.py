@@ -19,6 +19,7 @@ from werkzeug.wrappers import Response as Answer
 
 from emulator.console.changes import written
 from emulator.console.executions import took
+from emulator.console.forms import UNITS
 from emulator.console.front import Pages, Sessions
 from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen
 from emulator.console.life import FORMS, REASONS, STATIONS
@@ -120,8 +121,9 @@ COMING = (
     *(text for each in REASONS.values() for text in (each.word, each.sentence)),
     *sorted(NAMES),
     *SPANS.values(),
+    *UNITS,
 )
-"""Names of the navigation, kinds of what comes next, some with a name or number behind, and of what is found."""
+"""Names of the navigation, kinds of what comes next, some with a name or number behind, of what is found, and units."""
 
 
 def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) -> Pages:

@@ -211,13 +211,36 @@
     form.ariaBusy = null;
   });
 
+  // Times say how long ago they are by the emulator's clock, and the moment itself, here and in UTC, when pointed at.
+  const { lang } = document.documentElement;
+  const spans = new Intl.RelativeTimeFormat(lang, { numeric: "always", style: "narrow" });
+  const here = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "long" });
+  const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1000]];
+  const relative = (off) => {
+    const [unit, ms] = UNITS.find((each) => Math.abs(off) >= each[1]) ?? UNITS.at(-1);
+    return spans.format(Math.trunc(off / ms), unit);
+  };
+  const by = (clock) => (clock.dataset.clock === "runs" ? Date.now() : 0) + Number(clock.dataset.ahead);
+  const age = () => {
+    const clock = document.getElementById("ahead");
+    for (const each of clock ? document.querySelectorAll("time.ago") : []) {
+      const text = relative(Date.parse(each.dateTime) - by(clock));
+      if (each.textContent !== text) each.textContent = text;
+      const title = `${here.format(Date.parse(each.dateTime))} · ${each.dateTime}`;
+      if (each.title !== title) each.title = title;
+    }
+  };
+  age();
+  setInterval(() => document.hidden || age(), 1000);
+  document.addEventListener("console:shown", age);
+
   // The clock goes on between two updates. A jump is run through in a second, so that the eye can follow it.
   const JUMP_MS = 1000;
   const clocks = new WeakMap();
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const tick = () => {
     for (const each of document.querySelectorAll("time[data-clock]")) {
-      const aim = each.dataset.clock === "runs" ? Date.now() + Number(each.dataset.ahead) : Number(each.dataset.ahead);
+      const aim = by(each);
       const clock = clocks.get(each) || { aim, from: aim, since: 0 };
       if (Math.abs(aim - clock.aim) > 2000) [clock.from, clock.since] = [clock.shown ?? clock.aim, performance.now()];
       clock.aim = aim;
