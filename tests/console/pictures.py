@@ -31,7 +31,8 @@ for (const each of document.querySelectorAll("code")) {
 WIDTHS = (390, 1440, 2560)
 TALLEST = 4_000
 SHEET = """<!doctype html><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font: 16px sans-serif; margin: 10px }} figure {{ display: inline-block; margin: 6px; vertical-align: top }}
+<style>body {{ font: 16px sans-serif; margin: 10px }}
+figure {{ display: inline-block; margin: 6px; vertical-align: top }}
 img {{ width: {width}px; border: 1px solid #999 }}</style>
 {figures}"""
 

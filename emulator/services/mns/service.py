@@ -209,8 +209,7 @@ class MessageService:
 
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
         """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
-        queues = self.queue_store.all_queues()
-        times = ((queue.name, self.messages.next_visible(queue.queue_id, now)) for queue in queues)
+        times = ((name, self.messages.next_visible(id, now)) for id, name in self.queue_store.occupied())
         return [(name, at) for name, at in times if at is not None]
 
     def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
