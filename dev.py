@@ -12,7 +12,7 @@
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py browser                                        install what the tests of the console need
-    python3 dev.py pictures                                       take the screenshots of docs/console again
+    python3 dev.py pictures [FOLDER]                              take the screenshots of docs/console, or of every page
     python3 dev.py docs [--write]                                 build the documentation; --write its tables
     python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
     python3 dev.py image [--arch ARCH] [--base TAR]               build and try the image without a container engine

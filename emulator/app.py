@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
+from emulator.adapters.changed_rows import CHANGED_ROWS
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.policy import Facts
 from emulator.config import Config
 from emulator.console import front as console_front
+from emulator.console.changes import EVERYTHING, Changes
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
 from emulator.gateway import recording
@@ -224,8 +226,11 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port, self.keys.admin_token)
 
+        changes = Changes(partial(self._database.watch_rows, CHANGED_ROWS), self._journal, first=self._clock.system())
+        self._database.on_rollback(partial(changes.note, EVERYTHING))
+
         def about() -> dict[str, Any]:
-            return self.health() | {"http": self.http_url, "commits": self._database.commits}
+            return self.health() | {"http": self.http_url, "changes": changes.mark()}
 
         def load(bridge: Bridge) -> Pages:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
@@ -239,8 +244,7 @@ class Emulator:
             self._ids,
             sessions,
             load,
-            self._database.watchers.add,
-            lambda: self._database.commits,
+            changes,
             services.function_log,
             partial(performed, self._database),
         )

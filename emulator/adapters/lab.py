@@ -20,19 +20,13 @@ from emulator.services.fc.ports import Called, Ended
 from emulator.services.fc.runtime.model import InvocationResult
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
+from emulator.services.workflow.engine.language import TIMER_NAMES
 from emulator.services.workflow.model import ExecutionFilter
 from emulator.services.workflow.service import Workflow
 from emulator.wire.answers import Answer, Script
 
 _SHOWN = 50
 """Open executions looked at for a diagnosis."""
-
-_WAKEUPS = {
-    "wait": "end of a wait",
-    "retry": "retry",
-    "timeout": "timeout of a step",
-    "flow": "timeout of the flow",
-}
 
 
 class MessageActivity:
@@ -122,7 +116,7 @@ class FlowActivity:
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield waits, retries and time-outs of executions, and runs of schedules."""
         for flow, execution, kind, at in self._workflow.engine_store.upcoming(now, limit):
-            yield Upcoming(at=at, what=_WAKEUPS.get(kind, kind), resource=f"{flow}/{execution}", kind="execution")
+            yield Upcoming(at=at, what=TIMER_NAMES[kind], resource=f"{flow}/{execution}", kind="execution")
         for flow, schedule, at in self._workflow.schedule_store.upcoming(now, limit):
             yield Upcoming(at=at, what=f"schedule {schedule}", resource=flow, kind="flow", recurring=True)
 

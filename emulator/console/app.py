@@ -12,11 +12,14 @@ from io import BytesIO
 from typing import Any
 
 from flask import Flask, current_app, g, redirect, render_template, request
+from markupsafe import Markup
 from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Response as Answer
 
+from emulator.console.changes import written
 from emulator.console.executions import took
+from emulator.console.forms import UNITS
 from emulator.console.front import Pages, Sessions
 from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen
 from emulator.console.life import FORMS, REASONS, STATIONS
@@ -118,8 +121,9 @@ COMING = (
     *(text for each in REASONS.values() for text in (each.word, each.sentence)),
     *sorted(NAMES),
     *SPANS.values(),
+    *UNITS,
 )
-"""Names of the navigation, kinds of what comes next, some with a name or number behind, and of what is found."""
+"""Names of the navigation, kinds of what comes next, some with a name or number behind, of what is found, and units."""
 
 
 def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) -> Pages:
@@ -137,6 +141,7 @@ def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) ->
         lambda one, many, count: catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
+    app.jinja_env.globals.update(part=part, showing=showing)
     app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree, short=short)
     app.before_request(_begin)
     app.after_request(_told)
@@ -152,6 +157,32 @@ def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) ->
     return partial(run, app)
 
 
+_PART = Markup(
+    '<div id="{}" hx-get="" hx-trigger="look consume" hx-swap="innerHTML" hx-sync="this:replace"'
+    ' data-shows="{}">{}</div>'
+)
+"""Its event is its own: what it stands in would fetch itself as well."""
+
+
+def part(name: str, *shows: str, caller: Callable[[], str]) -> Markup:
+    """Return a part of a page, which fetches itself when something of the names *shows* has changed.
+
+    It is made only when the page is asked for, or this part: `_told` sends it alone then.
+    """
+    id = f"part-{name}"
+    if g.part not in ("", id):
+        return Markup()
+    content = Markup(caller())  # noqa: S704 - made by a template, which has escaped what is in it
+    if g.part:
+        g.content = content
+    return _PART.format(id, showing(*shows), content)
+
+
+def showing(*names: str) -> str:
+    """Return the names of what a part of a page shows, as the attribute ``data-shows`` has them."""
+    return " ".join(written(each) for each in names)
+
+
 def _begin() -> None:
     g.language = chosen(request.headers.get("Cookie", ""), request.headers.get("Accept-Language", ""))
     theme = request.cookies.get(THEME_COOKIE, "")
@@ -159,12 +190,20 @@ def _begin() -> None:
     g.session = request.environ.get(SESSION, "")
     region = request.cookies.get(REGION_COOKIE, "")
     g.region = region if g.session and region and region in view().regions() else ""
+    target = request.headers.get("HX-Target", "")
+    g.part, g.content = target if target.startswith("part-") else "", None
     if g.session and "HX-Request" not in request.headers:
-        g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
+        g.changes = current_app.extensions["view"].about()["changes"]  # before anything is read for the page
 
 
 def _told(answer: Answer) -> Answer:
-    """Tell a script that has posted a form where to go on: it keeps the page, and what was typed, when it must not."""
+    """Tell a script that has posted a form where to go on: it keeps the page, and what was typed, when it must not.
+
+    A part of a page goes alone to who asks for it.
+    """
+    if g.part and answer.status_code == 200:
+        answer.set_data(g.content or "")
+        answer.status_code = 200 if g.content is not None else 204
     if POSTED_BY_SCRIPT in request.headers and answer.status_code == 303:
         answer.headers["X-Go"] = answer.headers.pop("Location")
         answer.status_code = 200
@@ -175,7 +214,7 @@ def _told(answer: Answer) -> Answer:
 def _common() -> dict[str, Any]:
     sessions: Sessions = current_app.extensions["sessions"]
     return {
-        "commits": g.get("commits", 0),
+        "changes": g.get("changes", ""),
         "csrf": sessions.form_token(g.session) if g.session else "",
         "language": g.language,
         "languages": LANGUAGES,

@@ -27,6 +27,10 @@ class Control:
     choices: tuple[str, ...] = ()
 
 
+UNITS = ("seconds", "bytes", "MB")
+"""What numbers are counted in, which is translated."""
+
+
 def controls(
     shape: Shape, form: str, values: Mapping[str, Any] | None = None, *, chinese: bool = False
 ) -> Iterator[Control]:

@@ -2,7 +2,7 @@
 
 Pages are made by a Flask application in a thread of its own, imported on the first request for one. It reads and does
 everything by calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change``
-whenever something has been committed, at most five times a second.
+with the names of what has changed (`emulator.console.changes`), at most five times a second.
 
 A browser is let in by a link that works once and for a minute, then by a cookie, and every form carries a token. The
 cookie is signed with a key of the installation: a page that was open goes on after the emulator was started again.
@@ -19,6 +19,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
+from emulator.console.changes import Changes, written
 from emulator.gateway.browsers import origin_of, own_origin
 from emulator.gateway.errors import UnsignedFront
 from emulator.http.message import Headers, Request, Response
@@ -107,9 +108,6 @@ _log = logging.getLogger(__name__)
 PREFIX = "/_localyun/console"
 
 _PAGE_S = 30.0
-_EVERY_S = 0.2
-"""The shortest time between two events about changes."""
-
 _HEARTBEAT_S = 15.0
 
 _HEADERS = (
@@ -161,10 +159,8 @@ class ConsoleFront(UnsignedFront):
     """Serves ``/_localyun/console/``.
 
     *load* makes the pages, in the console's thread, when the first page is asked for; *perform* makes a call on the
-    loop as operations are made, which wait for a lock on the state; *watch* takes a
-    function to call after each change of the state, and returns one that stops that; *commits*
-    counts these changes; *log* yields the end of a
-    function's log and what it writes from now on.
+    loop as operations are made, which wait for a lock on the state; *changes* are what pages that are open hear of;
+    *log* yields the end of a function's log and what it writes from now on.
     """
 
     name = "console"
@@ -175,8 +171,7 @@ class ConsoleFront(UnsignedFront):
         ids: Ids,
         sessions: Sessions,
         load: Callable[[Bridge], Pages],
-        watch: Callable[[Callable[[], None]], Callable[[], None]],
-        commits: Callable[[], int],
+        changes: Changes,
         log: Callable[[str], AsyncIterator[bytes]],
         perform: Perform,
     ) -> None:
@@ -184,14 +179,14 @@ class ConsoleFront(UnsignedFront):
         self.sessions = sessions
         self._load = load
         self._perform = perform
-        self._watch = watch
-        self._commits = commits
+        self._changes = changes
         self._log = log
         self._application: Pages | None = None
         self._thread: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, and watch for changes no longer."""
+        self._changes.close()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -234,7 +229,7 @@ class ConsoleFront(UnsignedFront):
         if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
             if path == "/changes":
-                events = self._changes(call.query.get("since", ""))
+                events = self._events(request.headers.get("last-event-id") or call.query.get("since", ""))
             else:
                 events = self._lines(self._log(call.query.get("function", "")))
             call.parked = True
@@ -274,26 +269,16 @@ class ConsoleFront(UnsignedFront):
             self._application = self._load(bridge)
         return self._application(request, session, PREFIX, _HEADERS)
 
-    async def _changes(self, since: str) -> AsyncIterator[bytes]:
-        """Yield an event for changes after the one with the number *since*, which the page has seen."""
-        changed = asyncio.Event()
-        stop = self._watch(changed.set)
-        if since != str(self._commits()):
-            changed.set()  # between the making of the page and its asking for changes
-        try:
-            yield b"retry: 1000\n\n"
-            while True:
-                try:
-                    async with asyncio.timeout(_HEARTBEAT_S):
-                        await changed.wait()
-                except TimeoutError:
-                    yield b": still there\n\n"
-                    continue
-                changed.clear()
-                yield b"event: change\ndata: 1\n\n"
-                await asyncio.sleep(_EVERY_S)
-        finally:
-            stop()
+    async def _events(self, since: str) -> AsyncIterator[bytes]:
+        """Yield an event for what changes after the change *since*, the latest that the page has seen."""
+        seen = int(since) if since.isascii() and since.isdigit() else -1
+        yield b"retry: 1000\n\n"
+        async for number, names in self._changes.listen(seen, _HEARTBEAT_S):
+            if names:
+                lines = "".join(f"data: {written(name)}\n" for name in names)
+                yield f"id: {number}\nevent: change\n{lines}\n".encode()
+            else:
+                yield b": still there\n\n"
 
     async def _lines(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield an event ``log`` for each piece of a log; no line of it can end an event."""

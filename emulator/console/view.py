@@ -49,7 +49,7 @@ Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
 class View:
     """The services, reached by ``bridge``; ``fronts`` are their APIs by the names of the router.
 
-    ``describe`` returns version, addresses and the like, and ``commits``: how many changes there have been.
+    ``describe`` returns version, addresses and the like, and ``changes``: the number of the latest change.
     """
 
     tenant: Tenant
@@ -118,15 +118,15 @@ class View:
         return self.call(lambda: activities(self.journal.effects(LINES), self.bench.calls, self.now()))
 
     def counts(self) -> Row:
-        """Return how many of each there are; lists are counted up to a thousand."""
+        """Return how many of each there are; flows are counted up to a thousand."""
         return dict(self.call(self._counts))
 
     def _counts(self) -> Row:
         return {
             "flows": len(self.workflow.flows.page(self.tenant, 1000, "").items),
             "executions": self.workflow.open_executions,
-            "queues": len(self.messages.queues.names(self.tenant, limit=1000).items),
-            "topics": len(self.messages.topics.page(self.tenant, limit=1000).items),
+            "queues": self.messages.queue_store.count(self.tenant),
+            "topics": self.messages.topic_store.count(self.tenant),
             "functions": self.function_admin.counts()["functions"],
         }
 

@@ -6,7 +6,7 @@ where each line of ``--log-format json`` names its request and its trace.
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
@@ -80,6 +80,8 @@ class Journal(logging.Handler):
         self.count = 0
         """How many records have been kept since the start."""
         self._marked: _Line | _Kept | None = None
+        self.watchers: list[Callable[[logging.LogRecord], None]] = []
+        """Called with each record, in the thread that logs it."""
 
     def open(self) -> None:
         """Start recording log lines."""
@@ -94,6 +96,9 @@ class Journal(logging.Handler):
         """Keep one record, without the lock and filters of other handlers: this is on the way of every request."""
         self._lines.append((record, current_trace(), cause(), self._clock.now()))
         self.count += 1
+        if self.watchers:
+            for watch in self.watchers:
+                watch(record)
         return True
 
     def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:

@@ -49,7 +49,7 @@ class Upcoming:
 
 EVENTS = (
     *("end of a wait", "timeout of a step", "timeout of the flow", "a message becomes visible", "answer of a mock"),
-    *("deadline", "push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
+    *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
     *("end of session", "retry"),
 )
 """Kinds of what comes: how `Upcoming.what` begins; a name or number may follow."""

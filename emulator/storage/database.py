@@ -8,7 +8,7 @@ means committed.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from emulator.storage.file_sizes import pragma, sizes_of
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
+from emulator.storage.row_watch import watch_rows
 from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
@@ -132,6 +133,20 @@ class Database:
             raise
         if not self._lost:
             self._connection.execute("RELEASE unit")
+
+    def watch_rows(self, names: Mapping[str, str], tell: Callable[[str], None]) -> Callable[[], None]:
+        """Call *tell* with the name of each row that is written, until the function that is returned is called.
+
+        *names* are those of `emulator.storage.row_watch.watch_rows`. What a rollback undoes has been told as well.
+        """
+        self.commit()  # a rollback would undo the watch
+        stop = watch_rows(self._connection, names, tell)
+
+        def end() -> None:
+            self.commit()
+            stop()
+
+        return end
 
     @property
     def dirty(self) -> bool:

@@ -1,5 +1,7 @@
 """An emulator with something of everything, and a browser."""
 
+from time import perf_counter
+
 import pytest
 
 from emulator.testing import Emulator
@@ -31,3 +33,14 @@ def console(localyun, browser):
     """The browser, let in."""
     browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
     return browser
+
+
+@pytest.fixture
+def photographed(console, tmp_path, record_property):
+    """Time a walk, and keep a picture of where it has led in the folder of its test; the report names both."""
+    began = perf_counter()
+    yield
+    spent_s, picture = perf_counter() - began, tmp_path / "end.png"
+    assert console.save_screenshot(str(picture))
+    record_property("seconds", round(spent_s, 1))
+    record_property("picture", str(picture))

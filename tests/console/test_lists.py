@@ -159,3 +159,19 @@ def test_the_search_finds_errors_and_bodies(console, localyun, asked, kind):
 
     lines = [each.text for each in console.find_elements(By.CSS_SELECTOR, "#content li")]
     assert any(each.startswith(kind) and asked in each for each in lines)
+
+
+@pytest.mark.parametrize(("language", "sent", "hour"), [("en", "ago", "1h ago"), ("zh", "前", "1小时前")])
+def test_times_are_relative_to_the_clock_of_the_emulator(console, localyun, language, sent, hour):
+    """The moment itself is there when it is pointed at, in the reader's zone and in UTC; it grows with the clock."""
+    speak(console, localyun, language)
+    localyun.queue(f"ages-{language}").send("tea")
+    opened(console, localyun, f"/queues/ages-{language}")
+    first = "#content tbody time"
+
+    assert eventually(console, lambda: sent in console.find_element(By.CSS_SELECTOR, first).text)
+    shown = console.find_element(By.CSS_SELECTOR, first)
+    assert shown.get_attribute("datetime") in shown.get_attribute("title")
+    localyun.clock.advance("1h")
+    assert eventually(console, lambda: console.find_element(By.CSS_SELECTOR, first).text == hour)
+    speak(console, localyun, "en")

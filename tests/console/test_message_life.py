@@ -167,6 +167,7 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("photographed")
 @pytest.mark.parametrize(("make", "reason", "words"), CASES.values(), ids=CASES)
 def test_reason_is_two_clicks_from_the_overview(console, localyun, walk, make, reason, words):
     """The list of messages, the message: why it is where it is, in a sentence and with what was answered."""
@@ -196,6 +197,7 @@ def without_token(localyun):
         connection.close()
 
 
+@pytest.mark.usefixtures("photographed")
 @pytest.mark.parametrize(
     ("send", "words"),
     [(refused, "The path was signed in another form"), (without_token, "The security token is missing")],
@@ -212,6 +214,7 @@ def test_request_that_became_no_message_is_named_with_its_cause(console, localyu
     assert words in text(console)
 
 
+@pytest.mark.usefixtures("photographed")
 def test_schedule_that_is_switched_off_is_named(console, localyun, walk):
     """One click shows it; what it would have started has sent nothing."""
     walk()

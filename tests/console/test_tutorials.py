@@ -78,7 +78,7 @@ def frozen_clock(localyun):
     localyun.clock.unfreeze()
 
 
-@pytest.mark.usefixtures("running")
+@pytest.mark.usefixtures("running", "photographed")
 def test_the_trainers_walk(console, localyun, frozen_clock):
     """Start the transaction, watch it retry, click the failed step, jump the clock, see it undone."""
     flow = localyun.flow("fnf-demo-multi-step-transaction")

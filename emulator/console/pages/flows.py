@@ -18,7 +18,7 @@ from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.paging import Page
 from emulator.lab.mocks import Recorded
-from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.engine.language import TIMER_NAMES, DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent, Status
 from emulator.wire import large_json
@@ -34,13 +34,6 @@ _COMING = 1_000
 _OTHERS = 20
 _RERUN = 100
 """So many executions are started again in one go."""
-
-_WAKEUPS = {
-    "wait": "end of a wait",
-    "retry": "retry",
-    "timeout": "timeout of a step",
-    "deadline": "timeout of the flow",
-}
 
 
 @blueprint.get("")
@@ -78,14 +71,11 @@ def show(name: str) -> str:
     limits = wanted()
     state = next((each for each in Status if each == limits.state), None)
     criteria = ExecutionFilter(status=state, started_from=limits.since, name_prefix=limits.text)
-    page = executions_of(name, PAGE, marker(), criteria)
-    drawn = graph(flow.definition, None, name, _said)
     return render_template(
         "flow.html",
         flow=flow,
-        graph=drawn,
-        executions=page.items,
-        following=page.next_marker,
+        graph=lambda: graph(flow.definition, None, name, _said),
+        executions=lambda: executions_of(name, PAGE, marker(), criteria),
         states=tuple(Status),
         limited=limits.is_limited,
     )
@@ -327,7 +317,7 @@ def _named(value: Any, step: str) -> Iterator[Row]:
 def _next(flow: str, name: str) -> list[Row]:
     coming = view().call(view().workflow.engine_store.upcoming, view().now(), _COMING)
     return [
-        {"what": _WAKEUPS.get(what, what), "at": due, "in_ms": due - view().now()}
+        {"what": TIMER_NAMES[what], "at": due, "in_ms": due - view().now()}
         for its_flow, its_name, what, due in coming
         if (its_flow, its_name) == (flow, name)
     ]

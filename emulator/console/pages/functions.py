@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -93,16 +94,15 @@ def index() -> str:
 @blueprint.get("/<name>", defaults={"service": ""})
 @blueprint.get("/<service>/<name>")
 def show(service: str, name: str) -> str:
-    """Show a function, its latest calls and its log."""
-    details = dict(view().call(_function, service, name))
-    details["files"] = files_of(details["place"])
-    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(details["name"])), _CALLS)))
+    """Show a function, its latest calls and its log; what it is and what it does are two parts."""
+    function = view().call(view().functions.resolver.function, view().tenant, service, name)
     return render_template(
         "function.html",
-        function=details,
-        plot=_plot(calls),
-        errors=_errors(calls, details["record"].config.memory_mb),
-        calls=len(calls),
+        function=function,
+        name=display_name(service, name),
+        description=cache(partial(view().call, _described, function)),
+        activity=lambda: view().call(_active, function),
+        files=lambda: files_of(view().call(_place, function)),
         result=held(request.args.get("call", "")),
     )
 
@@ -148,16 +148,12 @@ def memory_of(service: str, name: str) -> int:
     return found.config.memory_mb
 
 
-def _function(service: str, name: str) -> Row:
-    functions, admin, tenant = view().functions, view().function_admin, view().tenant
-    function = functions.resolver.function(tenant, service, name)
-    full = display_name(service, name)
+def _described(function: Function) -> Row:
+    """Return triggers, an event of each, versions and aliases."""
+    admin, store, tenant = view().function_admin, view().functions.store, view().tenant
+    full = display_name(function.service, function.name)
     triggers = [row for row in admin.triggers() if row["function"] == full]
     return {
-        "name": full,
-        "mocks": [each.shown() for each in view().bench.mocks.by_id.values() if each.target.name == full],
-        "service": service,
-        "record": function,
         "triggers": triggers,
         "templates": [
             {
@@ -166,12 +162,28 @@ def _function(service: str, name: str) -> Row:
             }
             for row in triggers
         ],
-        "versions": functions.store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
+        "versions": store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),
-        "instances": functions.instance_list.of_function(tenant, service, name),
-        "sessions": admin.sessions(full, _SESSIONS),
-        "place": functions.codes.path(function.code) if function.code is not None else None,
     }
+
+
+def _active(function: Function) -> Row:
+    """Return mocks in the function's place, instances, sessions, and how the latest calls went."""
+    full = display_name(function.service, function.name)
+    calls = list(islice(reversed(view().bench.calls.of(full)), _CALLS))
+    instances = view().functions.instance_list
+    return {
+        "mocks": [each.shown() for each in view().bench.mocks.by_id.values() if each.target.name == full],
+        "instances": instances.of_function(view().tenant, function.service, function.name),
+        "sessions": view().function_admin.sessions(full, _SESSIONS),
+        "calls": len(calls),
+        "plot": _plot(calls),
+        "errors": _errors(calls, function.config.memory_mb),
+    }
+
+
+def _place(function: Function) -> Path | None:
+    return view().functions.codes.path(function.code) if function.code is not None else None
 
 
 def _aliases(function: Function) -> list[Row]:

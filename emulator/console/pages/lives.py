@@ -1,6 +1,6 @@
 """Messages: the latest ones with what became of each, what keeps others from being sent, and the life of one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -57,7 +57,14 @@ def show(id: str) -> str:
         stations=life.stations(*found, effects, present.calls) + life.coming(reasons),
         body=present.body(id, places.get(id)),
         now=view().now(),
+        concerns=_concerns(places.values(), found[1]),
     )
+
+
+def _concerns(places: Iterable[life.Place], above: Row | None) -> list[str]:
+    """Return the names of what changes the life of a message: where it and its copies are, who has sent it, calls."""
+    names = {f"{each.kind}/{each.name}" for each in places} | {"call"}
+    return sorted(names | ({f"execution/{above['id']}"} if above is not None and above["kind"] == "step" else set()))
 
 
 def _effects(id: str) -> list[Effect]:

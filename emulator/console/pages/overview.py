@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 from emulator.console.needs import needs, runs
 from emulator.console.pages.requests import requests_with
 from emulator.console.searching import found
-from emulator.console.view import back, done, view
+from emulator.console.view import Row, back, done, view
 from emulator.kernel.clock import Millis
 from emulator.lab.errors import LabError
 from emulator.samples import TUTORIALS
@@ -34,7 +34,7 @@ def timed() -> dict[str, Any]:
 @clock_pages.get("")
 def show() -> str:
     """Show the time and everything that comes."""
-    return render_template("clock.html", clock=timed())
+    return render_template("clock.html", clock=timed)
 
 
 @clock_pages.post("")
@@ -66,21 +66,25 @@ overview_pages = Blueprint("overview", __name__)
 
 @overview_pages.get("/")
 def overview() -> str:
-    """Show what needs somebody, what just happened and what comes next."""
-    journal = view().journal
-    latest, _ = view().call(lambda: runs(islice(requests_with(journal, ""), _LATEST)))
-    counts = view().counts()
+    """Show what needs somebody, what just happened and what comes next, each a part that is read when it is made."""
     return render_template(
         "overview.html",
-        tutorials=() if any(counts.values()) else TUTORIALS,
-        needs=view().call(needs, journal)[:_NEEDS],
-        problems=view().admin("GET", "/triggers")["problems"],
-        tokens=view().call(view().workflow.waiting_for_reports, _NEEDS),
-        latest=latest[:_SHOWN],
-        clock=timed(),
-        counts=counts,
-        about=view().about(),
+        tutorials=TUTORIALS,
+        needs=lambda: view().call(needs, view().journal)[:_NEEDS],
+        problems=lambda: view().admin("GET", "/triggers")["problems"],
+        tokens=lambda: view().call(view().workflow.waiting_for_reports, _NEEDS),
+        latest=_latest,
+        clock=timed,
+        counts=view().counts,
+        about=view().about,
     )
+
+
+def _latest() -> list[Row]:
+    """Return the latest requests."""
+    journal = view().journal
+    latest, _ = view().call(lambda: runs(islice(requests_with(journal, ""), _LATEST)))
+    return latest[:_SHOWN]
 
 
 @overview_pages.get("/search")

@@ -8,18 +8,21 @@
   const typing = (event) => /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   const folded = new Map();
   const streams = [];
-  let latest = null;
+  const latest = new WeakMap();
+  let seen = document.body.dataset.since;
   let asked = false;
+  let missed = false; // something was not shown because text was marked
   let lost = 0;
   let awaited = false;
 
-  // Live updates. The page is morphed: focus, scrolling, what is folded and what was typed stay as they are.
+  // Live updates. What has changed is morphed, the page or a part of it: focus, scrolling, what is folded and what was
+  // typed stay as they are.
   const dirty = (each) =>
     each.tagName === "SELECT"
       ? [...each.options].some((option) => option.selected !== option.defaultSelected) && each.selectedIndex > 0
       : /^(INPUT|TEXTAREA)$/.test(each.tagName) && each.type !== "hidden" && each.value !== each.defaultValue;
-  const morph = (text) => {
-    Idiomorph.morph(content, text, {
+  const morph = (place, text) => {
+    Idiomorph.morph(place, text, {
       morphStyle: "innerHTML",
       restoreFocus: true,
       callbacks: {
@@ -36,29 +39,47 @@
         },
       },
     });
+    htmx.process(place);
     document.dispatchEvent(new Event("console:shown"));
     if (awaited) content.querySelector("#received, #result")?.scrollIntoView({ block: "center" });
     awaited = false;
   };
   content.addEventListener("toggle", (event) => folded.set(event.target.dataset.keep, event.target.open), true);
-  // The live part is asked for under the address that is shown, which the slider and chosen steps change.
+  // It is asked for under the address that is shown, which the slider and chosen steps change.
   document.body.addEventListener("htmx:configRequest", (event) => {
-    if (event.detail.elt === content) event.detail.path = location.pathname + location.search;
+    if ("shows" in event.detail.elt.dataset) event.detail.path = location.pathname + location.search;
   });
   document.body.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target !== content) return;
-    const { xhr } = event.detail;
+    const { target, xhr } = event.detail;
+    if (!("shows" in target.dataset)) return;
     event.detail.shouldSwap = false;
     if (xhr.status === 401) return away(say.other);
+    if (target !== content && xhr.status !== 200) return look(); // the part is gone, or the whole of it
     const chosen = document.getSelection();
-    const reading = chosen && !chosen.isCollapsed && content.contains(chosen.anchorNode) && !asked;
-    asked = false;
-    if (xhr.responseText === latest || reading) return;
-    latest = xhr.responseText;
-    morph(latest);
+    const reading = chosen && !chosen.isCollapsed && target.contains(chosen.anchorNode) && !asked;
+    if (target === content) asked = false;
+    missed ||= reading;
+    if (xhr.responseText === latest.get(target) || reading) return;
+    latest.delete(content);
+    latest.set(target, xhr.responseText);
+    morph(target, xhr.responseText);
   });
   document.body.addEventListener("htmx:sendError", () => away(say.lost));
   const look = () => htmx.trigger(content, "look");
+  // Names of what has changed begin with a kind: "queue/orders". What shows "queue" shows each of them. The clock is in
+  // everything.
+  const within = (one, other) => other === one || other.startsWith(`${one}/`);
+  const changed = (names) => {
+    const shows = (each) =>
+      each.dataset.shows.split(" ").some((shown) => shown && names.some((name) => within(shown, name) || within(name, shown)));
+    if (names.includes("*") || names.includes("clock") || shows(content)) return look();
+    for (const each of content.querySelectorAll("[data-shows]")) if (shows(each)) htmx.trigger(each, "look");
+  };
+  document.addEventListener("selectionchange", () => {
+    if (!missed || !document.getSelection().isCollapsed) return;
+    missed = false;
+    look();
+  });
   const show = (address, keep) => {
     if (!content.hasAttribute("hx-get")) return location.assign(address);
     history[keep ? "replaceState" : "pushState"](null, "", address);
@@ -89,24 +110,28 @@
     for (const each of document.querySelectorAll("input[name=csrf]")) each.value = JSON.parse(token)["X-CSRF"];
     told.hidden = true;
     while (streams.length) streams.pop().close();
-    listen("");
-    look();
+    seen = "";
+    listen();
   };
   // What changes is told by the server while the page can be seen: a browser has six connections to a server only, for
   // all pages together.
   const follow = (address, name, then) => {
     const source = new EventSource(address);
-    source.addEventListener(name, (event) => then(event.data));
+    source.addEventListener(name, then);
     source.addEventListener("error", () => document.hidden || away(say.lost));
     streams.push(source);
   };
-  const listen = (since) => {
+  const listen = () => {
     const { changes } = document.body.dataset;
-    if (content.hasAttribute("hx-get")) follow(`${changes}?since=${since}`, "change", look);
+    if (content.hasAttribute("hx-get"))
+      follow(`${changes}?since=${seen}`, "change", (event) => {
+        seen = event.lastEventId;
+        changed(event.data.split("\n"));
+      });
     for (const log of document.querySelectorAll("pre[data-follow]")) {
       log.textContent = "";
-      follow(log.dataset.follow, "log", (text) => {
-        log.append(text);
+      follow(log.dataset.follow, "log", (event) => {
+        log.append(event.data);
         while (log.childNodes.length > 2000) log.firstChild.remove();
         if (!log.matches(":hover")) log.scrollTop = log.scrollHeight;
       });
@@ -114,13 +139,13 @@
   };
   document.addEventListener("visibilitychange", () => {
     while (streams.length) streams.pop().close();
-    if (!document.hidden) listen("");
+    if (!document.hidden) listen();
   });
   window.addEventListener("pagehide", () => {
     while (streams.length) streams.pop().close();
   });
-  window.addEventListener("pageshow", (event) => event.persisted && listen(""));
-  if (!document.hidden) listen(document.body.dataset.since);
+  window.addEventListener("pageshow", (event) => event.persisted && listen());
+  if (!document.hidden) listen();
 
   // Forms are sent by script: a refusal stands in the form, and what was typed stays.
   const refuse = (form, text) => {
@@ -186,13 +211,36 @@
     form.ariaBusy = null;
   });
 
+  // Times say how long ago they are by the emulator's clock, and the moment itself, here and in UTC, when pointed at.
+  const { lang } = document.documentElement;
+  const spans = new Intl.RelativeTimeFormat(lang, { numeric: "always", style: "narrow" });
+  const here = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "long" });
+  const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1000]];
+  const relative = (off) => {
+    const [unit, ms] = UNITS.find((each) => Math.abs(off) >= each[1]) ?? UNITS.at(-1);
+    return spans.format(Math.trunc(off / ms), unit);
+  };
+  const by = (clock) => (clock.dataset.clock === "runs" ? Date.now() : 0) + Number(clock.dataset.ahead);
+  const age = () => {
+    const clock = document.getElementById("ahead");
+    for (const each of clock ? document.querySelectorAll("time.ago") : []) {
+      const text = relative(Date.parse(each.dateTime) - by(clock));
+      if (each.textContent !== text) each.textContent = text;
+      const title = `${here.format(Date.parse(each.dateTime))} · ${each.dateTime}`;
+      if (each.title !== title) each.title = title;
+    }
+  };
+  age();
+  setInterval(() => document.hidden || age(), 1000);
+  document.addEventListener("console:shown", age);
+
   // The clock goes on between two updates. A jump is run through in a second, so that the eye can follow it.
   const JUMP_MS = 1000;
   const clocks = new WeakMap();
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const tick = () => {
     for (const each of document.querySelectorAll("time[data-clock]")) {
-      const aim = each.dataset.clock === "runs" ? Date.now() + Number(each.dataset.ahead) : Number(each.dataset.ahead);
+      const aim = by(each);
       const clock = clocks.get(each) || { aim, from: aim, since: 0 };
       if (Math.abs(aim - clock.aim) > 2000) [clock.from, clock.since] = [clock.shown ?? clock.aim, performance.now()];
       clock.aim = aim;

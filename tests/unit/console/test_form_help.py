@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.console.forms import controls
+from emulator.console.forms import UNITS, controls
 from emulator.console.making import KINDS
 from emulator.services.fc.catalog.fields import FUNCTION_2
 
@@ -18,6 +18,12 @@ def test_every_control_of_a_form_has_help(shape, form, chinese):
 
     assert rows
     assert [each.name for each in rows if not each.help] == []
+
+
+@pytest.mark.parametrize(("shape", "form"), [each[1:] for each in FORMS], ids=[each[0] for each in FORMS])
+def test_units_are_translated(shape, form):
+    """Those of every number with bounds are among the words of the catalogue."""
+    assert {each.unit for each in controls(shape, form)} - {""} <= set(UNITS)
 
 
 def test_help_of_the_two_languages_differs():

@@ -6,6 +6,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.services.mns import admin
 from emulator.services.mns.queues.model import DeadLetterPolicy
 from emulator.wire.operation import Routes, operations_of
+from tests.unit.mns.conftest import message_xml
 
 
 @pytest.fixture
@@ -124,3 +125,19 @@ def test_the_next_visible_message_is_sought_in_queues_that_have_some(mns, monkey
 
     assert found == [("later", mns.clock.now() + 60_000)]
     assert len(read) <= 4
+
+
+def test_times_at_which_messages_become_visible_are_those_of_queues_that_have_some(mns):
+    """Of many queues those alone that have hidden or delayed messages, each with its next time."""
+    for name in ("empty", "visible", "delayed", "hidden"):
+        mns.ask("PUT", f"/queues/{name}")
+    mns.ask("POST", "/queues/visible/messages", message_xml())
+    for delay_s in (90, 60):
+        mns.ask("POST", "/queues/delayed/messages", message_xml(DelaySeconds=delay_s))
+    mns.ask("POST", "/queues/hidden/messages", message_xml())
+    mns.ask("GET", "/queues/hidden/messages")
+    mns.ask("DELETE", "/queues/gone")
+
+    now = mns.clock.now()
+    assert sorted(mns.service.next_visible(now)) == [("delayed", now + 60_000), ("hidden", now + 30_000)]
+    assert mns.service.queue_store.count(mns.context.tenant) == 4

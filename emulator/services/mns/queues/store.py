@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
@@ -76,6 +76,12 @@ def all_named(database: Database, select: str, tenant: Tenant, prefix: str, star
     )
 
 
+def count_named(database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant) -> int:
+    """Return how many rows of a table a tenant has."""
+    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ?"  # noqa: S608 - one of two constants
+    return int(database.read(sql, (tenant.account, tenant.region)).fetchone()[0])
+
+
 _ADD_QUEUE = insertion("mns_queues", _SETTINGS, "account", "region", "name", "created_at", "modified_at")
 _PUT_QUEUE = change("mns_queues", _SETTINGS)
 
@@ -144,6 +150,10 @@ class QueueStore:
     def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
         """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
         return [_queue(row) for row in all_named(self._database, _QUEUE, tenant, prefix, start, limit)]
+
+    def count(self, tenant: Tenant) -> int:
+        """Return how many queues a tenant has."""
+        return count_named(self._database, "mns_queues", tenant)
 
     def all_queues(self) -> list[Queue]:
         """Return every queue of every tenant."""

@@ -7,7 +7,15 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.message import restored, stored
-from emulator.services.mns.queues.store import ABOVE_ALL_NAMES, all_named, change, inserted, insertion, one_named
+from emulator.services.mns.queues.store import (
+    ABOVE_ALL_NAMES,
+    all_named,
+    change,
+    count_named,
+    inserted,
+    insertion,
+    one_named,
+)
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
@@ -78,6 +86,10 @@ class TopicStore:
         """Return a topic."""
         row = one_named(self._database, _TOPIC, tenant, name)
         return _topic(row) if row else None
+
+    def count(self, tenant: Tenant) -> int:
+        """Return how many topics a tenant has."""
+        return count_named(self._database, "mns_topics", tenant)
 
     def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
         """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""

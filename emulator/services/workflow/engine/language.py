@@ -23,7 +23,7 @@ being called, changes nothing.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from emulator.kernel.clock import Millis
@@ -43,6 +43,14 @@ STEP_TIMERS: Final[tuple[StepTimer, ...]] = get_args(StepTimer)
 
 TimerKind = StepTimer | Literal["deadline"]
 """A timer of an execution: one of a step, or that of its longest duration."""
+
+TIMER_NAMES: Final[Mapping[TimerKind, str]] = {
+    "wait": "end of a wait",
+    "retry": "retry",
+    "timeout": "timeout of a step",
+    "deadline": "timeout of the flow",
+}
+"""Timers as people read them."""
 
 TIMERS: Final[tuple[TimerKind, ...]] = (*STEP_TIMERS, "deadline")
 

@@ -186,7 +186,7 @@ class EngineStore:
         row = self._database.read("SELECT min(fire_at) FROM workflow_wakeups").fetchone()
         return None if row[0] is None else Millis(row[0])
 
-    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, TimerKind, Millis]]:
         """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
         return self._database.read(
             "SELECT f.name, e.name, w.kind, w.fire_at FROM workflow_wakeups w"
