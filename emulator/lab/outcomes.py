@@ -39,7 +39,8 @@ class Explored:
     """An exploration of a flow or a test, the outcome of the first schedule first; ``made_at`` is the emulator's time.
 
     ``flow`` is the name of the flow, "" where a ``test`` was explored; the status of a test's outcome says whether it
-    has passed, its output why not, and its events are of an execution that it has started. ``tried`` of ``known`` schedules have been run; it is complete when nothing was left to try.
+    has passed, its output why not, and its events are of an execution that it has started. ``tried`` of ``known``
+    schedules have been run; it is complete when nothing was left to try.
     """
 
     id: str

@@ -9,6 +9,7 @@ Nothing but this file is imported before a test uses a fixture, not even the pac
 loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -294,7 +295,8 @@ def _explored(
     from emulator.testing.exploring import explored  # requests and the rest of the kit
 
     share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
-    address = _whole(item.config.cwd_relative_nodeid(item.nodeid))
+    file = os.path.relpath(item.path, item.config.invocation_params.dir)
+    address = _whole(f"{file}::{item.nodeid.partition('::')[2]}")
     settings = {"patience": item.config.getini("localyun_patience"), "share": share or (0, 1), **marker.kwargs}
     return explored(kit, test, address, settings, item.config.getoption("--localyun-schedule"))
 

@@ -161,9 +161,7 @@ def kit_at(state: Path) -> "Localyun":
     """
     from emulator.testing.kit import kit_of  # needs `requests`, and says so itself
 
-    endpoint, keys = (
-        json.loads((state / name).read_text(encoding="utf-8")) for name in ("endpoint.json", "keys.json")
-    )
+    endpoint, keys = (json.loads((state / name).read_text(encoding="utf-8")) for name in ("endpoint.json", "keys.json"))
     return kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
 
 

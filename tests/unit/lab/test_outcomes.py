@@ -8,7 +8,16 @@ from emulator.lab.errors import LabError
 from emulator.lab.outcomes import MOST_EXPLORATIONS, Explorations
 
 OUTCOME = {"status": "Succeeded", "output": "{}", "runs": 2, "schedule": "first", "calls": ["a/b succeeded"]}
-TOLD = {"flow": "f", "test": "", "definition": "", "input": "{}", "tried": 2, "known": 3, "complete": False, "outcomes": [OUTCOME]}
+TOLD = {
+    "flow": "f",
+    "test": "",
+    "definition": "",
+    "input": "{}",
+    "tried": 2,
+    "known": 3,
+    "complete": False,
+    "outcomes": [OUTCOME],
+}
 
 
 @pytest.fixture

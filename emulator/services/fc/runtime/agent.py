@@ -102,7 +102,9 @@ class AgentProcess(InstanceProcess):
                 self._turned = self._loop.create_future()
             self.channel.send({"do": "clock", "time": self._settings.time.frame()})
         if self._turned is not None:
-            await asyncio.wait({self._turned}, timeout=self._settings.start_timeout_s)  # the call's deadline ends others
+            await asyncio.wait(
+                {self._turned}, timeout=self._settings.start_timeout_s
+            )  # the call's deadline ends others
 
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""

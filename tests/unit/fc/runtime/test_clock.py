@@ -26,7 +26,9 @@ def install():
     sys.meta_path.insert(0, Slow())
 """
 
-PYTHON = "import sys, time\ndef handler(event, context):\n    return [round(time.time() / 3600), 'pytest' in sys.modules]"
+PYTHON = (
+    "import sys, time\ndef handler(event, context):\n    return [round(time.time() / 3600), 'pytest' in sys.modules]"
+)
 NODE = "exports.handler = (event, context, callback) => callback(null, [Math.round(Date.now() / 3600000)]);"
 
 
