@@ -26,6 +26,7 @@ from emulator.console.pages.requests import CAUSES
 from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
+from emulator.lab.exploration import SENTENCES
 from emulator.samples import TUTORIALS
 
 ROOT = Path(__file__).parents[1]
@@ -86,6 +87,7 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
+    found.update(dict.fromkeys(SENTENCES.values()))
     found.update(
         dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
     )
@@ -103,7 +105,7 @@ def console_texts():
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
         found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
-    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS)))
+    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     return list(found)

@@ -47,10 +47,11 @@ def clock_told(clock: Mapping[str, Any]) -> str:
     fields = {"now": clock["now"], "command": command()}
     if clock["frozen"]:
         return _("frozen at {now}; {command} clock unfreeze releases it", **fields)
-    if ahead := clock["offset_ms"]:
-        return _(
-            "{now}, {ahead} ahead of this machine until {command} reset", ahead=duration(round(ahead, -3)), **fields
-        )
+    apart_ms = round(clock["offset_ms"], -3)
+    if apart_ms > 0:
+        return _("{now}, {ahead} ahead of this machine until {command} reset", ahead=duration(apart_ms), **fields)
+    if apart_ms < 0:
+        return _("{now}, {behind} behind this machine until {command} reset", behind=duration(-apart_ms), **fields)
     return ""
 
 

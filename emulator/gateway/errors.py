@@ -51,6 +51,9 @@ def json_response(status: int, content: dict[str, Any]) -> Response:
     return Response(status, json.dumps(content).encode("ascii"), [("Content-Type", "application/json")])
 
 
+_LOOKS = frozenset({"GET", "HEAD"})
+
+
 class JsonFront:
     """A front of the emulator's own, whose errors are JSON."""
 
@@ -58,8 +61,11 @@ class JsonFront:
         self._ids = ids
 
     def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID."""
-        return self._ids.uuid()
+        """Return a UUID; of a request that only looks it follows from no seed.
+
+        Whoever looks at an emulator, as a health check or an open page of the console does, changes no history.
+        """
+        return self._ids.unseeded_uuid() if call.http.method in _LOOKS else self._ids.uuid()
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the refusal of an oversized body."""

@@ -223,7 +223,7 @@ class Pipeline:
 
     def malformed(self, status: int, reason: str) -> Response:
         """Return the answer for input that is no HTTP request."""
-        return _plain(status, _REASON_CODES.get(status, "BadRequest"), reason, self._ids.uuid())
+        return _plain(status, _REASON_CODES.get(status, "BadRequest"), reason, self._ids.unseeded_uuid())
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Take a whole request through the stages; the answer leaves once what it rests on is committed."""

@@ -16,6 +16,10 @@ class Ids(Protocol):
         """Return a random (version 4) UUID as lower-case hyphenated text."""
         ...
 
+    def unseeded_uuid(self) -> str:
+        """Return a UUID that follows from no seed: for what only looks, which must not change what is drawn."""
+        ...
+
     def hex(self, digits: int) -> str:
         """Return *digits* lower-case hexadecimal digits."""
         ...
@@ -86,9 +90,11 @@ class RandomIds:
 
     def uuid(self) -> str:
         """Return a random (version 4) UUID as lower-case hyphenated text."""
-        text = self._draw(16).hex()
-        variant = "89ab"[int(text[16], 16) & 3]
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+        return _uuid_of(self._draw(16))
+
+    def unseeded_uuid(self) -> str:
+        """Return a UUID that follows from no seed."""
+        return _uuid_of(self._secrets(16))
 
     def hex(self, digits: int) -> str:
         """Return *digits* lower-case hexadecimal digits."""
@@ -103,6 +109,12 @@ class RandomIds:
         return self._secrets(size)
 
 
+def _uuid_of(drawn: bytes) -> str:
+    text = drawn.hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+
 class CountingIds:
     """Ids that count up, for tests that compare whole answers."""
 
@@ -113,6 +125,10 @@ class CountingIds:
         """Return ``00000000-0000-4000-8000-`` followed by the count."""
         self._last += 1
         return f"00000000-0000-4000-8000-{self._last:012x}"
+
+    def unseeded_uuid(self) -> str:
+        """Return what `uuid` does."""
+        return self.uuid()
 
     def hex(self, digits: int) -> str:
         """Return the count, padded to *digits*."""

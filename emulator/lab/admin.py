@@ -327,7 +327,8 @@ def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "keep-exploration",
     "POST /explorations",
-    argument("flow", about="The flow that was explored."),
+    argument("flow", about="The flow that was explored.", default=""),
+    argument("test", about="The test that was explored, in place of a flow.", default=""),
     argument("definition", about="Its definition, for the graph.", default=""),
     argument("input", about="The input of its executions.", default=""),
     argument("tried", Whole(1, 2**53), about="So many schedules were run."),

@@ -11,9 +11,9 @@ been begun with a step elsewhere is not begun again (sleep sets: Godefroid, LNCS
 some, as any reduction of a bounded search.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from emulator.kernel.turnstile import EVERYTHING
 
@@ -198,21 +198,32 @@ class History:
         return not first.isdisjoint(second)
 
 
-def deviations_in_words(view: Mapping[str, Any]) -> list[str]:
-    """Return what a run has chosen otherwise than the first schedule would have, a sentence each."""
-    sentences = []
+SENTENCES: Final = {"order": "{option} goes before {first}", "test": "{option} is chosen"}
+"""What people read of a deviation, by the kind of its choice."""
+
+
+def deviations_of(view: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return what a run has chosen otherwise than the first schedule would have: kind, option, and the first one."""
+    found = []
     for choice in view["choices"]:
-        if not choice["taken"]:
-            continue
-        option, first = choice["options"][choice["taken"]], choice["options"][0]
-        if choice["kind"] == "order":
-            sentences.append(f"{option} goes before {first}")
-        elif choice["kind"] == "fault":
-            verdict, _, effect = option.partition(": ")
-            sentences.append(f"{effect}: {verdict}")
-        else:
-            sentences.append(f"{option} is chosen")
-    return sentences
+        if choice["taken"]:
+            option, first = choice["options"][choice["taken"]], choice["options"][0]
+            if choice["kind"] == "fault":
+                verdict, _, effect = option.partition(": ")
+                option = f"{effect}: {verdict}"
+            found.append({"kind": choice["kind"], "option": option, "first": first})
+    return found
+
+
+def in_words(deviation: Mapping[str, str], translated: Callable[[str], str] = str) -> str:
+    """Return the sentence about a deviation, in the language of *translated*."""
+    sentence = SENTENCES.get(deviation["kind"])
+    return translated(sentence).format(**deviation) if sentence else deviation["option"]
+
+
+def deviations_in_words(view: Mapping[str, Any], translated: Callable[[str], str] = str) -> list[str]:
+    """Return a sentence for each of `deviations_of`."""
+    return [in_words(each, translated) for each in deviations_of(view)]
 
 
 def side_by_side(first: Sequence[str], other: Sequence[str]) -> list[str]:

@@ -19,8 +19,8 @@ MOST_BYTES = 64 * 1024 * 1024
 class Outcome:
     """One of the distinct outcomes: what came out, in how many runs, and the shortest schedule that leads there.
 
-    ``deviations`` says the schedule in words, ``steps`` what went in its order; ``events`` is the history as
-    GetExecutionHistory answers it, empty where there is none.
+    ``deviations`` are those of the schedule as `emulator.lab.exploration.deviations_of` has them, ``steps`` what went
+    in its order; ``events`` is the history as GetExecutionHistory answers it, empty where there is none.
     """
 
     status: str
@@ -29,21 +29,24 @@ class Outcome:
     messages: tuple[str, ...]
     runs: int
     schedule: str
-    deviations: tuple[str, ...]
+    deviations: tuple[Mapping[str, str], ...]
     steps: tuple[str, ...]
     events: tuple[Mapping[str, Any], ...]
 
 
 @frozen
 class Explored:
-    """An exploration of a flow, the outcome of the first schedule first; ``made_at`` is the emulator's time.
+    """An exploration of a flow or a test, the outcome of the first schedule first; ``made_at`` is the emulator's time.
 
-    ``tried`` of ``known`` schedules have been run; it is complete when nothing was left to try.
+    ``flow`` is the name of the flow, "" where a ``test`` was explored; the status of a test's outcome says whether it
+    has passed, its output why not, and its events are of an execution that it has started. ``tried`` of ``known``
+    schedules have been run; it is complete when nothing was left to try.
     """
 
     id: str
     made_at: Millis
     flow: str
+    test: str
     definition: str
     input: str
     tried: int
@@ -58,6 +61,7 @@ class Explored:
             "id": self.id,
             "at": self.made_at,
             "flow": self.flow,
+            "test": self.test,
             "input": self.input,
             "tried": self.tried,
             "known": self.known,
@@ -87,11 +91,14 @@ class Explorations:
         outcomes = tuple(read_outcome(each) for each in told["outcomes"])
         if not outcomes:
             raise invalid("outcomes is empty: every exploration has one")
+        if bool(told["flow"]) == bool(told["test"]):
+            raise invalid("an exploration is either of a flow or of a test")
         self._count += 1
         explored = Explored(
             id=str(self._count),
             made_at=self._clock.now(),
             flow=told["flow"],
+            test=told["test"],
             definition=told["definition"],
             input=told["input"],
             tried=told["tried"],
@@ -133,10 +140,17 @@ def read_outcome(told: Any) -> Outcome:
         messages=_list(told, "messages", str),
         runs=told["runs"],
         schedule=_text(told, "schedule"),
-        deviations=_list(told, "deviations", str),
+        deviations=tuple(_read_deviation(each) for each in _list(told, "deviations", dict)),
         steps=_list(told, "steps", str),
         events=_list(told, "events", dict),
     )
+
+
+def _read_deviation(told: Mapping[str, Any]) -> Mapping[str, str]:
+    names = ("kind", "option", "first")
+    if not all(isinstance(told.get(name), str) for name in names):
+        raise invalid("a deviation of an outcome has kind, option and first, which are texts")
+    return {name: told[name] for name in names}
 
 
 def _text(told: Mapping[str, Any], name: str) -> str:

@@ -1,27 +1,43 @@
 """An explored test: the same test again and again, each time from the same state with another schedule."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import wraps
+from pathlib import Path
+from shlex import quote
 from typing import Any
+
+import pytest
 
 from emulator.kernel.clock import SystemClock
 from emulator.lab.exploration import (
     Search,
-    deviations_in_words,
+    deviations_of,
+    in_words,
     read_schedule_text,
     schedule_text,
     side_by_side,
     steps_of,
     taken_in,
 )
-from emulator.testing.api import TestingError, hidden
+from emulator.testing.api import ApiError, TestingError, hidden
 from emulator.testing.kit import Localyun
+from emulator.testing.process import kit_of_project
 from emulator.testing.resources import duration
 from emulator.wire.dates import parse_duration
 
 __tracebackhide__ = hidden
 
 _BASELINE = "pytest-explored"
+_FAILURES = (Exception, pytest.fail.Exception)
+"""A test fails by these; pytest's own failure is no Exception."""
+
+_EXECUTIONS = 5
+_EVENTS = 1000
+"""Of so many executions of a run the first so many events are looked at, for the one that is shown."""
+
+_SHOWN = 10_000
+"""Characters of a failure that are kept."""
 
 
 class Exploration:
@@ -57,9 +73,11 @@ class Exploration:
 
 
 def explored(
-    kit: Localyun, test: Callable[..., Any], name: str, settings: Mapping[str, Any], only: str | None
+    kit: Localyun, test: Callable[..., Any], address: str, settings: Mapping[str, Any], only: str | None
 ) -> Callable[..., Any]:
     """Return a test that runs *test* with each schedule, or with the one that *only* says.
+
+    *address* is what pytest takes for the test: its file and its name.
 
     Raises: TestingError for settings that the marker does not have, and for what is no schedule.
     """
@@ -76,7 +94,7 @@ def explored(
         if given is not None:
             _run(kit, test, exploration, arguments, {"choices": {str(number): taken for number, taken in given}})
             return
-        _explore(kit, test, exploration, arguments, name)
+        _explore(kit, test, exploration, arguments, address)
 
     return run_all
 
@@ -101,38 +119,127 @@ def _run(
 
 
 def _explore(
-    kit: Localyun, test: Callable[..., Any], exploration: Exploration, arguments: Mapping[str, Any], name: str
+    kit: Localyun, test: Callable[..., Any], exploration: Exploration, arguments: Mapping[str, Any], address: str
 ) -> None:
-    search = exploration.search
+    found = _Found(kit, exploration.search, address, exploration.share)
     clock = SystemClock()
     end = clock.monotonic() + exploration.budget_s
-    first: list[str] = []
-    for schedule in search:
+    for schedule in exploration.search:
         try:
             _run(kit, test, exploration, arguments, schedule)
-        except Exception as error:
-            view = kit.api.admin("GET", "schedule")
-            error.add_note(_story(search, view, first, name))
+        except _FAILURES as error:
+            if not type(error).__module__.startswith("hypothesis"):  # which does not want this example
+                error.add_note(found.failure(error))
             raise
-        view = kit.api.admin("GET", "schedule")
-        first = first or steps_of(view)
-        search.learn(view)
+        found.passed()
         if clock.monotonic() >= end:
             break
-    number, of = exploration.share
-    part = f", share {number + 1} of {of}" if of > 1 else ""
-    kit.explored = f"{search.tried} of {search.known} schedules of {name}{part} were tried; all passed" + (
-        "; there are no others" if search.is_complete and not part else ""
-    )
+    found.told()
 
 
-def _story(search: Search, view: Mapping[str, Any], first: Sequence[str], name: str) -> str:
-    """Return what a failing run's report says."""
-    schedule = schedule_text(taken_in(view))
-    lines = [f"schedule {search.tried} of {search.known}: {schedule}"]
-    lines += [f"  {each}" for each in deviations_in_words(view)]
-    if view["strayed"]:
-        lines.append(f"  (order was not the schedule's own {view['strayed']} times: see localyun_patience)")
-    if first:
-        lines += ["the first schedule, and this one:", *side_by_side(first, steps_of(view))]
-    return "\n".join([*lines, f"to replay it: pytest -k {name!r} --localyun-schedule {schedule}"])
+class _Found:
+    """What the runs of an exploration have come to, and how that is told."""
+
+    def __init__(self, kit: Localyun, search: Search, address: str, share: tuple[int, int]) -> None:
+        self._kit = kit
+        self._search = search
+        self._address = address
+        number, of = share
+        self._part = f"share {number + 1} of {of}" if of > 1 else ""
+        self._first: dict[str, Any] = {}
+        self._before: list[tuple[str, Any]] = []
+        self._strayed = 0
+
+    def passed(self) -> None:
+        """Take note of a run that has passed, and of what it could have chosen instead."""
+        view = self._kit.api.admin("GET", "schedule")
+        if not self._first:
+            self._before = self._histories()
+            self._first = self._outcome("Succeeded", "", view)
+        self._first["runs"] = self._search.tried
+        self._strayed += view["strayed"]
+        self._search.learn(view)
+
+    def told(self) -> None:
+        """Let the kit tell that all have passed."""
+        search, name = self._search, self._address.rpartition("::")[2]
+        part = f", {self._part}" if self._part else ""
+        self._kit.explored = f"{search.tried} of {search.known} schedules of {name}{part} were tried; all passed"
+        if search.is_complete and not part:
+            self._kit.explored += "; there are no others"
+        if self._strayed:
+            self._kit.explored += f"; {_strayed(self._strayed)}"
+        self._keep([self._first], self._before)
+
+    def failure(self, error: BaseException) -> str:
+        """Let the kit tell of the run that has failed; return what the test's report says of it."""
+        search = self._search
+        view = self._kit.api.admin("GET", "schedule")
+        failed = self._outcome("Failed", f"{type(error).__name__}: {error}"[:_SHOWN], view)
+        self._keep([self._first, failed] if self._first else [failed], self._histories())
+        schedule = failed["schedule"]
+        lines = [f"schedule {search.tried} of {search.known}: {schedule}"]
+        lines += [f"  {in_words(each)}" for each in failed["deviations"]]
+        if view["strayed"]:
+            lines.append(f"  ({_strayed(view['strayed'])})")
+        if self._first:
+            lines += ["the first schedule, and this one:", *side_by_side(self._first["steps"], failed["steps"])]
+        return "\n".join([*lines, f"to replay it: pytest {quote(self._address)} --localyun-schedule {schedule}"])
+
+    def _outcome(self, status: str, output: str, view: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "status": status,
+            "output": output,
+            "runs": 1,
+            "schedule": schedule_text(taken_in(view)),
+            "deviations": deviations_of(view),
+            "steps": steps_of(view),
+        }
+
+    def _histories(self) -> list[tuple[str, Any]]:
+        """Return flow and events of the executions that the run has begun, as far as they have a history."""
+        found = []
+        for flow, execution in self._kit.begun()[:_EXECUTIONS]:
+            with suppress(ApiError):
+                names = {"FlowName": flow, "ExecutionName": execution}
+                found.append((flow, self._kit.api.fnf("GetExecutionHistory", **names, Limit=_EVENTS)["Events"]))
+        return found
+
+    def _keep(self, outcomes: list[dict[str, Any]], now: list[tuple[str, Any]]) -> None:
+        """Let the kit have what was found, with the execution whose histories differ, else the first one."""
+        pairs = list(zip(self._before or now, now, strict=False))
+        shown = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0] if pairs else None)
+        definition = ""
+        if shown is not None:
+            for outcome, (flow, events) in zip(outcomes, shown if len(outcomes) > 1 else shown[1:], strict=True):
+                outcome["events"] = events
+                with suppress(ApiError):
+                    definition = self._kit.api.fnf("DescribeFlow", Name=flow)["Definition"]
+        self._kit.exploration = {
+            "test": f"{self._address} ({self._part})" if self._part else self._address,
+            "tried": self._search.tried,
+            "known": self._search.known,
+            "complete": self._search.is_complete,
+            "definition": definition,
+            "outcomes": outcomes,
+        }
+
+
+def _strayed(times: int) -> str:
+    return f"order was not the schedule's own {times} times: see localyun_patience"
+
+
+def keep(kit: Localyun, exploration: Mapping[str, Any], folder: Path) -> str:
+    """Let the consoles show an exploration: that of the test's emulator, and of the one that runs for *folder*.
+
+    Returns a line that says how the latter shows it, "" without one.
+    """
+    with suppress(ApiError):  # too much to keep
+        kit.api.admin("POST", "explorations", exploration)
+    other = kit_of_project(folder)
+    if other is None:
+        return ""
+    with closing(other), suppress(ApiError, OSError):
+        id = other.api.admin("POST", "explorations", exploration)["id"]
+        return f"localyun console explorations/{id} shows it"
+    return ""

@@ -64,6 +64,8 @@ class Localyun:
         """What POST schedule takes at the beginning of a test; None where order is free."""
         self.explored = ""
         """What has been tried of a test that was explored, a sentence."""
+        self.exploration: dict[str, Any] | None = None
+        """What was found, as POST explorations takes it."""
         self._baseline = ""
         self._folder: Path | None = None
         self._closing = ExitStack()
@@ -301,6 +303,12 @@ class Localyun:
         if not path.exists() and self._folder is not None and (self._folder / path).exists():
             return self._folder / path
         return path
+
+    def begun(self) -> list[tuple[str, str]]:
+        """Return flow and name of each execution that has begun since the state was put back, oldest first."""
+        lines = self.api.admin("GET", "report")["lines"]
+        named = ((line.get("flow"), line.get("execution")) for line in lines)
+        return list(dict.fromkeys((flow, execution) for flow, execution in named if flow and execution))
 
     def trace(self, id: str) -> dict[str, Any]:
         """Return the tree of causes and effects that a request, message, call or ``flow/execution`` belongs to."""

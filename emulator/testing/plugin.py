@@ -9,6 +9,7 @@ Nothing but this file is imported before a test uses a fixture, not even the pac
 loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -27,6 +28,7 @@ _LINES = 150
 """So many of each part are shown: the beginning of a tree, which has the cause, and the end of what grows."""
 
 _TREES = 10
+_EXPLORED = "localyun exploration"
 _SHARE = "_localyun_share"
 _SHARE_ID = re.compile(r"-?share-\d+-of-\d+")
 _INSTALLED: "pytest.StashKey[dict[Path, set[str]]]" = pytest.StashKey()
@@ -293,8 +295,10 @@ def _explored(
     from emulator.testing.exploring import explored  # requests and the rest of the kit
 
     share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
+    file = os.path.relpath(item.path, item.config.invocation_params.dir)
+    address = _whole(f"{file}::{item.nodeid.partition('::')[2]}")
     settings = {"patience": item.config.getini("localyun_patience"), "share": share or (0, 1), **marker.kwargs}
-    return explored(kit, test, _whole(item.name), settings, item.config.getoption("--localyun-schedule"))
+    return explored(kit, test, address, settings, item.config.getoption("--localyun-schedule"))
 
 
 def _from_baseline(kit: "Localyun", test: Callable[..., Any]) -> Callable[..., Any]:
@@ -313,9 +317,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
         report.sections.append(("localyun", _story(kit)))
-    if kit is not None and kit.explored and report.when == "call":
-        report.sections.append(("localyun exploration", kit.explored))
-        kit.explored = ""
+    if kit is not None and kit.exploration is not None and report.when == "call":
+        from emulator.testing.exploring import keep
+
+        page = keep(kit, kit.exploration, item.config.rootpath)
+        report.sections.append((_EXPLORED, "\n  ".join(filter(None, (kit.explored, page)))))
+        kit.explored, kit.exploration = "", None
     return report
 
 
@@ -325,12 +332,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (_whole(report.nodeid), text)
         for report in terminalreporter.stats.get("passed", ())
         for title, text in getattr(report, "sections", ())
-        if title == "localyun exploration" and report.when == "call"
+        if title == _EXPLORED and report.when == "call"
     ]
     if told:
         terminalreporter.section("localyun")
         for _, text in sorted(told, key=lambda each: each[0]):
-            terminalreporter.line(text)
+            for line in text.splitlines():
+                terminalreporter.line(line)
 
 
 def _claim_name() -> None:
@@ -351,7 +359,7 @@ def _story(kit: "Localyun") -> str:
         lines: list[dict[str, Any]] = kit.api.admin("GET", "report")["lines"]
     except Exception as error:  # a report must not hide the failure it is about
         return f"the emulator does not answer: {error}"
-    parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit, lines)]
+    parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit)]
     return "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
 
 
@@ -396,12 +404,9 @@ def _output(lines: list[dict[str, Any]]) -> str:
     return _end_of("function logs", shown)
 
 
-def _trees(kit: "Localyun", lines: list[dict[str, Any]]) -> list[str]:
-    executions = dict.fromkeys(
-        (line["flow"], line["execution"]) for line in lines if line.get("flow") and line.get("execution")
-    )
+def _trees(kit: "Localyun") -> list[str]:
     trees = []
-    for flow, execution in list(executions)[-_TREES:]:
+    for flow, execution in kit.begun()[-_TREES:]:
         try:
             tree = kit.command("flow", "history", flow, execution).rstrip().splitlines()
         except Exception as error:  # deleted by the test, perhaps

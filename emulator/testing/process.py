@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from emulator import config
 from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
 from emulator.testing.api import TestingError
@@ -72,8 +73,6 @@ class Emulator:
 
         Raises: TestingError with the emulator's own words when it does not start.
         """
-        from emulator.testing.kit import kit_of  # needs `requests`, and says so itself
-
         if self._kit is not None:
             return self
         folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="localyun-")))
@@ -82,9 +81,8 @@ class Emulator:
         try:
             self._process = self._spawn(state, folder)
             self._closing.callback(self._end)
-            endpoint = self._wait(state)
-            keys = json.loads((state / "keys.json").read_text(encoding="utf-8"))
-            kit = kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
+            self._wait(state)
+            kit = kit_at(state)
             self._closing.callback(kit.close)
         except BaseException:
             self._closing.close()
@@ -127,21 +125,21 @@ class Emulator:
                 **system.apart(),
             )
 
-    def _wait(self, state: Path) -> dict[str, str]:
-        """Return what the emulator has written about its address, once it has."""
+    def _wait(self, state: Path) -> None:
+        """Wait until the emulator has written its address. Raises: TestingError."""
         clock = SystemClock()
         deadline = clock.monotonic() + START_S
         process = self._process
         while process is not None and clock.monotonic() < deadline:
             try:
-                endpoint: dict[str, str] = json.loads((state / "endpoint.json").read_text(encoding="utf-8"))
+                json.loads((state / "endpoint.json").read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 try:
                     process.wait(_LOOK_S)
                 except subprocess.TimeoutExpired:
                     continue
                 break
-            return endpoint
+            return
         raise TestingError(f"the emulator did not start:\n{self.output() or '(it wrote nothing)'}")
 
     def _end(self) -> None:
@@ -154,3 +152,25 @@ class Emulator:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def kit_at(state: Path) -> "Localyun":
+    """Return the kit for the emulator whose state is in a folder.
+
+    Raises: OSError; ValueError, KeyError for files that are not its own.
+    """
+    from emulator.testing.kit import kit_of  # needs `requests`, and says so itself
+
+    endpoint, keys = (json.loads((state / name).read_text(encoding="utf-8")) for name in ("endpoint.json", "keys.json"))
+    return kit_of(keys, endpoint["http"], https_endpoint=endpoint.get("https") or "", state=str(state))
+
+
+def kit_of_project(folder: Path) -> "Localyun | None":
+    """Return the kit for the emulator that `localyun start` has started for *folder*, None without one.
+
+    It may turn out that it does not answer.
+    """
+    try:
+        return kit_at(config.load({}, os.environ, folder).config.state)
+    except (config.ConfigError, OSError, ValueError, KeyError):
+        return None

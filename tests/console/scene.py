@@ -136,11 +136,15 @@ def explored(localyun):
 
     outcomes = [
         way("first", "first"),
-        way("second", "0:1", "call approve/x/ask#1: lost-after", status="Failed"),
         way(
-            "", "1:1", "push page#1 'b' goes before push page#1 'a'", steps=("call approve/x/ask#1", "push page#1 'b'")
+            "second", "0:1", {"kind": "fault", "option": "call approve/x/ask#1: lost-after", "first": "nothing"},
+            status="Failed",
         ),
-    ]
+        way(
+            "", "1:1", {"kind": "order", "option": "push page#1 'b'", "first": "push page#1 'a'"},
+            steps=("call approve/x/ask#1", "push page#1 'b'"),
+        ),
+    ]  # fmt: skip
     return {"flow": "approve", "definition": FLOW, "input": "{}", "tried": 6, "known": 9, "outcomes": outcomes}
 
 

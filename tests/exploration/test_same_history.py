@@ -1,8 +1,35 @@
 """The same seed, input and schedule give the same bytes, every time."""
 
+import threading
+from contextlib import contextmanager
+
 import pytest
+import requests
 
 from tests.exploration.conftest import RUNS
+
+
+@contextmanager
+def looking_on(localyun):
+    """Ask the emulator again and again while the context lasts; yield the list of the answers' statuses."""
+    done, statuses = threading.Event(), []
+
+    def look():
+        with requests.Session() as session:
+            session.trust_env = False
+            headers = {"X-Localyun-Token": localyun.token}
+            while not done.wait(0.005):
+                for page in ("health", "status", "schedule"):
+                    answer = session.get(f"{localyun.endpoint}/_localyun/{page}", headers=headers, timeout=20)
+                    statuses.append(answer.status_code)
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    try:
+        yield statuses
+    finally:
+        done.set()
+        looker.join()
 
 
 def difference(one, other):
@@ -20,6 +47,19 @@ def test_history_is_the_same_every_time(application):
         again, _ = application.run({})
         assert again == first, difference(first, again)
     assert len(view["steps"]) > 30
+
+
+@pytest.mark.timeout(1200)
+def test_who_looks_on_changes_nothing(application):
+    """A health check, a page of the console, a command that lists: none of them draws from the seed."""
+    first, _ = application.run({})
+
+    with looking_on(application.localyun) as looks:
+        again, _ = application.run({})
+
+    assert len(looks) > 10
+    assert set(looks) == {200}
+    assert again == first, difference(first, again)
 
 
 @pytest.mark.timeout(1200)

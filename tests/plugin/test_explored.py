@@ -62,10 +62,11 @@ def test_failure_of_a_share_is_replayed_by_its_schedule(project):
         """
 
     failed = project("-n", "2", exit_code=1, pages_py=PAGES, test_it_py=test)
-    name, schedule = re.search(r"pytest -k '(\w+)' --localyun-schedule (\S+)", failed).groups()
-    again = project("-n", "2", "-k", name, "--localyun-schedule", schedule, exit_code=1)
+    name, schedule = re.search(r"pytest (\S+) --localyun-schedule (\S+)", failed).groups()
+    again = project("-n", "2", name, "--localyun-schedule", schedule, exit_code=1)
 
     assert "1 failed, 1 passed" in failed
+    assert name == "test_it.py::test_last"
     assert "1 failed in" in again
     assert "passed" not in again
 

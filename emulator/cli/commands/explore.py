@@ -23,6 +23,8 @@ from emulator.lab.exploration import (
     Deviations,
     Search,
     deviations_in_words,
+    deviations_of,
+    in_words,
     read_schedule_text,
     schedule_text,
     steps_of,
@@ -96,13 +98,15 @@ def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None
         search.learn(view)
         which = _ID.sub("*", json.dumps(outcome, sort_keys=True))
         if which not in outcomes:
-            way = {"schedule": schedule_text(taken_in(view)), "deviations": deviations_in_words(view)}
-            outcomes[which] = {**outcome, "runs": 0, **way}
+            outcomes[which] = {**outcome, "runs": 0, "schedule": schedule_text(taken_in(view))}
             events = _history(client, arguments.flow) if len(ways) < _HISTORIES else []
-            ways.append({"steps": steps_of(view), "events": events})
+            ways.append({"deviations": deviations_of(view), "steps": steps_of(view), "events": events})
         outcomes[which]["runs"] += 1
     found = list(outcomes.values())
-    _tell(arguments, search, found, client, _keep(client, arguments, search, found, ways))
+    page = _keep(client, arguments, search, found, ways)
+    for outcome, way in zip(found, ways, strict=True):
+        outcome["deviations"] = [in_words(each, str if wants_json(arguments) else _) for each in way["deviations"]]
+    _tell(arguments, search, found, client, page)
     return ONE_OUTCOME if len(outcomes) == 1 else MORE_OUTCOMES
 
 
@@ -228,7 +232,7 @@ def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[st
         return
     for step in steps_of(view):
         say(step)
-    for sentence in deviations_in_words(view):
+    for sentence in deviations_in_words(view, _):
         note(f"  {sentence}")
     say(f"{outcome['status']}: {outcome['output']}" if outcome["output"] else outcome["status"])
 

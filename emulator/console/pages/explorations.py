@@ -11,6 +11,7 @@ from emulator.console.language import catalogue
 from emulator.console.pages.histories import event_of
 from emulator.console.view import Row, number, paged, view
 from emulator.kernel.clock import Millis
+from emulator.lab.exploration import in_words
 from emulator.services.workflow.model import HistoryEvent
 from emulator.services.workflow.rehearsal.replay import NoHistory, read_history
 
@@ -29,7 +30,7 @@ def show(id: str) -> str:
     exploration = view().admin("GET", f"/explorations/{id}")
     outcomes, following = paged(
         [
-            (at, {**each, "calls": _counted(each["calls"]), "messages": _counted(each["messages"])})
+            (at, {**_readable(each), "calls": _counted(each["calls"]), "messages": _counted(each["messages"])})
             for at, each in enumerate(exploration["outcomes"])
         ]
     )
@@ -70,7 +71,12 @@ class _Told:
             fold.add(event)
         definition = exploration["definition"]
         drawn = graph(definition, fold, exploration["flow"], _said) if self.events and definition else ""
-        self.side = ({**outcome, "name": outcome["schedule"]}, drawn)
+        self.side = ({**_readable(outcome), "name": outcome["schedule"]}, drawn)
+
+
+def _readable(outcome: Row) -> Row:
+    """Return an outcome with its deviations in the words of the page."""
+    return {**outcome, "deviations": [in_words(each, _said) for each in outcome["deviations"]]}
 
 
 def _counted(names: Iterable[str]) -> list[str]:

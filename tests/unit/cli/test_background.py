@@ -35,9 +35,11 @@ def test_environment_and_file_are_not_repeated(tmp_path):
     [
         (0, False, ""),
         (86_399_999, False, "2027-01-01T00:00:00.000Z, 1d ahead of this machine until localyun reset"),
+        (-20_400, False, "2027-01-01T00:00:00.000Z, 20s behind this machine until localyun reset"),
+        (-400, False, ""),
         (5, True, "frozen at 2027-01-01T00:00:00.000Z; localyun clock unfreeze releases it"),
     ],
-    ids=["the machine's", "moved", "frozen"],
+    ids=["the machine's", "moved", "behind", "hardly apart", "frozen"],
 )
 def test_a_moved_clock_is_told(monkeypatch, offset_ms, frozen, text):
     """How far ahead it is, or where it stands; nothing of one that has not been touched."""

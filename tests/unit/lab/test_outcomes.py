@@ -8,7 +8,16 @@ from emulator.lab.errors import LabError
 from emulator.lab.outcomes import MOST_EXPLORATIONS, Explorations
 
 OUTCOME = {"status": "Succeeded", "output": "{}", "runs": 2, "schedule": "first", "calls": ["a/b succeeded"]}
-TOLD = {"flow": "f", "definition": "", "input": "{}", "tried": 2, "known": 3, "complete": False, "outcomes": [OUTCOME]}
+TOLD = {
+    "flow": "f",
+    "test": "",
+    "definition": "",
+    "input": "{}",
+    "tried": 2,
+    "known": 3,
+    "complete": False,
+    "outcomes": [OUTCOME],
+}
 
 
 @pytest.fixture
@@ -52,6 +61,7 @@ def test_large_ones_drive_others_out(explorations, monkeypatch):
     [
         ([], "empty"),
         (["x"], "is an object"),
+        ([{**OUTCOME, "deviations": [{"kind": "order"}]}], "a deviation of an outcome has kind, option and first"),
         ([{**OUTCOME, "runs": "2"}], "runs is a number"),
         ([{**OUTCOME, "status": 7}], "status of an outcome is a text"),
         ([{**OUTCOME, "calls": [7]}], "calls of an outcome is a list of texts"),
@@ -64,3 +74,10 @@ def test_what_is_no_outcome_is_refused(explorations, told, why):
         explorations.keep({**TOLD, "outcomes": told}, 100)
 
     assert explorations.latest() == []
+
+
+@pytest.mark.parametrize(("flow", "test"), [("", ""), ("f", "t")], ids=["neither", "both"])
+def test_it_is_of_a_flow_or_of_a_test(explorations, flow, test):
+    """Of one of the two."""
+    with pytest.raises(LabError, match="either of a flow or of a test"):
+        explorations.keep({**TOLD, "flow": flow, "test": test}, 100)

@@ -4,6 +4,7 @@ The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with wh
 too.
 """
 
+import asyncio
 import logging
 import os
 import sys
@@ -46,6 +47,8 @@ class AgentProcess(InstanceProcess):
         self._marks = False
         self._began: set[str] = set()
         self._shift: tuple[int, int | None] | None = None
+        self._turning = 0
+        self._turned: asyncio.Future[None] | None = None
         self._about: tuple[object, ...] = ()
 
     def boot_frame(self, *, isolated: bool, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
@@ -57,9 +60,6 @@ class AgentProcess(InstanceProcess):
         image = self.listener.image
         environment = instance_environment(image, self.listener.instance_id, self._settings, isolated=isolated)
         self._marks = mark
-        self._shift = self._settings.time.shift
-        if self._shift is not None:
-            more = {**more, "time": self._settings.time.frame()}
         return {
             "do": "boot",
             "name": image.function,
@@ -92,6 +92,20 @@ class AgentProcess(InstanceProcess):
             **more,
         }
 
+    async def turn_clock(self) -> None:
+        """Let the agent turn its clock, if it sees another time; see `InstanceProcess`."""
+        shift = self._settings.time.shift
+        if shift != self._shift and not self._lost:
+            self._shift = shift
+            self._turning += 1
+            if self._turned is None:
+                self._turned = self._loop.create_future()
+            self.channel.send({"do": "clock", "time": self._settings.time.frame()})
+        if self._turned is not None:
+            await asyncio.wait(
+                {self._turned}, timeout=self._settings.start_timeout_s
+            )  # the call's deadline ends others
+
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""
         future: Pending = self._loop.create_future()
@@ -106,10 +120,6 @@ class AgentProcess(InstanceProcess):
         if about != self._about:  # they rarely change, and writing them takes longer than all the rest of a frame
             self._about = about
             header["about"] = dict(zip(("qualifier", "retry", "keys", "tracing"), about, strict=True))
-        shift = self._settings.time.shift
-        if shift != self._shift:
-            self._shift = shift
-            header["time"] = self._settings.time.frame()
         if call.fault:
             header["break"] = call.fault
         if call.http is not None:
@@ -152,6 +162,10 @@ class AgentProcess(InstanceProcess):
             elif "log" in header:
                 self.listener.output(payload, str(header["log"]))
                 self._hold_back(len(payload))
+            elif "turned" in header:
+                self._turning -= 1
+                if self._turning <= 0:
+                    self._end_turn()
             elif "debugger" in header:
                 self.listener.listening(int(header["debugger"]))
             elif "fatal" in header:
@@ -229,6 +243,11 @@ class AgentProcess(InstanceProcess):
         else:
             self.kill()
 
+    def _end_turn(self) -> None:
+        turned, self._turned = self._turned, None
+        if turned is not None:
+            turned.set_result(None)
+
     def _last_words(self) -> str:
         """Return what the program wrote last, before it could take a call."""
         return ""
@@ -243,6 +262,7 @@ class AgentProcess(InstanceProcess):
         if self._over:
             return
         self._over = True
+        self._end_turn()
         self.channel.close()
         if self._log is not None:
             self._log.close()

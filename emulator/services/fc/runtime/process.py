@@ -253,6 +253,9 @@ class InstanceProcess(ABC):
         """Whether it sees another time than a process that starts now, and cannot be changed."""
         return False
 
+    async def turn_clock(self) -> None:  # noqa: B027 - most families see a time from their start on
+        """Let the process see the emulator's time before a call begins, whose deadline shall not pay for it."""
+
     @abstractmethod
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call.

@@ -68,9 +68,6 @@ class Agent {
     }
     this.modern = boot.generation === '3.0';
     this.logs = new Logs(boot, (header, payload) => this.send(header, payload));
-    if (boot.time) {
-      turnClock(boot.time);
-    }
     this.handlers = new Handlers(boot.code_dir, (text) => this.logs.write(text));
     this.logs.install();
     if (boot.debug) {
@@ -85,11 +82,13 @@ class Agent {
   }
 
   take(call, payload) {
+    if (call.do === 'clock') {
+      require('./turned').turn(call.time);
+      this.send({ turned: true });
+      return;
+    }
     if (this.boot.mark) {
       this.send({ began: call.seq });
-    }
-    if (call.time) {
-      turnClock(call.time);
     }
     if (call.about) {
       this.about = call.about;
@@ -232,11 +231,6 @@ function serve(handler, request, context, part) {
       returned.then(undefined, reject);
     }
   });
-}
-
-/** Let user code see the emulator's time. */
-function turnClock(frame) {
-  require('./turned').turn(frame);
 }
 
 /** Give a process that was started before its function was known the environment of that function. */

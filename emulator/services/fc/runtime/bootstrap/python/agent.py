@@ -73,8 +73,6 @@ class Agent:
         except (OSError, ImportError, RuntimeError) as error:
             self._send({"fatal": str(error)})
             _exit(1)
-        if "time" in self._boot:
-            self._turn_clock(self._boot["time"])
         self._concurrent = self._boot["concurrency"] > 1
         if self._concurrent:
             self._send_logs_in_frames()
@@ -82,6 +80,10 @@ class Agent:
         signal.signal(signal.SIGTERM, self._dump_stacks)
         while True:
             call, payload = self._read()
+            if call["do"] == "clock":
+                self._turn_clock(call["time"])
+                self._send({"turned": True})
+                continue
             if "about" in call:
                 self._about = call["about"]
                 if self._boot["keys_in_environment"]:
@@ -101,8 +103,6 @@ class Agent:
         if self._boot["mark"]:
             self._send({"began": call["seq"]})
         self._request_ids.enter(call["rid"])
-        if "time" in call:
-            self._turn_clock(call["time"])
         if self._boot["debug"] == "wait":
             process.wait_for_debugger()
         began = _clock()

@@ -255,11 +255,19 @@ def turn_clock(offset_ms: int, frozen_ms: int | None, variables: dict[str, str])
 
 
 def _machine() -> Any:
-    """Import time-machine past whatever the function's own folder has under that name."""
+    """Import time-machine past whatever the function's own folder has under that name.
+
+    And without pytest, for which it has a fixture: that would take ten times as long as all the rest.
+    """
     path = sys.path[:]
     sys.path[:] = [*path[1:], path[0]] if path else path
+    hides_pytest = "pytest" not in sys.modules
+    if hides_pytest:
+        sys.modules["pytest"] = None  # type: ignore[assignment]  # the way to say that there is none
     try:
         import time_machine
     finally:
         sys.path[:] = path
+        if hides_pytest:
+            del sys.modules["pytest"]
     return time_machine
