@@ -56,7 +56,7 @@ class Due(NamedTuple):
 
 
 class Drive(Execution):
-    """One execution, which records itself. ``calls`` are those it wants made, oldest first, until they are taken out."""
+    """One execution, which records itself. ``calls`` are those it wants made, oldest first, until taken out."""
 
     def __init__(self, facts: Facts, now: Millis, observer: Observer | None = None) -> None:
         super().__init__(facts, ExecutionState())
