@@ -42,7 +42,8 @@ from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.executions.debugger import Debugger, Forks
+    from emulator.services.workflow.executions.debugger import Debugger
+    from emulator.services.workflow.executions.forks import Forks
     from emulator.services.workflow.flows.lone_steps import LoneSteps
 
 _RESET_PORTION = 100
@@ -180,7 +181,7 @@ class Workflow:
     @cached_property
     def forks(self) -> "Forks":
         """Executions that begin with the history of another one."""
-        from emulator.services.workflow.executions.debugger import Forks
+        from emulator.services.workflow.executions.forks import Forks
 
         stores = (self._store, self.engine_store, self._flow_store)
         return Forks(self.executions, self.flows, stores, self._programs, self._clock)

@@ -8,42 +8,27 @@ at the earliest wake-up.
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import shared_context
-from emulator.services.workflow.engine.language import (
-    Arrival,
-    CallService,
-    Events,
-    Programs,
-    Result,
-    Resumed,
-    TimerFired,
-)
+from emulator.services.workflow.engine.calls import Calls
+from emulator.services.workflow.engine.effects import Effects, Outside
+from emulator.services.workflow.engine.execution import Execution
+from emulator.services.workflow.engine.language import Arrival, Events, Programs, Resumed, TimerFired
 from emulator.services.workflow.engine.model import Step
-from emulator.services.workflow.engine.run import (
-    Calls,
-    Ended,
-    Run,
-    Slice,
-    Turns,
-    give_up,
-    in_order,
-    key_of,
-    load_run,
-)
+from emulator.services.workflow.engine.run import Run, load_run
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.engine.store import EngineStore, Orphan, Wakeup
+from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
+from emulator.services.workflow.engine.turns import Slice, Turn, give_up, in_order
 from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
-from emulator.storage.database import CommitFailed, Database
+from emulator.storage.database import Database
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.breakpoints import Watch
@@ -59,40 +44,12 @@ SLICE_EXECUTIONS = 16
 HOT = 256
 """States kept in memory after their turn, for executions that come back soon."""
 
-EFFECTS_AT_ONCE = 16
-"""What follows from committed slices is done so much at a time, with other work of the loop in between: a child that is
-started or stopped takes a third of a millisecond, and a family can have ten thousand."""
-
 DUE_AT_ONCE = 64
 RECOVER_AFTER_MS = 1 * SECOND
 LOADING_PAUSE_MS = 20
 
 _WAKE = ("workflow", "wake")
 _RECOVER = ("workflow", "recover")
-
-
-class Outside(Protocol):
-    """What the driver reaches beyond its store; all of it after the commit."""
-
-    async def perform(self, run: Run, call: CallService) -> Result:
-        """Make the call of an attempt."""
-        ...
-
-    def execution_ended(self, ended: Ended) -> None:
-        """Act on the end of an execution."""
-        ...
-
-    def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Stop what a task of pattern ``sync`` has started and given up."""
-        ...
-
-    def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
-        """Stop what an earlier run of the emulator has not: the call of that *key*, the *child* (flow, execution)."""
-        ...
-
-    def left(self) -> Iterable[Callable[[], None]]:
-        """Return what is still to be told of ends that are on disk; doing it twice is harmless."""
-        ...
 
 
 class Driver:
@@ -120,20 +77,15 @@ class Driver:
         self._outside = outside
         self._bounds = bounds
         self._calls = Calls(outside.perform, self.post, timers.turns)
-        self._turns = Turns(self._calls)
+        self._effects = Effects(database, store, self._calls, outside)
         self._queue: OrderedDict[ExecutionId, list[Arrival | Resumed]] = OrderedDict()
         self._hot: OrderedDict[ExecutionId, Run] = OrderedDict()
         self._loading: dict[ExecutionId, list[Arrival | Resumed]] = {}
-        self._effects: deque[tuple[bool, Callable[[], None]]] = deque()
-        """What is still to be done for committed slices, in order, and whether it writes."""
-        self._acting = False
         self._armed_for: Millis | None = None
         self._wakeups_due = False
         self._scheduled = False
         self._closed = False
         self._context = shared_context()
-        self.ended: dict[str, int] = {}
-        """Executions that have ended since the start, by status."""
         self.entered: dict[tuple[str, type[Step]], list[Any]] = {}
         """Kind and number of the steps that standard executions have entered since the start, by flow."""
         self.express: dict[str, list[int]] = {}
@@ -146,9 +98,14 @@ class Driver:
         return len(self._calls.tasks)
 
     @property
+    def ended(self) -> dict[str, int]:
+        """How many executions have ended since the start, by status."""
+        return self._effects.ended
+
+    @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended."""
-        return not self._scheduled and not self._queue and not self._loading and not self._effects
+        return not self._scheduled and not self._queue and not self._loading and self._effects.is_idle
 
     def recover(self) -> None:
         """Queue everything that was under way, at start or after a lost transaction; harmless when done twice.
@@ -160,13 +117,7 @@ class Driver:
             self._queue.setdefault(execution, [])
         for execution, entry in self._store.pending_calls():
             self._queue.setdefault(execution, []).append(Resumed(entry))
-        self._effects.extend((True, each) for each in self._outside.left())
-        orphans = self._store.orphans()
-        children = self._store.children() if orphans else {}
-        for each in orphans:
-            token = self._mint.make(each.tenant, each.flow, each.name, each.started_at, each.entry, each.attempt)
-            self._effects.append((True, partial(self._stop_left, each, children.get(token))))
-        self._act_soon()
+        self._effects.recover(self._mint)
         self._wakeups_due = True
         self._kick()
 
@@ -201,11 +152,12 @@ class Driver:
         if run is not None:
             now = self._clock.now()
             posted = self._queue.get(execution, [])
-            earlier = [self._turns.receive(run, each, now, part) for each in posted]
+            turn = Turn(run, now, part, self._calls)
+            earlier = [turn.receive(each) for each in posted]
             posted.clear()
-            recorded = self._turns.receive(run, arrival, now, part)
+            recorded = turn.receive(arrival)
             if recorded or any(earlier):
-                self._settle(run, parked=False, part=part)
+                self._settle(run, turn, parked=False)
         if reported is not None:
             part.reported.append(reported)
         self._write(part)
@@ -213,7 +165,7 @@ class Driver:
             self._kick()
         return recorded
 
-    def intervene(self, execution: ExecutionId, act: Callable[[Run], Events]) -> bool:
+    def intervene(self, execution: ExecutionId, act: Callable[[Execution], Events]) -> bool:
         """Let *act* change what is watched of an execution, and record at once the events that it returns.
 
         The execution goes on from there in a later tick. Returns False when it has ended.
@@ -224,8 +176,9 @@ class Driver:
         if run is None:
             return False
         part = Slice()
-        self._turns.record(run, act(run), self._clock.now(), part)
-        self._settle(run, parked=False, part=part)
+        turn = Turn(run, self._clock.now(), part, self._calls)
+        turn.record(act(run))
+        self._settle(run, turn, parked=False)
         self._write(part)
         self._kick()
         return True
@@ -274,7 +227,7 @@ class Driver:
         self._hot.clear()
         self._queue.clear()
         self._loading.clear()
-        self._effects.clear()
+        self._effects.forget()
         self._programs.clear()
         self._calls.cancel_all()
         self._timers.cancel(_WAKE)
@@ -283,6 +236,7 @@ class Driver:
     async def close(self) -> None:
         """Stop; what is under way goes on at the next start."""
         self._closed = True
+        self._effects.close()
         self._timers.cancel(_WAKE)
         self._timers.cancel(_RECOVER)
         await self._calls.close()
@@ -342,7 +296,7 @@ class Driver:
         while len(self._hot) > HOT:
             self._hot.popitem(last=False)
         if part.has_effects():
-            self._database.after_commit(lambda failure: self._act(part, failure))
+            self._database.after_commit(lambda failure: self._effects.follow(part) if failure is None else None)
 
     def _meter(self, part: Slice) -> None:
         for facts, step in part.entered:
@@ -354,54 +308,6 @@ class Driver:
             ended = self.express.setdefault(flow, [0, 0])
             ended[0] += 1
             ended[1] += took_ms
-
-    def _act(self, part: Slice, failure: CommitFailed | None) -> None:
-        """Do what follows from a slice that is on disk, once what follows from earlier ones has been done."""
-        if failure is not None or self._closed:
-            return
-        add = self._effects.append
-        for execution, entry in part.cancelled:
-            add((False, partial(self._calls.cancel, execution, entry)))
-        for run, call in part.orphans:
-            add((True, partial(self._stop_orphan, run, call)))
-        for ended in part.ended:
-            add((bool(ended.callback_token), partial(self._note_end, ended)))
-        for run, call in part.dispatches:
-            add((False, partial(self._calls.make, run, call)))
-        self._act_soon()  # in a turn of its own: a commit can be that of many slices
-
-    def _act_soon(self) -> None:
-        if self._effects and not self._acting and not self._closed:
-            self._acting = True
-            asyncio.get_running_loop().call_soon(self._act_on_some, context=self._context)
-
-    def _stop_orphan(self, run: Run, call: CallService) -> None:
-        self._outside.task_abandoned(run, call)
-        self._store.orphan_stopped(run.id, call.entry)
-
-    def _stop_left(self, orphan: Orphan, child: tuple[str, str] | None) -> None:
-        key = key_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.entry, orphan.attempt)
-        self._outside.orphan_left(orphan, key, child)
-        self._store.orphan_stopped(orphan.execution, orphan.entry)
-
-    def _act_on_some(self) -> None:
-        self._acting = False
-        for _ in range(min(EFFECTS_AT_ONCE, len(self._effects))):
-            writes, effect = self._effects[0]
-            if writes and not self._database.is_writable(self._act_on_some):
-                self._acting = True
-                return
-            self._effects.popleft()
-            try:
-                effect()
-            except Exception:
-                _log.exception("what follows from a slice of executions failed")
-        self._act_soon()
-
-    def _note_end(self, ended: Ended) -> None:
-        self.ended[ended.status] = self.ended.get(ended.status, 0) + 1
-        self._calls.cancel_execution(ended.id)
-        self._outside.execution_ended(ended)
 
     def _transaction_lost(self) -> None:
         self._hot.clear()
@@ -443,7 +349,8 @@ class Driver:
             run = self._run(execution, arrivals)
             if run is None:
                 return
-            parked = self._turns.take(run, arrivals, now, part)
+            turn = Turn(run, now, part, self._calls)
+            parked = turn.take(arrivals)
         except Exception:
             _log.exception("execution %d cannot go on", execution)
             self._hot.pop(execution, None)
@@ -451,10 +358,10 @@ class Driver:
             if live is not None:
                 give_up(live, run, now, part)
             return
-        self._settle(run, parked=parked, part=part)
+        self._settle(run, turn, parked=parked)
 
-    def _settle(self, run: Run, *, parked: bool, part: Slice) -> None:
-        self._turns.settle(run, parked=parked, part=part)
+    def _settle(self, run: Run, turn: Turn, *, parked: bool) -> None:
+        turn.settle(parked=parked)
         if run.state.outcome is not None:
             self._hot.pop(run.id, None)
             return

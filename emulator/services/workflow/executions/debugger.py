@@ -1,38 +1,25 @@
-"""Executions that stop at breakpoints, what a person lets them do there, and forks of executions.
+"""Executions that stop at breakpoints, and what a person lets them do there.
 
 Stops go through `engine.breakpoints`: what is watched is stored with the execution, so that one that has stopped still
 stands there after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches keep
 their times.
-
-A fork begins with a part of the history of another execution. What is shared is copied, its times moved so that it has
-only just happened: waits and time-outs under way keep what they had left. Tasks of other branches that had no result in
-the shared part are called again, with keys and tokens of the fork's own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.breakpoints import MOMENTS, Breakpoint, Stop, Watch, with_data
 from emulator.services.workflow.engine.decide import TooMuchData
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import Event, StepEntered
-from emulator.services.workflow.engine.history import Recorded
+from emulator.services.workflow.engine.execution import Execution
 from emulator.services.workflow.engine.json_text import canonical
-from emulator.services.workflow.engine.language import Events, Park, Program
+from emulator.services.workflow.engine.language import Events, Park
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
-from emulator.services.workflow.engine.run import Run
-from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.flows.flows import Flows, read_definition
-from emulator.services.workflow.flows.store import FlowStore
-from emulator.services.workflow.languages.programs import Programs
-from emulator.services.workflow.model import ExecutionRecord, Origin
+from emulator.services.workflow.flows.flows import Flows
+from emulator.services.workflow.model import ExecutionRecord
 
 ACTIONS: Final = ("next", "continue", "change", "retry", "skip", "detach")
 """Go on to the next step; go on to the next breakpoint; change the data and stay; try a failed task again; leave the
@@ -110,7 +97,7 @@ class Debugger:
         if data is not None and not isinstance(data, dict):
             raise invalid("data must be an object")
 
-        def act(run: Run) -> Events:
+        def act(run: Execution) -> Events:
             if action == "detach":
                 _detach(run)
                 return ()
@@ -123,7 +110,7 @@ class Debugger:
         return self.show(tenant, flow_name, name)
 
     def _watch(self, record: ExecutionRecord, wanted: tuple[Breakpoint, ...], *, stepping: bool) -> None:
-        def act(run: Run) -> Events:
+        def act(run: Execution) -> Events:
             names = {step.name for step in all_steps(run.facts.program.steps)}
             unknown = next((each.step for each in wanted if each.step and each.step not in names), None)
             if unknown is not None:
@@ -137,7 +124,7 @@ class Debugger:
 
         self._intervene(record, act)
 
-    def _intervene(self, record: ExecutionRecord, act: Callable[[Run], Events]) -> None:
+    def _intervene(self, record: ExecutionRecord, act: Callable[[Execution], Events]) -> None:
         if not self._engine.intervene(record.id, act):
             raise WorkflowError("ExecutionAlreadyCompleted", execution=record.name, flow=record.flow_name)
 
@@ -179,7 +166,7 @@ def _actions(strand: Strand, stop: Stop) -> list[str]:
     return ["next", "continue", *(["retry"] if is_task else []), *(["skip"] if can_be_skipped else [])]
 
 
-def _chosen_stop(run: Run, strand: int | None) -> Stop:
+def _chosen_stop(run: Execution, strand: int | None) -> Stop:
     stops = run.watch.stops if run.watch is not None else {}
     if not stops:
         raise invalid("the execution has not stopped anywhere")
@@ -190,7 +177,7 @@ def _chosen_stop(run: Run, strand: int | None) -> Stop:
     return stops[strand]
 
 
-def _detach(run: Run) -> None:
+def _detach(run: Execution) -> None:
     watch = run.watch
     if watch is None:
         return
@@ -199,12 +186,12 @@ def _detach(run: Run) -> None:
         _let_go(run, watch, stop)
 
 
-def _let_go(run: Run, watch: Watch, stop: Stop) -> None:
+def _let_go(run: Execution, watch: Watch, stop: Stop) -> None:
     watch.release(stop)
     run.state.unpark(run.state.strands[stop.strand])
 
 
-def _act(run: Run, stop: Stop, action: str, data: Any, *, everywhere: bool) -> Events:
+def _act(run: Execution, stop: Stop, action: str, data: Any, *, everywhere: bool) -> Events:
     watch, state = run.watch, run.state
     assert watch is not None
     strand = state.strands[stop.strand]
@@ -229,7 +216,7 @@ def _act(run: Run, stop: Stop, action: str, data: Any, *, everywhere: bool) -> E
     return ()
 
 
-def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> Events:
+def _recorded(run: Execution, strand: Strand, stop: Stop, action: str, data: Any) -> Events:
     """Return the events of one more attempt, or of leaving the step out.
 
     Raises: InvalidArgument when the language cannot make them.
@@ -253,95 +240,3 @@ def _recorded(run: Run, strand: Strand, stop: Stop, action: str, data: Any) -> E
         return (entered[0], left)
     except (TooMuchData, ValueError) as problem:
         raise invalid(f"the step cannot be tried again or left out: {problem}") from problem
-
-
-class Forks:
-    """Makes forks."""
-
-    def __init__(
-        self,
-        executions: Executions,
-        flows: Flows,
-        stores: tuple[ExecutionStore, EngineStore, FlowStore],
-        programs: Programs,
-        clock: Clock,
-    ) -> None:
-        self._executions = executions
-        self._flows = flows
-        self._store, self._engine_store, self._flow_store = stores
-        self._programs = programs
-        self._clock = clock
-
-    async def fork(
-        self,
-        tenant: Tenant,
-        flow_name: str,
-        source_name: str,
-        *,
-        before: str = "",
-        event: int = 0,
-        data: dict[str, Any] | None = None,
-        definition: str = "",
-        name: str = "",
-    ) -> str:
-        """Start an execution that shares a history up to a place, and return its name.
-
-        The place is where the step *before* was entered for the last time, or before the event of id *event*. *data*
-        is the input the step gets in place of its own; *definition* what the fork goes on with in place of that of
-        the execution.
-
-        Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
-        """
-        source = self._executions.get(tenant, flow_name, source_name)
-        flow = self._flows.get(tenant, flow_name)
-        text = definition or source.definition
-        program = await read_definition(self._programs, text)
-        at = event or self._store.entered(source.id, before)
-        if not at or at < 2:
-            raise invalid(f"the execution has not entered a step {before!r}" if before else "name a step or an event")
-        shared = list(self._engine_store.events_after(source.id, 0))
-        state, last_at = _folded(program, shared, at)
-        watch = Watch()
-        if data is not None:
-            _change(watch, shared, state, at, data)
-        origin = Origin(source.id, at - 1, self._clock.now() - last_at, watch.dump() if watch.changes else None)
-        chosen = self._flow_store.keep_definition(flow, text)
-        return self._executions.fork(tenant, chosen, name or None, source.input, origin).name
-
-
-def _change(watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
-    """Let the step that is entered by event *at* get other input."""
-    entered = next((each for each in shared if each.id == at), None)
-    if entered is None or entered.type != StepEntered.type:
-        raise invalid("input goes with a step that is about to be entered")
-    strand = state.strands[entered.strand]
-    watch.passed[strand.id] = strand.last
-    watch.changes[strand.id] = data
-
-
-def _folded(program: Program, shared: list[Recorded], at: int) -> tuple[ExecutionState, Millis]:
-    """Return the state before event *at*, and the time of the event before it.
-
-    Raises: InvalidArgument when the history does not fit the program.
-    """
-    state = ExecutionState()
-    try:
-        for each in shared:
-            if each.id >= at:
-                break
-            event = events.read(each, program.notation)
-            if isinstance(event, StepEntered):
-                _check_step(state, event)
-            event.apply(program, state, each.at)
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise invalid(f"the history up to there does not fit the definition: {error}") from error
-    if state.last != at - 1 or state.outcome is not None or not state.strands:
-        raise invalid(f"the execution has no event {at} that another one could go on from")
-    return state, state.at
-
-
-def _check_step(state: ExecutionState, event: Event) -> None:
-    scope = state.strands[event.strand].scopes[-1]
-    name = scope.steps.steps[scope.position].name
-    if name != event.step:
-        raise LookupError(f"where the history enters {event.step!r}, the definition has {name!r}")

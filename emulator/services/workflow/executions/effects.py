@@ -11,9 +11,10 @@ from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.codec import render_child
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Reported, Result, Submitted
-from emulator.services.workflow.engine.run import Ended, Run
+from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.store import Orphan
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
+from emulator.services.workflow.engine.turns import Ended
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
 from emulator.services.workflow.executions.map_runs import MapRuns
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 class Effects:
-    """Implements `engine.driver.Outside` and `engine.tasks.FlowStarter`.
+    """Implements `engine.effects.Outside` and `engine.tasks.FlowStarter`.
 
     The driver and what stands on it need each other, so `connect` comes before the first call.
     """

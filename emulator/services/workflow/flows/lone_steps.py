@@ -17,6 +17,7 @@ from emulator.services.workflow.engine.events import StepExited
 from emulator.services.workflow.engine.json_text import with_text
 from emulator.services.workflow.engine.language import (
     CallService,
+    Events,
     Facts,
     Program,
     Replied,
@@ -85,6 +86,10 @@ class StepRun(Drive):
         if self.state.outcome is not None or ROOT not in self.state.strands:
             return True
         return isinstance(self.history[-1], StepExited) and self._root.entry is None
+
+    def admitted(self, decided: Events) -> Events:
+        """Return nothing once the step has been left: the execution stops there."""
+        return () if self.is_over else super().admitted(decided)
 
     @property
     def _root(self) -> Scope:

@@ -1,7 +1,8 @@
 """An execution that is driven from outside: its own time, no store, no effects.
 
-A drive takes the same decisions as an execution. It stops where something has to come: the answer of a call, a report,
-a time. Whoever drives it gives that: mocks (`cases`), a recorded history (`replay`), real calls (`flows.lone_steps`).
+A drive takes the same decisions as an execution that the store has. It stops where something has to come: the answer
+of a call, a report, a time. That is given by mocks (`cases`), a recorded history (`replay`), real calls
+(`flows.lone_steps`), or is not wanted: a fork (`executions.forks`) only follows what another execution has recorded.
 Time is the drive's own and jumps to what comes next, so that an execution of a year takes a millisecond.
 """
 
@@ -10,17 +11,19 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol, assert_never
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.services.workflow.engine.decide import decide, react, retry_at, time_out_at
-from emulator.services.workflow.engine.events import Event, ExecutionStarted
+from emulator.services.workflow.engine.decide import retry_at, time_out_at
+from emulator.services.workflow.engine.events import Event, ExecutionStarted, read
+from emulator.services.workflow.engine.execution import Execution
+from emulator.services.workflow.engine.history import Recorded
 from emulator.services.workflow.engine.json_text import with_text
 from emulator.services.workflow.engine.language import (
     TIMERS,
     Arrival,
     CallService,
+    Command,
     DeadlinePassed,
     Events,
     Facts,
-    Park,
     StepArrival,
     StepTimer,
     TimerFired,
@@ -52,14 +55,13 @@ class Due(NamedTuple):
     arrival: StepArrival
 
 
-class Drive:
-    """One execution. ``calls`` are the calls it wants made, oldest first; whoever makes one takes it out."""
+class Drive(Execution):
+    """One execution, which records itself. ``calls`` are those it wants made, oldest first, until taken out."""
 
     def __init__(self, facts: Facts, now: Millis, observer: Observer | None = None) -> None:
-        self.facts = facts
+        super().__init__(facts, ExecutionState())
         self.now = now
         self.began = now
-        self.state = ExecutionState()
         self.history: list[Event] = []
         self.times: list[Millis] = []
         self.calls: list[CallService] = []
@@ -75,27 +77,27 @@ class Drive:
 
     def begin(self, step_input: Any) -> None:
         """Record the start of an execution with *step_input*, which need not be what the facts say."""
-        self.apply((ExecutionStarted(with_text(step_input)),))
+        self.record((ExecutionStarted(with_text(step_input)),))
 
     def advance(self) -> None:
         """Go on until every strand waits for something."""
-        while not self.is_over:
-            decided = decide(self.facts, self.state)
-            if decided is None:
-                return
-            if not isinstance(decided, Park):
-                self.apply(decided)
-                continue
-            self.state.park(self.state.strands[decided.strand])
-            for command in decided.commands:
-                if isinstance(command, WakeAt):
-                    self._wakeups[command.entry, command.kind] = command.at
-                else:
-                    self.calls.append(command)
+        self.go_on(self)
 
-    def apply(self, decided: Events) -> None:
-        """Record events."""
-        for event in decided:
+    def arrive(self, arrival: Arrival) -> Events:
+        """Let something arrive now; return what it caused."""
+        return self.take(self, arrival)
+
+    def follow(self, recorded: Recorded) -> None:
+        """Take over an event that another execution has recorded, at its time.
+
+        Raises: as `Execution.follow`, and what the observer raises.
+        """
+        self.now = recorded.at
+        self.record((read(recorded, self.facts.program.notation),))
+
+    def record(self, recorded: Events) -> None:
+        """Keep events in the history, and move the state on by each."""
+        for event in recorded:
             if self._observer is not None:
                 self._observer.before(self.state, event)
             self.history.append(event)
@@ -106,11 +108,12 @@ class Drive:
             if self.is_over:
                 return
 
-    def arrive(self, arrival: Arrival) -> Events:
-        """Let something arrive now; return what it caused."""
-        recorded = react(self.facts, self.state, arrival)
-        self.apply(recorded)
-        return recorded
+    def ask(self, command: Command) -> None:
+        """Keep what a strand waits for."""
+        if isinstance(command, CallService):
+            self.calls.append(command)
+        else:
+            self._wakeups[command.entry, command.kind] = command.at
 
     def post(self, delay_ms: int, arrival: StepArrival) -> None:
         """Let something arrive after a while."""

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from emulator.services.workflow.engine.driver import EFFECTS_AT_ONCE
+from emulator.services.workflow.engine.effects import EFFECTS_AT_ONCE
 from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.executions.executions import Executions
 

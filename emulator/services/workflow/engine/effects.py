@@ -1,0 +1,134 @@
+"""What follows from committed slices: calls made and called off, ends, tasks given up; once the store has them."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol
+
+from emulator.kernel.tracing import shared_context
+from emulator.services.workflow.engine.calls import Calls
+from emulator.services.workflow.engine.language import CallService, Result
+from emulator.services.workflow.engine.run import Run, key_of
+from emulator.services.workflow.engine.store import EngineStore, Orphan
+from emulator.services.workflow.engine.tokens import Mint
+from emulator.services.workflow.engine.turns import Ended, Slice
+from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EFFECTS_AT_ONCE = 16
+"""What follows from committed slices is done so much at a time, with other work of the loop in between: a child that is
+started or stopped takes a third of a millisecond, and a family can have ten thousand."""
+
+
+class Outside(Protocol):
+    """What the driver reaches beyond its store; all of it after the commit."""
+
+    async def perform(self, run: Run, call: CallService) -> Result:
+        """Make the call of an attempt."""
+        ...
+
+    def execution_ended(self, ended: Ended) -> None:
+        """Act on the end of an execution."""
+        ...
+
+    def task_abandoned(self, run: Run, call: CallService) -> None:
+        """Stop what a task of pattern ``sync`` has started and given up."""
+        ...
+
+    def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
+        """Stop what an earlier run of the emulator has not: the call of that *key*, the *child* (flow, execution)."""
+        ...
+
+    def left(self) -> Iterable[Callable[[], None]]:
+        """Return what is still to be told of ends that are on disk; doing it twice is harmless."""
+        ...
+
+
+class Effects:
+    """Does what follows, in the order of the slices; ``ended`` counts the executions that have ended, by status."""
+
+    def __init__(self, database: Database, store: EngineStore, calls: Calls, outside: Outside) -> None:
+        self._database = database
+        self._store = store
+        self._calls = calls
+        self._outside = outside
+        self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()
+        """What is still to be done, in order, and whether it writes."""
+        self._acting = False
+        self._closed = False
+        self._context = shared_context()
+        self.ended: dict[str, int] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all of it has been done."""
+        return not self._waiting
+
+    def follow(self, part: Slice) -> None:
+        """Do what follows from a slice that is on disk, once what follows from earlier ones has been done."""
+        if self._closed:
+            return
+        add = self._waiting.append
+        for execution, entry in part.cancelled:
+            add((False, partial(self._calls.cancel, execution, entry)))
+        for run, call in part.orphans:
+            add((True, partial(self._stop_orphan, run, call)))
+        for ended in part.ended:
+            add((bool(ended.callback_token), partial(self._note_end, ended)))
+        for run, call in part.dispatches:
+            add((False, partial(self._calls.make, run, call)))
+        self._act_soon()  # in a turn of its own: a commit can be that of many slices
+
+    def recover(self, mint: Mint) -> None:
+        """Do what was left undone by an earlier run of the emulator, or with a lost transaction."""
+        self._waiting.extend((True, each) for each in self._outside.left())
+        orphans = self._store.orphans()
+        children = self._store.children() if orphans else {}
+        for each in orphans:
+            token = mint.make(each.tenant, each.flow, each.name, each.started_at, each.entry, each.attempt)
+            self._waiting.append((True, partial(self._stop_left, each, children.get(token))))
+        self._act_soon()
+
+    def forget(self) -> None:
+        """Leave undone what is still to be done; the store has been emptied."""
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Do nothing more."""
+        self._closed = True
+
+    def _act_soon(self) -> None:
+        if self._waiting and not self._acting and not self._closed:
+            self._acting = True
+            asyncio.get_running_loop().call_soon(self._act_on_some, context=self._context)
+
+    def _act_on_some(self) -> None:
+        self._acting = False
+        for _ in range(min(EFFECTS_AT_ONCE, len(self._waiting))):
+            writes, effect = self._waiting[0]
+            if writes and not self._database.is_writable(self._act_on_some):
+                self._acting = True
+                return
+            self._waiting.popleft()
+            try:
+                effect()
+            except Exception:
+                _log.exception("what follows from a slice of executions failed")
+        self._act_soon()
+
+    def _stop_orphan(self, run: Run, call: CallService) -> None:
+        self._outside.task_abandoned(run, call)
+        self._store.orphan_stopped(run.id, call.entry)
+
+    def _stop_left(self, orphan: Orphan, child: tuple[str, str] | None) -> None:
+        key = key_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.entry, orphan.attempt)
+        self._outside.orphan_left(orphan, key, child)
+        self._store.orphan_stopped(orphan.execution, orphan.entry)
+
+    def _note_end(self, ended: Ended) -> None:
+        self.ended[ended.status] = self.ended.get(ended.status, 0) + 1
+        self._calls.cancel_execution(ended.id)
+        self._outside.execution_ended(ended)
