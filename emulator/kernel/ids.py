@@ -90,11 +90,13 @@ class RandomIds:
 
     def uuid(self) -> str:
         """Return a random (version 4) UUID as lower-case hyphenated text."""
-        return _uuid_of(self._draw(16))
+        text = self._draw(16).hex()
+        variant = "89ab"[int(text[16], 16) & 3]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
     def unseeded_uuid(self) -> str:
         """Return a UUID that follows from no seed."""
-        return _uuid_of(self._secrets(16))
+        return RandomIds(self._secrets).uuid()
 
     def hex(self, digits: int) -> str:
         """Return *digits* lower-case hexadecimal digits."""
@@ -107,12 +109,6 @@ class RandomIds:
     def secret(self, size: int) -> bytes:
         """Return *size* bytes that cannot be guessed."""
         return self._secrets(size)
-
-
-def _uuid_of(drawn: bytes) -> str:
-    text = drawn.hex()
-    variant = "89ab"[int(text[16], 16) & 3]
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 class CountingIds:

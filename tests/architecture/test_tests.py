@@ -12,6 +12,7 @@ SLEEPS = {
     "operations/running.py": "what changes by itself is found by doing nothing for a moment",
     "unit/fc/runtime/listening_program.py": "a program that is slow because its test asks for it",
     "unit/fc/runtime/test_hostile_functions.py": "measures how late the loop is while a function floods it",
+    "unit/fc/runtime/test_isolation.py": "a loop that is held up on purpose",
     "unit/gateway/test_server.py": "a greeting is cut into packets that travel one by one",
     "unit/http/test_client.py": "a reader that is slow on purpose",
     "unit/http/test_protocol.py": "a client that sends slowly, against limits that real time ends",
