@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from emulator.testing.api import Api, hidden, segment
 from emulator.testing.resources import json_text, read_json
 
 __tracebackhide__ = hidden
+
+# Annotations are evaluated late from Python 3.14 on: in a class with a method ``list`` that name is the method's.
+Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class Faults:
         body |= {name: value for name, value in optional.items() if value is not None}
         return str(self._api.admin("POST", "faults", body)["id"])
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> Rows:
         """Return the faults there are."""
         return [*self._api.admin("GET", "faults")["faults"]]
 

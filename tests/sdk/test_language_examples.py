@@ -1,5 +1,6 @@
 """The examples for other languages run as their pages say."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -27,7 +28,8 @@ def test_node_example_passes(tmp_path):
     """`localyun exec --start -- npm test`, with what npm would start."""
     folder = shutil.copytree(ROOT / "examples" / "node", tmp_path / "node")
 
-    done = run(folder, "node", "--test", "test/")
+    command = json.loads((folder / "package.json").read_text())["scripts"]["test"]
+    done = run(folder, *command.split())
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# pass 2" in done.stdout or "pass 2" in done.stdout, done.stdout
