@@ -305,7 +305,7 @@ class Localyun:
         return path
 
     def begun(self) -> list[tuple[str, str]]:
-        """Return flow and name of each execution that has begun since the state was put back, oldest first."""
+        """Return flow and name of each execution that has begun since the state was restored, oldest first."""
         lines = self.api.admin("GET", "report")["lines"]
         named = ((line.get("flow"), line.get("execution")) for line in lines)
         return list(dict.fromkeys((flow, execution) for flow, execution in named if flow and execution))
@@ -317,7 +317,7 @@ class Localyun:
     def usage(self) -> Usage:
         """Return what the test has used until now, as the cloud would meter it; outside of a test, all there is.
 
-        Counting begins when the state is put back for the test, or for a run of one that is explored.
+        Counting begins when the state is restored for the test, or for a run of one that is explored.
         """
         return Usage(self.api.admin("GET", "usage", restored="true" if self.test_name else "false"))
 

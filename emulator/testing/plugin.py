@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture ``localyun``, registered with the package, so that no conftest.py is needed.
 
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
-state is put back to the session's baseline before each test. A failing test's report shows what the emulator did: the
+state is restored to the session's baseline before each test. A failing test's report shows what the emulator did: the
 requests in order, each with what it caused; what functions wrote; the executions as trees. Only what is new since the
 test began, and of very much a part.
 

@@ -46,7 +46,7 @@ def test_queue_is_made_changed_and_deleted(console, localyun):
     console.find_element(By.LINK_TEXT, "New queue").click()
     control = eventually(console, lambda: console.find_element(By.NAME, "VisibilityTimeout"))
     assert (control.get_attribute("min"), control.get_attribute("max")) == ("1", "43200")
-    assert "a receive hides for N seconds" in text(console)
+    assert "a received message is hidden for N seconds" in text(console)
     fill(console, **{"name-queue": "hand-queue"}, VisibilityTimeout="77")
     save(console, "/queues/hand-queue")
     assert "hidden for 77 s" in text(console)
