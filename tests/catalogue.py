@@ -123,7 +123,7 @@ def unmarked():
     """Yield words of templates that are outside of every ``trans`` block: (file, words)."""
     for path in sorted((CONSOLE / "templates").rglob("*.html")):
         text = path.read_text(encoding="utf-8")
-        text = re.sub(r"\{% (trans|set \w+) .*?%\}.*?\{% end(trans|set) %\}", " ", text, flags=re.DOTALL)
+        text = re.sub(r"\{%-? (trans|set \w+) .*?%\}.*?\{%-? end(trans|set) -?%\}", " ", text, flags=re.DOTALL)
         text = re.sub(r"\{[{%#].*?[}%#]\}", " ", text, flags=re.DOTALL)
         for attribute in re.findall(r'(?:title|placeholder|aria-label|alt)="([^"]*)"', text):
             text += f">{attribute}<"
