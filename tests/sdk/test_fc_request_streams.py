@@ -97,6 +97,7 @@ class Handler(BaseHTTPRequestHandler):
 ThreadingHTTPServer(("127.0.0.1", int(os.environ["FC_SERVER_PORT"])), Handler).serve_forever()
 """
 SESSION = ("My-Session-Id", "abc")
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
 CHUNKED = ("Transfer-Encoding", "chunked")
 
 
@@ -283,6 +284,29 @@ def test_mock_gets_the_body_whole_and_a_record_of_calls_has_it(site):
     assert [each.event for each in mocked] == ["onetwo"]
     assert counted["size"] == 5
     assert site.localyun.calls(name)[-1].event == "ended"
+
+
+@pytest.mark.parametrize("case", ["event", "async", "form"])
+def test_other_requests_reach_their_functions_whole(site, case):
+    """Events of built-in runtimes, calls that nobody waits for, and forms, which tokens may be in."""
+    custom = case != "event"
+    name = served(site) if custom else site.function(None)
+    if not custom:
+        site.web(name)
+    fields = {"async": [("X-Fc-Invocation-Type", "Async")], "form": [FORM]}.get(case, [])
+    with Sending(site, name, "/count", CHUNKED, *fields) as sending:
+        for piece in (b"{", b"}"):
+            sending.chunk(piece)
+            site.localyun.api.admin("GET", "health")
+        sending.send(b"0\r\n\r\n")
+        status, _, content = sending.answer()
+
+    assert status == (202 if case == "async" else 200)
+    if case == "form":
+        assert (json.loads(content)["length"], json.loads(content)["coding"]) == ("2", None)
+    if case == "event":
+        assert json.loads(content)["calls"] == 1
+    eventually(lambda: custom or site.localyun.calls(name))
 
 
 def test_function_may_answer_without_the_body(site):

@@ -70,6 +70,7 @@ def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, ow
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
     elif kind.method == "POST":
+        fields += (call.session,) if own and call.session is not None else ()
         fields.append(("Content-Type", "application/octet-stream"))
     fields += [("x-fc-control-path", path), ("x-fc-function-type", kind.number)]
     return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]

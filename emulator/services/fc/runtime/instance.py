@@ -327,7 +327,7 @@ class Instance:
         assert self._process is not None
         marker, request_id = kind.marker, invocation.request_id
         if kind is not INVOKE:  # the event or HTTP request of a call is for its handler only
-            invocation = replace(invocation, event=b"", http=None, stream=False, body=None)
+            invocation = replace(invocation, event=b"", http=None, stream=False, body=None, session=None)
         await self._process.turn_clock()
         pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this

@@ -170,6 +170,7 @@ class Invocation:
     whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
     ``stream`` its answer may be passed on as it comes. ``fault`` is how the function shall break, empty for not at all.
     ``body`` stands for the event when the client still sends it: pieces, and `BodyBroken` when the rest will not come.
+    ``session`` is the header field that names the call's session, where it has one and no HTTP request to carry it.
     ``repeated`` means that an instance was lost with this call, and that it goes to another one.
     """
 
@@ -184,6 +185,7 @@ class Invocation:
     fault: FunctionFault | Literal[""] = ""
     repeated: bool = False
     body: RequestPieces | None = None
+    session: tuple[str, str] | None = None
 
 
 @frozen
