@@ -61,6 +61,10 @@ class _Canned:
         del request
         return 1024 * 1024
 
+    def early(self, request: Request) -> int:
+        del request
+        return 0
+
     def too_large(self, request: Request, limit: int) -> Response:
         del request, limit
         return Response(413)

@@ -2,13 +2,15 @@
 
 Function and client read the same clock of the machine: who sends writes the time into what is sent, who receives takes
 the difference. Of an answer that is the time from the function's first write to the client's first byte, while the
-function goes on; of a request, from the client's last byte to the first line of the handler. The figures are the
-95th percentile, in milliseconds, of functions that are warm.
+function goes on; of a request, from the client's last byte to the first line of the handler. Of a custom runtime that
+reads a body and answers it in pieces it is the time of each piece, while more is to come. The figures are the 95th
+percentile, in milliseconds, of functions that are warm.
 """
 
 import http.client
 import json
 import shutil
+import socket
 import statistics
 import sys
 import tempfile
@@ -70,7 +72,26 @@ def talk(connection):
 with serve(talk, "127.0.0.1", int(os.environ["FC_SERVER_PORT"])) as server:
     server.serve_forever()
 """
-PROGRAMS = {"custom": CUSTOM, "socket": SOCKET}
+PIECES = """
+import os, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *parts): pass
+    def do_POST(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while size := int(self.rfile.readline(), 16):
+            piece = self.rfile.read(size)
+            came = time.monotonic_ns()
+            self.rfile.readline()
+            line = b"%d %d\\n" % (came - int(piece), time.monotonic_ns())
+            self.wfile.write(b"%x\\r\\n%s\\r\\n" % (len(line), line))
+        self.wfile.write(b"0\\r\\n\\r\\n")
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["FC_SERVER_PORT"])), Handler).serve_forever()
+"""
+PROGRAMS = {"custom": CUSTOM, "pieces": PIECES, "socket": SOCKET}
 
 
 class Streams:
@@ -79,7 +100,7 @@ class Streams:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="localyun-bench-streams-"))
         self._kinds = ["python", "node", "custom"] if shutil.which("node") else ["python", "custom"]
-        for name in (*self._kinds, "socket"):
+        for name in (*self._kinds, "pieces", "socket"):
             _write(self._folder / "bench" / name, name)
         self._server = Server(self._folder)
 
@@ -91,9 +112,11 @@ class Streams:
     def rows(self) -> list[Row]:
         """Return two rows for each kind of function."""
         names = {"python": "Python", "node": "Node.js", "custom": "custom runtime", "socket": "WebSocket"}
+        names["pieces"] = "custom runtime, in pieces"
+        own = {"socket": self._talk, "pieces": self._sent_in_pieces}
         rows = []
-        for kind in (*self._kinds, "socket"):
-            ask = self._talk if kind == "socket" else self._asking(kind)
+        for kind in (*self._kinds, *own):
+            ask = own.get(kind) or self._asking(kind)
             for direction, what in enumerate(("to the function", "from the function")):
                 rows.append(
                     Row(
@@ -120,6 +143,25 @@ class Streams:
                 raise RuntimeError(f"{kind}: {answer.status} {line!r}")
             spent.append(_spent(line.decode(), came))
         connection.close()
+        return spent[5:]
+
+    def _sent_in_pieces(self) -> list[tuple[float, float]]:
+        """Return the same of so many pieces of one request, each sent when the one before has been answered."""
+        spent = []
+        with socket.create_connection(("127.0.0.1", self._server.port), timeout=60) as connection:
+            head = (
+                "POST /2016-08-15/proxy/bench/pieces/ HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            connection.sendall(head.encode())
+            answer = http.client.HTTPResponse(connection, method="POST")
+            for number in range(CALLS):
+                piece = str(time.monotonic_ns()).encode()
+                connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+                if number == 0:
+                    answer.begin()
+                line = answer.readline()
+                spent.append(_spent(line.decode(), time.monotonic_ns()))
+            connection.sendall(b"0\r\n\r\n")
         return spent[5:]
 
     def _talk(self) -> list[tuple[float, float]]:

@@ -208,6 +208,11 @@ class Authenticator:
             return None
         return None if signed is None else self._keys.find(signed.key_id)
 
+    def covers_body(self, http: Request, scheme: Scheme | None) -> bool:
+        """Whether a request, whose head has been authenticated, states a digest of its body, for `check_body`."""
+        signed = None if self._lenient or scheme is None else scheme.read(http)
+        return signed is not None and signed.check_body is not None
+
     def check_body(self, http: Request, scheme: Scheme | None) -> None:
         """Compare the body of a request, whose head has been authenticated, with the digest it states.
 

@@ -28,7 +28,7 @@ from emulator.storage.database import CommitFailed, Database, Steps
 from emulator.storage.steps import stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
-from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
+from emulator.wire.request import Answer, EarlyFront, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
 from emulator.wire.rpc import RpcFront
 
 _log = logging.getLogger(__name__)
@@ -205,6 +205,39 @@ class Pipeline:
         request.trusted = call.principal is not None and bool(call.principal.access_key_id)
         return front.max_body
 
+    def early(self, request: Request) -> int:
+        """Return how large a body may be that its front takes as it comes; 0 when it has to be whole.
+
+        Whole it has to be when a digest of it is signed, when it may name the service, and for a recording. The head of
+        a small body has not been judged before; where that goes wrong, `serve` says so.
+        """
+        if request.has_form or self._access.records:
+            return 0
+        if request.admitted is None:
+            request.admitted = self._judged_early(request)
+        if request.admitted is None:
+            return 0
+        front, call = request.admitted
+        if not isinstance(front, EarlyFront) or self._authenticator.covers_body(request, call.scheme):
+            return 0
+        return front.early(call)
+
+    def _judged_early(self, request: Request) -> tuple[Front, OperationRequest] | None:
+        """Return the front and the call of a request whose front may serve it early, None for every other."""
+        if not self._loaded.done() or self._edits(request) is not None:
+            return None
+        call = OperationRequest(request, self._clock.now())
+        try:
+            self._guard(call)
+            front = self._choose(call)
+            if not isinstance(front, EarlyFront) or not front.may_be_early(call):
+                return None
+            name_request(front, call)
+            self._authenticate(front, call, head_only=True, counted=False)
+        except ServiceError:
+            return None
+        return front, call
+
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
         call = OperationRequest(request, self._clock.now())
@@ -226,12 +259,12 @@ class Pipeline:
         return _plain(status, _REASON_CODES.get(status, "BadRequest"), reason, self._ids.unseeded_uuid())
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
-        """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
+        """Take a request through the stages; the answer leaves once what it rests on is committed."""
         started = self._clock.monotonic()
         if request.admitted is not None:
             front, call = request.admitted
             call.body_arrived(self._clock.now())
-            if request.body_size > LARGE_BODY:
+            if request.arriving is None and request.body_size > LARGE_BODY:
                 return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
             return self._serve(front, call, started, respond)
         call = OperationRequest(request, self._clock.now())
@@ -367,10 +400,12 @@ class Pipeline:
         call.host_account = AccountId(route.host.account) if route.host.account else None
         return front
 
-    def _authenticate(self, front: Front, call: OperationRequest, *, head_only: bool = False) -> None:
+    def _authenticate(
+        self, front: Front, call: OperationRequest, *, head_only: bool = False, counted: bool = True
+    ) -> None:
         """Find out who calls; unsigned requests pass only where the front allows it.
 
-        With *head_only* the body has not come yet.
+        With *head_only* the body has not come yet. A refusal is *counted* unless there will be another.
         """
         try:
             if call.principal is not None:  # by its head; a large body has been checked in a thread
@@ -389,7 +424,8 @@ class Pipeline:
                     head_only=head_only,
                 )
         except AuthFailure as failure:
-            self.refusals.add(call, failure)
+            if counted:
+                self.refusals.add(call, failure)
             error = front.auth_error(failure, call)
             raise (error.advise(failure.advice) if failure.advice else error) from failure
 

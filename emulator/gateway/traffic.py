@@ -138,6 +138,11 @@ class AccessLog:
         """Call *record* with each front, call and answer from now on; with None, nothing more."""
         self._record = record
 
+    @property
+    def records(self) -> bool:
+        """Whether somebody records, for whom requests have to be whole."""
+        return self._record is not None
+
     def answered(
         self, front: Front | None, call: OperationRequest, response: Response, started: float | None = None
     ) -> None:

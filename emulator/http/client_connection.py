@@ -73,7 +73,8 @@ class ClientConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.idle_since = 0.0
-        self._error: ClientError | None = None
+        self._error: Exception | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._writable = True
         self._drained: asyncio.Future[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -100,24 +101,31 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may be sent: the answer is complete and both sides keep the connection."""
-        return self._complete and self._keep_alive and self._error is None and not self._transport.is_closing()
+        """Whether another request may be sent: both messages are complete and both sides keep the connection."""
+        return (
+            self._complete
+            and self._keep_alive
+            and self._sending is None
+            and self._error is None
+            and not self._transport.is_closing()
+        )
 
     async def send(
         self, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool, switching: bool = False
     ) -> Answer:
         """Send one request and return the head of its answer.
 
-        Pieces of *body* are framed when *chunked*. An answer that comes before the whole body is sent ends the sending.
-        When it is *switching* the answer may be 101: `pieces` are what the server sends then, until it ends, and
-        `write` sends to it.
+        Pieces of *body* are framed when *chunked*. They are still sent while the answer comes, until that is
+        complete or the connection is closed. When it is *switching* the answer may be 101: `pieces` are what the server
+        sends then, until it ends, and `write` sends to it.
 
-        Raises: ClientError.
+        Raises: ClientError; what *body* raises, which ends the connection.
         """
         self._begin(method, switching=switching)
         if not isinstance(body, bytes):
             self._transport.write(head)
-            await self._send_pieces(body, chunked=chunked)
+            self._sending = asyncio.get_running_loop().create_task(self._send_pieces(body, chunked=chunked))
+            self._sending.add_done_callback(self._sent)
         elif len(body) <= _JOINED_BYTES:
             self._transport.write(head + body)
         else:
@@ -130,7 +138,7 @@ class ClientConnection(asyncio.Protocol):
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the answer's body as it comes.
 
-        Raises: ClientError.
+        Raises: as `send`.
         """
         while True:
             while self._pieces:
@@ -156,6 +164,7 @@ class ClientConnection(asyncio.Protocol):
         """Close the connection."""
         self._transport.close()
         self._keep_alive = False
+        self._stop_sending()
 
     # asyncio.Protocol.
 
@@ -196,8 +205,7 @@ class ClientConnection(asyncio.Protocol):
             self._error = ConnectionLost(reason, unanswered=not self._received)
         self._keep_alive = False
         self._writable = True
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
+        self._stop_sending()
         self._wake()
 
     def pause_writing(self) -> None:
@@ -267,9 +275,6 @@ class ClientConnection(asyncio.Protocol):
     async def _send_pieces(self, body: AsyncIterator[bytes], *, chunked: bool) -> None:
         try:
             async for piece in body:
-                if self._head is not None or self._error is not None:
-                    self._keep_alive = False  # the rest of the body will never be sent
-                    return
                 if piece:
                     self._transport.write(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")) if chunked else piece)
                 if not self._writable:
@@ -281,6 +286,18 @@ class ClientConnection(asyncio.Protocol):
                 await close()
         if chunked:
             self._transport.write(b"0\r\n\r\n")
+
+    def _sent(self, sending: asyncio.Task[None]) -> None:
+        """Note the end of a body, or what has broken it."""
+        self._sending = None
+        error = None if sending.cancelled() else sending.exception()
+        if isinstance(error, Exception):
+            self._fail(error)
+            self._wake()
+
+    def _stop_sending(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
 
     def _acknowledge(self) -> None:
         """Acknowledge what came at once.
@@ -320,7 +337,7 @@ class ClientConnection(asyncio.Protocol):
         finally:
             self._waiter = None
 
-    def _fail(self, error: ClientError) -> None:
+    def _fail(self, error: Exception) -> None:
         self._error = self._error or error
         self._keep_alive = False
         self._transport.abort()

@@ -37,6 +37,8 @@ class HttpLimits:
     header_fields: int = 200
     pipelined_bytes: int = 64 * KIB
     """Input that may wait while an earlier request is unanswered; beyond it nothing more is read."""
+    early_bytes: int = 256 * KIB
+    """Body of a request that is served while it comes, waiting to be taken; beyond it nothing more is read."""
     linger_bytes: int = 256 * KIB * KIB
     """Input dropped after an early refusal, so that the client reads the answer instead of a reset."""
     untrusted_bytes: int = 144 * KIB * KIB

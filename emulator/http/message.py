@@ -16,6 +16,8 @@ from emulator.kernel.frozen import frozen
 if TYPE_CHECKING:
     import asyncio
 
+    from emulator.kernel.pieces import SentPieces
+
 Pairs = list[tuple[str, str]]
 
 FORM_BYTES: Final = 1024 * 1024
@@ -65,6 +67,17 @@ class Headers:
         return iter(self._index)
 
 
+class BodyBroken(Exception):
+    """The rest of a body that is served while it comes will not come; *limit* is how long it may be, if it is longer.
+
+    The text says why.
+    """
+
+    def __init__(self, reason: str, limit: int = 0) -> None:
+        self.limit = limit
+        super().__init__(reason)
+
+
 _FETCH_METADATA = frozenset({"sec-fetch-site", "sec-fetch-dest"})
 
 
@@ -77,6 +90,7 @@ class Request:
 
     `Application.admit` sets ``trusted`` when it knows who sent the request, which gives its body more room, and keeps
     in ``admitted`` what `Application.serve` shall go on with. ``fields`` are those of an upload form, once read.
+    ``arriving`` is the body of a request that is served while it still comes; `body` is empty then.
     """
 
     __slots__ = (
@@ -85,6 +99,7 @@ class Request:
         "_pieces",
         "_query_pairs",
         "admitted",
+        "arriving",
         "authority",
         "fields",
         "headers",
@@ -121,6 +136,7 @@ class Request:
         self.query = query if mark else None
         self.trusted = False
         self.admitted: Any = None
+        self.arriving: SentPieces | None = None
         self.fields: Any = None
         self._query_pairs: Pairs | None = None
         self._form_pairs: Pairs | None = None
@@ -159,7 +175,9 @@ class Request:
 
     @property
     def body_size(self) -> int:
-        """The length of the body in bytes."""
+        """The length of the body in bytes, as far as it has come."""
+        if self.arriving is not None:
+            return self.arriving.size
         return sum(map(len, self._pieces)) or len(self._body)
 
     @property
@@ -273,6 +291,14 @@ class Application(Protocol):
         """Judge a request by its head, before its body is read: return a refusal, or the largest body in bytes."""
         ...
 
+    def early(self, request: Request) -> int:
+        """Return how many bytes of body a request may have that is served before its body has come whole.
+
+        Asked once, and only when the head of a request has come and not all of its body. 0: it is served when it is
+        whole, as every other.
+        """
+        ...
+
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
         ...
@@ -285,7 +311,7 @@ class Application(Protocol):
         ...
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
-        """Serve a whole request: call *respond* exactly once, now or later.
+        """Serve a request, whole or `early`: call *respond* exactly once, now or later.
 
         What is returned is cancelled when the client goes away first; None means the answer has been given or cannot
         be called off.

@@ -1,8 +1,9 @@
 """HTTP/1.1 for the server: one `HttpProtocol` per connection.
 
 A connection is in one `Phase`. Input is taken only while no request is unanswered, so a pipelined request waits, unread
-by the parser, in the reader's buffer. An ordinary answer costs one write and neither a task nor a timer; only an answer
-that comes in pieces has a task, which waits while the client does not read.
+by the parser, in the reader's buffer; a request that the application serves early gets the rest of its body at the pace
+in which that is taken. An ordinary answer costs one write and neither a task nor a timer; only an answer that comes in
+pieces has a task, which waits while the client does not read.
 """
 
 import asyncio
@@ -13,9 +14,10 @@ from typing import Final, assert_never, cast
 
 from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.connections import NEVER, Connections
-from emulator.http.message import HangUp, Response
+from emulator.http.message import BodyBroken, HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.switching import SwitchingProtocols
+from emulator.kernel.pieces import SentPieces
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +63,9 @@ class HttpProtocol(asyncio.Protocol):
         self._phase = Phase.IDLE
         self._incoming: Incoming | None = None
         self._limit = 0
+        self._may_be_early = False
+        self._arriving: SentPieces | None = None
+        self._keeps_alive = False
         self._transaction: Transaction | None = None
         self._paused = False
         self._advancing = False
@@ -94,10 +99,12 @@ class HttpProtocol(asyncio.Protocol):
             self._drop(len(data))
             return
         self._reader.feed(data)
-        if not self._is_busy():
+        if self._arriving is not None:
+            self._take_part(self._arriving)
+        elif not self._is_busy():
             self._advance()
         if self._is_busy() and self._reader.held > self._connections.limits.pipelined_bytes:
-            self._pause()
+            self.pause()
 
     def eof_received(self) -> bool:
         """End the connection, unless the client has merely finished sending and waits for pipelined answers.
@@ -121,6 +128,8 @@ class HttpProtocol(asyncio.Protocol):
         if self._transaction is not None:
             self._transaction.abandon()
             self._transaction = None
+        if self._arriving is not None:
+            self._end_body(BodyBroken("the client has gone before its end"))
 
     def pause_writing(self) -> None:
         """Hold back: the client does not take what was sent."""
@@ -169,6 +178,20 @@ class HttpProtocol(asyncio.Protocol):
         """Close at once, dropping whatever is under way."""
         self._transport.abort()
 
+    # What the body of a request asks for that is served while it comes.
+
+    def pause(self) -> None:
+        """Read nothing more until `resume`."""
+        if not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+
     # What a transaction asks for.
 
     def answer(self, transaction: Transaction, response: Response) -> None:
@@ -197,7 +220,7 @@ class HttpProtocol(asyncio.Protocol):
     def _switch(self, response: SwitchingProtocols) -> None:
         """Hand the connection over, with what has come on it since; nothing here hears of it again."""
         first = self._reader.rest()
-        self._resume()
+        self.resume()
         self.connection_lost(None)
         self._transport.write(response.head())
         response.socket.take(self._transport, self._connections, first)
@@ -226,7 +249,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._half_closed and self._transaction is None and not self._scheduled:
             self._close()
         elif self._paused and self._reader.held <= self._connections.limits.pipelined_bytes:
-            self._resume()
+            self.resume()
 
     def _advance(self) -> None:
         """Serve the requests that have arrived, one after the other, as long as each is answered at once.
@@ -263,6 +286,8 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse_size(incoming)
             return True
         if body is None:
+            if self._may_be_early and self._serve_early(incoming):
+                return False
             if not incoming.request.trusted and not self._account(incoming):
                 return True
             self._await_input()
@@ -308,6 +333,7 @@ class HttpProtocol(asyncio.Protocol):
             return False
         if incoming.expects_continue and length != 0 and not self._reader.held:
             self._transport.write(CONTINUE)
+        self._may_be_early = True
         return True
 
     def _account(self, incoming: Incoming) -> bool:
@@ -326,8 +352,56 @@ class HttpProtocol(asyncio.Protocol):
         self._connections.untrusted -= self._untrusted
         self._untrusted = 0
 
-    def _serve(self, incoming: Incoming) -> None:
-        transaction = self._transaction_for(incoming, unread=False)
+    def _serve_early(self, incoming: Incoming) -> bool:
+        """Have a request served whose body still comes, if the application wants that; return whether it does.
+
+        It is not asked before something of the body has come, unless it has judged the head, which costs it something.
+        """
+        request = incoming.request
+        if request.admitted is None and not self._reader.body_held:
+            return False
+        self._may_be_early = False
+        try:
+            limit = self._connections.application.early(request)
+        except Exception:
+            _log.exception("judging a %s request failed", request.method)
+            return False
+        if limit == 0 or (incoming.length or 0) > limit:
+            return False
+        self._limit, self._keeps_alive = limit, incoming.keep_alive
+        self._forget_body()
+        self._arriving = request.arriving = SentPieces(self, self._connections.limits.early_bytes)
+        self._take_part(request.arriving)
+        self._serve(incoming, unread=self._arriving is not None)
+        return True
+
+    def _take_part(self, arriving: SentPieces) -> None:
+        """Pass on what has come of the body of a request that is being served."""
+        try:
+            pieces, whole = self._reader.part(self._limit)
+        except BodyTooLarge:
+            self._end_body(BodyBroken(f"it is longer than {self._limit} bytes", self._limit))
+            return
+        except Malformed as error:
+            self._end_body(BodyBroken(error.reason))
+            return
+        for piece in pieces:
+            arriving.put(piece)
+        if whole:
+            self._end_body(None)
+            transaction = self._transaction
+            if transaction is not None and not transaction.answered:  # else its head has announced the end
+                transaction.unread = False
+                transaction.keep_alive = self._keeps_alive
+
+    def _end_body(self, error: BodyBroken | None) -> None:
+        """End the body of a request that is being served; with *error* its end will not come."""
+        arriving, self._arriving = self._arriving, None
+        if arriving is not None:
+            arriving.end(error)
+
+    def _serve(self, incoming: Incoming, *, unread: bool = False) -> None:
+        transaction = self._transaction_for(incoming, unread=unread)
         try:
             call = self._connections.application.serve(incoming.request, transaction.respond)
         except Exception:
@@ -377,6 +451,8 @@ class HttpProtocol(asyncio.Protocol):
         self._transaction = None
         if self._untrusted:
             self._forget_body()
+        if self._arriving is not None:
+            self._end_body(BodyBroken("the answer is complete without it"))
         if close or self._connections.stopping:
             self._finish(
                 unread=(transaction is not None and transaction.unread) or self._paused or self._reader.held > 0
@@ -400,7 +476,7 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.linger_ticks
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self._resume()
+        self.resume()
 
     def _close(self) -> None:
         self._phase = Phase.CLOSING
@@ -411,13 +487,3 @@ class HttpProtocol(asyncio.Protocol):
         self._dropped += size
         if self._dropped > self._connections.limits.linger_bytes and self._phase is Phase.LINGERING:
             self._close()
-
-    def _pause(self) -> None:
-        if not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._paused:
-            self._paused = False
-            self._transport.resume_reading()

@@ -59,9 +59,11 @@ class Incoming(NamedTuple):
 class RequestReader:
     """Cuts the bytes of one connection into requests. Use in turn: `feed`, `head`, `body` until it gives the body.
 
-    After `Malformed` or `BodyTooLarge` the connection is of no further use.
+    In place of `body` there is `part`, until it gives the end. After `Malformed` or `BodyTooLarge` the connection is of
+    no further use.
     """
 
+    _body: list[bytes]
     _length: int | None
     _keep_alive: bool | None
 
@@ -142,6 +144,17 @@ class RequestReader:
             self._start = self._scanned = 0
         return pieces
 
+    def part(self, limit: int) -> tuple[list[bytes], bool]:
+        """Return what has come of the body since the last call, and whether that was the end of it.
+
+        Raises: as `body`.
+        """
+        pieces = self.pieces(limit)
+        if pieces is not None:
+            return pieces, True
+        pieces, self._body = self._body, []
+        return pieces, False
+
     def rest(self) -> bytes:
         """Return what was received after the last request, which is the reader's no more."""
         rest, self._buffer, self._start = self._buffer[self._start :], b"", 0
@@ -195,7 +208,7 @@ class RequestReader:
         self._length = 0
         self._codings: list[bytes] = []
         self._keep_alive = None
-        self._body: list[bytes] = []
+        self._body = []
         self._body_size = 0
         self._overhead = 0
         self._tail = b""

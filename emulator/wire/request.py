@@ -216,3 +216,16 @@ class PreparingFront(Front, Protocol):
         Raises: ServiceError.
         """
         ...
+
+
+@runtime_checkable
+class EarlyFront(Front, Protocol):
+    """A front that serves some requests before their bodies have come whole."""
+
+    def may_be_early(self, call: OperationRequest) -> bool:
+        """Whether *call* may be one of those, as far as is known before authentication."""
+        ...
+
+    def early(self, call: OperationRequest) -> int:
+        """Return how many bytes of body *call*, whose caller is known, may have then; 0 when it has to be whole."""
+        ...

@@ -293,6 +293,18 @@ def test_call_without_a_header_is_told_its_session(site):
     assert (status, json.loads(body)["header"]) == (200, fields["my-session-id"])
 
 
+@pytest.mark.parametrize("session", ["abc_1", None])
+def test_custom_runtime_reads_its_session_in_a_call_through_the_api(site, session):
+    """The field is in the request that brings the event, also where the call has named no session."""
+    name = site.function(custom=True)
+
+    told, headers = site.invoke(name, session)
+    again, _ = site.invoke(name, told["header"])
+
+    assert told["header"] == (session or headers["my-session-id"])
+    assert (again["instance"], again["calls"]) == (told["instance"], 2)
+
+
 def test_sessions_of_an_instance_are_counted(site):
     """Check 9: the third of three sessions goes to the second of two instances."""
     name = site.function(config={"sessionConcurrencyPerInstance": 2}, custom=True)
@@ -774,7 +786,7 @@ def test_paused_container_is_gone_and_comes_back_as_another(tmp_path):
             instanceIsolationMode="SESSION_EXCLUSIVE", cpu=2, memorySize=4096,
         )  # fmt: skip
         made = site.create(name, sessionId="mine", sessionTTLInSeconds=100, sessionIdleTimeoutInSeconds=100)
-        assert site.invoke(name, "mine")[0] == {"instance": made.container_id, "calls": 1, "header": None}
+        assert site.invoke(name, "mine")[0] == {"instance": made.container_id, "calls": 1, "header": "mine"}
 
         paused = site.client.pause_session(name, "mine", models.PauseSessionRequest(file_system_only="true")).body
         assert (paused.session_status, site.get(name, "mine").session_status) == ("Paused", "Paused")
@@ -787,7 +799,7 @@ def test_paused_container_is_gone_and_comes_back_as_another(tmp_path):
         assert (resumed.session_status, resumed.session_id) == ("Active", "mine")
         assert resumed.container_id not in {"", made.container_id}
         assert site.instances(name) == {resumed.container_id}
-        assert site.invoke(name, "mine")[0] == {"instance": resumed.container_id, "calls": 1, "header": None}
+        assert site.invoke(name, "mine")[0] == {"instance": resumed.container_id, "calls": 1, "header": "mine"}
         site.later(101)
         assert refused(site.get, name, "mine")[0] == 404
 

@@ -118,6 +118,19 @@ class FcFront:
         except FcError:
             return False
 
+    def may_be_early(self, call: OperationRequest) -> bool:
+        """Whether *call* may be served before its body is whole: HTTP triggers alone have functions that take it so."""
+        return self._is_for_trigger(call)
+
+    def early(self, call: OperationRequest) -> int:
+        """Return how many bytes of body the function takes as they come; 0 when it gets them whole."""
+        if not self._is_for_trigger(call):
+            return 0
+        try:
+            return self._service.sources.http_invoker.early(call.http, self._target(call), call.now)
+        except FcError:
+            return 0  # which `handle` raises again
+
     def demands(self, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs; a signed call of an HTTP trigger needs that to call its function.
 

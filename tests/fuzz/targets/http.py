@@ -101,6 +101,9 @@ class _Echo:
     def admit(self, request: Request) -> Response | int:
         return Response(403, b"no") if request.path == "/refused" else _BODY_LIMIT
 
+    def early(self, request: Request) -> int:
+        return _BODY_LIMIT if request.path == "/early" else 0
+
     def too_large(self, request: Request, limit: int) -> Response:
         self.refused.append(413)
         return Response(413, b"%d" % limit)

@@ -56,6 +56,9 @@ class Door:
     def admit(self, request: Request) -> int:
         return self._front.max_body
 
+    def early(self, request: Request) -> int:
+        return 0
+
     def too_large(self, request: Request, limit: int) -> Response:
         return Response(413)
 

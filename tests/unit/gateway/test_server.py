@@ -29,6 +29,9 @@ class Application:
     def admit(self, request):
         return 1000
 
+    def early(self, request):
+        return 0
+
     def too_large(self, request, limit):
         return Response(413)
 

@@ -18,9 +18,11 @@ Handler = Callable[[Request, Respond], "asyncio.Future[Any] | None"]
 class RecordingApplication:
     """Keeps what it is asked and answers with ``METHOD target body``, or as the test's handler says."""
 
-    def __init__(self, handler: Handler | None = None, *, admits: Response | int = 1 << 20) -> None:
+    def __init__(self, handler: Handler | None = None, *, admits: Response | int = 1 << 20, early: int = 0) -> None:
         self.handler = handler
         self.admits = admits
+        self.serves_early = early
+        self.asked: list[Request] = []
         self.admitted: list[Request] = []
         self.served: list[Request] = []
         self.rejected: list[tuple[int, str]] = []
@@ -28,6 +30,10 @@ class RecordingApplication:
     def admit(self, request: Request) -> Response | int:
         self.admitted.append(request)
         return self.admits
+
+    def early(self, request: Request) -> int:
+        self.asked.append(request)
+        return self.serves_early
 
     def too_large(self, request: Request, limit: int) -> Response:
         return Response(413, f"more than {limit}".encode())

@@ -384,6 +384,85 @@ async def test_an_answer_before_the_body_is_sent_ends_the_sending():
     assert (answer.status, kept) == (413, 0)
 
 
+async def test_body_goes_on_while_its_answer_comes():
+    """Each side may wait for the other's next piece; the connection is kept when both are whole."""
+
+    ended = asyncio.Event()
+
+    async def echo(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while (line := await reader.readuntil(b"\r\n")) != b"0\r\n":
+            writer.write(line + await reader.readexactly(int(line, 16) + 2))
+        await reader.readuntil(b"\r\n")
+        writer.write(b"0\r\n\r\n")
+        await reader.read()
+        writer.close()
+        ended.set()
+
+    turns = asyncio.Queue()
+
+    async def pieces():
+        while piece := await turns.get():
+            yield piece
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with a_client() as client:
+        answer = await client.open("POST", url, timeout_s=10, body=pieces())
+        came = []
+        for piece in (b"one", b"two"):
+            turns.put_nowait(piece)
+            came.append(await anext(answer))
+        turns.put_nowait(b"")
+        rest = [piece async for piece in answer]
+        kept = len(client._pool)
+    await asyncio.wait_for(ended.wait(), 5)
+    server.close()
+
+    assert (came, rest, kept) == ([b"one", b"two"], [], 1)
+
+
+@pytest.mark.parametrize("answered", [False, True])
+async def test_body_that_breaks_ends_its_call(answered):
+    """The server sees a connection that ends too early, and the caller what has broken the body."""
+    cut, ended = [], asyncio.Event()
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        if answered:
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            cut.append(await reader.read())
+        except ConnectionError:
+            cut.append(b"")
+        writer.close()
+        ended.set()
+
+    going_on = asyncio.Event()
+
+    async def pieces():
+        yield b"one"
+        await going_on.wait()
+        raise LookupError("no more")
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with a_client() as client:
+        if not answered:
+            going_on.set()
+        with pytest.raises(LookupError, match="no more"):
+            async with await client.open("POST", url, timeout_s=10, body=pieces()) as answer:
+                going_on.set()
+                await anext(answer)
+        kept = len(client._pool)
+    await asyncio.wait_for(ended.wait(), 5)
+    server.close()
+
+    assert not cut[0].endswith(b"0\r\n\r\n")
+    assert kept == 0
+
+
 @pytest.mark.parametrize(
     ("method", "answer"),
     [("GET", OK + b"HTTP/1.1 500 Evil\r\nContent-Length: 0\r\n\r\n"), ("HEAD", OK), ("GET", OK + b"junk")],

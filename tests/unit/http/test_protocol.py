@@ -796,6 +796,9 @@ async def test_no_input_stops_the_server(junk):
         def admit(self, request):
             return 1000
 
+        def early(self, request):
+            return 0
+
         def too_large(self, request, limit):
             return Response(413)
 

@@ -19,7 +19,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.affinity import Affinity
 from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
-from emulator.services.fc.errors import EntityTooLarge, FcError
+from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
 from emulator.services.fc.ports import Called, Ended, FunctionDoubles, Instances, Ports
 from emulator.services.fc.runtime import logs
@@ -29,12 +29,14 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
     InvocationResult,
+    RequestBroken,
     ResponseTooLarge,
     RuntimeFailure,
     RuntimeUnavailable,
     SeatBusy,
     Size,
 )
+from emulator.services.fc.runtime.streaming import RequestPieces
 from emulator.services.fc.sessions.visits import Arrival, Reception, Visit
 
 _log = logging.getLogger(__name__)
@@ -49,9 +51,9 @@ _SMALL = 64 * 1024
 class FunctionCall:
     """A call to make.
 
-    ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
-    one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks one of the queue
-    of asynchronous calls.
+    ``service`` is empty for a 3.0 function; ``tracing``, ``http``, ``stream`` and ``body`` as in `Invocation`.
+    ``request`` is the one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks
+    one of the queue of asynchronous calls.
     """
 
     service: str
@@ -67,6 +69,7 @@ class FunctionCall:
     request: Request | None = None
     origin: Origin = "client"
     attempt: bool = False
+    body: RequestPieces | None = None
 
     @property
     def subject(self) -> Subject:
@@ -165,6 +168,10 @@ class Invoker:
             return
         self._resolver.target(tenant, service, function, qualifier, 1.0)
         self._admission.check_enabled(tenant, service, function)
+
+    def is_undisturbed(self, call: FunctionCall) -> bool:
+        """Whether *call* goes to its function as it is: no mock answers it, and no schedule is set."""
+        return not self._turns.active and self._mocks(call.service, call.function, call.qualifier) is None
 
     async def invoke(self, tenant: Tenant, call: FunctionCall) -> Invoked:
         """Make *call*. A function that fails is a result with ``error_type``, not an exception.
@@ -296,6 +303,7 @@ class Invoker:
             http=call.http,
             stream=call.stream,
             fault=self._interference.function_fault(call.subject) if self._interference.active else "",
+            body=call.body,
         )
 
     def _note_end(
@@ -320,8 +328,14 @@ class Invoker:
         )  # fmt: skip
 
 
+def too_large(part: str, limit: int) -> InvalidArgument:
+    """Return the error for a *part* of an HTTP request that is larger than *limit* bytes."""
+    return InvalidArgument(f"the {part} of the request exceed the maximum allowed size ({limit} bytes)")
+
+
 def _called(call: FunctionCall) -> Called:
-    return Called(call.service, call.function, call.qualifier or "", call.origin, call.request_id, call.event, call.now)
+    event = call.event if call.body is None else call.body.beginning
+    return Called(call.service, call.function, call.qualifier or "", call.origin, call.request_id, event, call.now)
 
 
 def refusal(failure: RuntimeFailure) -> FcError:
@@ -339,6 +353,10 @@ def refusal(failure: RuntimeFailure) -> FcError:
             return FcError("ResourceExhausted")
         case SeatBusy():
             return FcError("ResourceExhausted", str(failure))
+        case RequestBroken() if failure.limit:
+            return too_large("body", failure.limit)
+        case RequestBroken():
+            return InvalidArgument(str(failure))
         case ResponseTooLarge():
             return EntityTooLarge(limit=failure.limit_bytes)
         case _:

@@ -15,12 +15,13 @@ from typing import Any
 
 from emulator.http.client_connection import ConnectionLost
 from emulator.kernel.ids import Ids
+from emulator.kernel.pieces import SentPieces
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
-from emulator.services.fc.runtime.streaming import FailedMidway, SentPieces, StreamedBody
+from emulator.services.fc.runtime.streaming import FailedMidway, StreamedBody
 
 _log = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
+from emulator.http.message import BodyBroken
 from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import (
@@ -23,6 +24,7 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
     PortBusy,
+    RequestBroken,
 )
 from emulator.services.fc.runtime.process import (
     INVOKE,
@@ -68,6 +70,7 @@ def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, ow
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
     elif kind.method == "POST":
+        fields += (call.session,) if own and call.session is not None else ()
         fields.append(("Content-Type", "application/octet-stream"))
     fields += [("x-fc-control-path", path), ("x-fc-function-type", kind.number)]
     return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
@@ -190,7 +193,7 @@ class CustomProcess(ProgramProcess):
                 self._url(target),
                 timeout_s=_FOREVER_S,
                 headers=request_fields(self._image, kind, call),
-                body=call.event,
+                body=call.event if call.body is None else call.body,
                 switching=call.http is not None and call.http.websocket,
             )
             if call.stream and call.http is not None and not _is_short(call.http.method, response):
@@ -201,6 +204,10 @@ class CustomProcess(ProgramProcess):
             else:
                 whole = await response.whole(self._limit)
                 answer = self._read(kind, call, whole, (self._loop.time() - began) * 1000)
+        except BodyBroken as error:
+            if not future.done():
+                future.set_exception(RequestBroken(str(error), error.limit))
+            return
         except AnswerTooLarge:
             answer = self._answer(b"", (self._loop.time() - began) * 1000, size=self._limit + 1)
         except (ClientError, ValueError) as error:
@@ -214,7 +221,12 @@ class CustomProcess(ProgramProcess):
         if not self.gone.done():
             self.output(f"the program did not answer: {error}\n".encode())
             self._measure()
-        repeatable = call.http is not None and call.http.method in _IDEMPOTENT and not call.repeated
+        repeatable = (
+            call.http is not None
+            and call.http.method in _IDEMPOTENT
+            and not call.repeated
+            and (call.body is None or not call.body.begun)
+        )
         unread = isinstance(error, ConnectFailed) or repeatable
         if not future.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=unread))

@@ -23,6 +23,7 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
     InvocationResult,
+    RequestBroken,
     ResponseTooLarge,
     RuntimeFailure,
 )
@@ -43,8 +44,8 @@ from emulator.services.fc.runtime.streaming import Abandoned, FailedMidway, Stre
 OnLog = Callable[[FunctionImage, str, bytes], None]
 
 _END_S = 2.0
-_LEFT = (Abandoned, asyncio.CancelledError)
-"""What cuts a body short when its reader has gone."""
+_LEFT = (Abandoned, RequestBroken, asyncio.CancelledError)
+"""What cuts a body short when its reader has gone, or sends no request to its end."""
 
 
 class CallNotRead(Exception):
@@ -184,7 +185,7 @@ class Instance:
     async def invoke(self, invocation: Invocation, *, cold: bool) -> InvocationResult:
         """Run the handler, after the initializer when this is the first call.
 
-        Raises: CallNotRead; ResponseTooLarge; InstanceStartFailed.
+        Raises: CallNotRead; RequestBroken; ResponseTooLarge; InstanceStartFailed.
         """
         log = self._open_log(invocation)
         streaming = False
@@ -326,7 +327,7 @@ class Instance:
         assert self._process is not None
         marker, request_id = kind.marker, invocation.request_id
         if kind is not INVOKE:  # the event or HTTP request of a call is for its handler only
-            invocation = replace(invocation, event=b"", http=None, stream=False)
+            invocation = replace(invocation, event=b"", http=None, stream=False, body=None, session=None)
         await self._process.turn_clock()
         pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this
@@ -335,7 +336,7 @@ class Instance:
         deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, self._unserved())
         try:
             reply = await pending
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, RequestBroken):
             deadline.cancel()
             self._abandon(log, marker or "Initialize", request_id, deadline.elapsed_ms())
             raise

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.instrumentation import FunctionFault
-from emulator.services.fc.runtime.streaming import StreamedBody
+from emulator.services.fc.runtime.streaming import RequestPieces, StreamedBody
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
 """What ``X-Fc-Error-Type`` says about a failed function."""
@@ -169,6 +169,8 @@ class Invocation:
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
     whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
     ``stream`` its answer may be passed on as it comes. ``fault`` is how the function shall break, empty for not at all.
+    ``body`` stands for the event when the client still sends it: pieces, and `BodyBroken` when the rest will not come.
+    ``session`` is the header field that names the call's session, where it has one and no HTTP request to carry it.
     ``repeated`` means that an instance was lost with this call, and that it goes to another one.
     """
 
@@ -182,6 +184,8 @@ class Invocation:
     stream: bool = False
     fault: FunctionFault | Literal[""] = ""
     repeated: bool = False
+    body: RequestPieces | None = None
+    session: tuple[str, str] | None = None
 
 
 @frozen
@@ -233,6 +237,7 @@ class RuntimeFailure(Exception):
         |   `-- PortBusy          another instance holds the port that the program insists on
         |-- InstancesExhausted    as many instances as allowed are busy
         |-- SeatBusy              the instance of a session can take no further call
+        |-- RequestBroken         the rest of the request will not come
         `-- ResponseTooLarge      the function returned more than may be answered
     """
 
@@ -281,6 +286,14 @@ class SeatBusy(RuntimeFailure):
 
     def __init__(self, session: str, limit: int) -> None:
         super().__init__(f"the instance of session '{session}' is busy with {limit} calls, as many as it may have")
+
+
+class RequestBroken(RuntimeFailure):
+    """The rest of a request that the function was already reading will not come, or is more than *limit* bytes."""
+
+    def __init__(self, reason: str, limit: int = 0) -> None:
+        self.limit = limit
+        super().__init__(f"the body of the request is broken: {reason}")
 
 
 class ResponseTooLarge(RuntimeFailure):

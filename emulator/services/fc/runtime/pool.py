@@ -108,7 +108,8 @@ class InstancePool:
 
         Cancelling means that the client gave up: the call is logged so, and its instance is ended unless it is shared.
 
-        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; SeatBusy; ResponseTooLarge.
+        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; SeatBusy; RequestBroken;
+            ResponseTooLarge.
         """
         written = ""
         for _ in range(2):

@@ -25,13 +25,14 @@ from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
+from emulator.kernel.pieces import SentPieces
 from emulator.services.fc.runtime.custom import Fields, request_fields
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, HttpCall, Invocation
 from emulator.services.fc.runtime.polling_agents import polling_program
 from emulator.services.fc.runtime.process import INVOKE, CallKind, Forker, InstanceProcess, Launcher, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
-from emulator.services.fc.runtime.streaming import FailedMidway, Gate, SentPieces, StreamedBody
+from emulator.services.fc.runtime.streaming import FailedMidway, Gate, StreamedBody
 
 _PREFIX = "2020-11-11/runtime/invocation/"
 _SECRET_DIGITS = 32
@@ -105,6 +106,10 @@ class RuntimeApi:
     def admit(self, request: Request) -> Response | int:
         """Take bodies of known instances only."""
         return self._limit if self._find(request)[0] is not None else _said(404)
+
+    def early(self, request: Request) -> int:
+        """Take every body whole."""
+        return 0
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Refuse a body, and fail the call that it answers: its result is too large."""

@@ -1,17 +1,18 @@
-"""An answer that a function still writes: a body read in pieces, and how its writer is held back.
+"""Bodies in pieces: a request that still comes while its function works, an answer that the function still writes.
 
-After a change of the protocol (WebSocket) it is one direction of a conversation, of which the other is its `Upstream`.
+After a change of the protocol (WebSocket) an answer is one direction of a conversation, of which the other is its
+`Upstream`.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from emulator.http.switching import Upstream
+from emulator.kernel.pieces import SentPieces
 
-_HELD = 1024 * 1024
-"""Bytes of a body that wait for its reader before the agent is held back."""
+KEPT: Final = 256 * 1024
+"""Bytes of a request in pieces that are kept for whoever asks what a function was called with."""
 
 OnEnd = Callable[[BaseException | None], object]
 
@@ -34,6 +35,42 @@ class Pieces(Protocol):
     async def aclose(self) -> None:
         """Read no further."""
         ...
+
+
+class RequestPieces:
+    """The pieces of a request's body, on their way to the function while the client still sends.
+
+    ``begun`` is set once a piece was asked for: no other instance can get them then.
+    """
+
+    def __init__(self, pieces: SentPieces) -> None:
+        self.begun = False
+        self._pieces = pieces
+        self._kept = bytearray()
+
+    @property
+    def beginning(self) -> bytes:
+        """What has come: all of it, unless it is more than `KEPT`."""
+        return bytes(self._kept)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece.
+
+        Raises: BodyBroken when the rest will not come.
+        """
+        self.begun = True
+        piece = await anext(self._pieces)
+        if len(self._kept) <= KEPT:
+            self._kept += piece
+        return piece
+
+    async def aclose(self) -> None:
+        """Read no further."""
+        self.begun = True
+        await self._pieces.aclose()
 
 
 class StreamedBody:
@@ -86,66 +123,6 @@ class StreamedBody:
         actions, self._on_end = self._on_end or (), None
         for action in actions:
             action(error)
-
-
-class Holding(Protocol):
-    """Suspends and resumes the agent that sends the pieces of a body, while their reader is slower."""
-
-    def pause(self) -> None:
-        """Have the agent send no more pieces until `resume`."""
-        ...
-
-    def resume(self) -> None:
-        """Have the agent send pieces again."""
-        ...
-
-
-class SentPieces:
-    """The pieces of a body that an agent sends; while they are not taken, it is held back by its *channel*."""
-
-    def __init__(self, channel: Holding) -> None:
-        self._channel = channel
-        self._waiting: deque[bytes] = deque()
-        self._size = 0
-        self._ended = False
-        self._error: Exception | None = None
-        self._changed = asyncio.Event()
-
-    def put(self, piece: bytes) -> None:
-        """Take a piece in."""
-        if not self._ended:
-            self._waiting.append(piece)
-            self._size += len(piece)
-            self._changed.set()
-            if self._size > _HELD:
-                self._channel.pause()
-
-    def end(self, error: Exception | None) -> None:
-        """Take note that there are no more, or why the rest is missing."""
-        self._ended, self._error = True, error
-        self._changed.set()
-
-    async def __anext__(self) -> bytes:
-        """Return the next piece; see `Pieces`."""
-        while not self._waiting and not self._ended:
-            self._changed.clear()
-            await self._changed.wait()
-        if self._waiting:
-            piece = self._waiting.popleft()
-            self._size -= len(piece)
-            if self._size <= _HELD:
-                self._channel.resume()
-            return piece
-        if self._error is not None:
-            raise self._error
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        """Drop what is left."""
-        self.end(None)
-        self._waiting.clear()
-        self._size = 0
-        self._channel.resume()
 
 
 class Gate:

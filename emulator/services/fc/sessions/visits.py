@@ -157,8 +157,10 @@ class Visit:
         return result
 
     def _named(self, invocation: Invocation) -> Invocation:
-        """Return the call with the header of the session that it begins, which the function reads there."""
-        http = invocation.http
+        """Return the call with the header of its session, which a function that serves HTTP reads there."""
+        http, affinity = invocation.http, self.target.affinity
+        if http is None and affinity is not None and affinity.kind == HEADER:
+            return replace(invocation, session=(affinity.header, self._session_id))
         if http is None or not self.fields or self.fields[0][0] == "Set-Cookie":
             return invocation
         return replace(invocation, http=replace(http, headers=(*http.headers, *self.fields)))

@@ -105,6 +105,11 @@ class TokenRules(NamedTuple):
     free: Sequence[str]
     guarded: Sequence[str]
 
+    @property
+    def read_form(self) -> bool:
+        """Whether they are about forms, in the request's body."""
+        return "form" in {each.place for each in self.lookups} | {each.place for each in self.passings}
+
     def concern(self, path: str) -> bool:
         """Whether a request to *path* needs a token."""
         if self.guarded:

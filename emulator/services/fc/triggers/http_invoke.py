@@ -17,19 +17,31 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from emulator.http.message import Headers, Pairs, Request, Response, Unsendable, decode_pairs, field_name, join_head
+from emulator.http.message import (
+    BodyBroken,
+    Headers,
+    Pairs,
+    Request,
+    Response,
+    Unsendable,
+    decode_pairs,
+    field_name,
+    join_head,
+)
 from emulator.http.switching import Relay, SwitchingProtocols, Upstream, asks_for_websocket
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Principal
+from emulator.kernel.pieces import SentPieces
 from emulator.services.fc import limits
+from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.codec import LARGE_BODY
-from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
-from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker
+from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError
+from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoked, Invoker, refusal, too_large
 from emulator.services.fc.model import is_custom
 from emulator.services.fc.runtime import logs
-from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
-from emulator.services.fc.runtime.streaming import StreamedBody
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall, RequestBroken
+from emulator.services.fc.runtime.streaming import RequestPieces, StreamedBody
 from emulator.services.fc.triggers.http_access import (
     allowed_fields,
     claims_of,
@@ -55,6 +67,32 @@ class HttpInvoker:
         self._invoker = invoker
         self._enqueue = enqueue
 
+    def early(self, request: Request, target: HttpTarget, now: Millis) -> int:
+        """Return how many bytes of body the target's function takes as they come; 0 when it gets the request whole.
+
+        Raises: InvalidArgument, and what `Invoker.check` raises.
+        """
+        call = _call(request, target, "", "", now)
+        chosen = self._invoker.check(target.tenant, call)
+        return limits.HTTP_BODY_BYTES[_generation(target)] if self._passes_on(call, target, chosen) else 0
+
+    def _passes_on(self, call: FunctionCall, target: HttpTarget, chosen: Target) -> bool:
+        """Whether the function takes a body as it comes: it serves HTTP itself, and nobody before it reads the body.
+
+        Those are mocks, asynchronous calls, tokens and claims in forms, and sessions that a message begins.
+        """
+        request, http = call.request, call.http
+        if request is None or http is None:
+            return False
+        return (
+            is_custom(chosen.image.runtime)
+            and not http.websocket
+            and not _wants_no_answer(request, target)
+            and (chosen.affinity is None or chosen.affinity.has_api)
+            and not any(rules.read_form for rules in target.token_rules)
+            and self._invoker.is_undisturbed(call)
+        )
+
     async def serve(
         self, request: Request, target: HttpTarget, principal: Principal, host: str, request_id: str, now: Millis
     ) -> Response:
@@ -62,32 +100,21 @@ class HttpInvoker:
 
         Raises: AccessDenied, InvalidArgument, BadResponse, and what a call raises: `Invoker.check` and `Invoker.run`.
         """
-        trigger = target.trigger
         if target.cors and (fields := preflight(target.cors, request)) is not None:
             return Response(204, b"", fields)
         check_allowed(request, target, principal)
-        generation = "2.0" if trigger.service else "3.0"
+        generation = _generation(target)
         check_size(request, generation)
         request, target = await _with_claims(request, target, now)
-        call = FunctionCall(
-            service=trigger.service,
-            function=trigger.function,
-            qualifier=trigger.qualifier,
-            event=request.body,
-            request_id=request_id,
-            now=now,
-            tracing=dict(request.headers.starting_with("x-fc-tracing-")),
-            http=http_call(request, target, host),
-            stream=True,
-            request=request,
-            origin="trigger",
-        )
+        call = _call(request, target, host, request_id, now)
         chosen = self._invoker.check(target.tenant, call)
+        if request.arriving is not None:
+            call = await self._with_body(call, request.arriving, target, chosen)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
         if as_event:
             event = await _beside_the_loop(len(call.event), partial(render_event, call, target.tenant.account, host))
             call = replace(call, event=event, http=None)
-        if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
+        if _wants_no_answer(request, target):
             # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
             self._enqueue(target.tenant, call, "")
             return Response(202)
@@ -107,6 +134,22 @@ class HttpInvoker:
                 await invoked.result.stream.aclose()
             raise
 
+    async def _with_body(
+        self, call: FunctionCall, arriving: SentPieces, target: HttpTarget, chosen: Target
+    ) -> FunctionCall:
+        """Return *call* with its body that still comes.
+
+        An alias may have chosen another version than when `early` was asked, or a mock come: then it is waited for.
+
+        Raises: InvalidArgument.
+        """
+        if self._passes_on(call, target, chosen):
+            return replace(call, body=RequestPieces(arriving))
+        try:
+            return replace(call, event=b"".join([piece async for piece in arriving]))
+        except BodyBroken as error:
+            raise refusal(RequestBroken(str(error), error.limit)) from error
+
     async def _answer(self, invoked: Invoked, request: Request, generation: str, *, as_event: bool) -> Response:
         result = invoked.result
         if as_event:
@@ -123,6 +166,33 @@ class HttpInvoker:
             raise BadResponse(reason=f"its headers are larger than {limits.HTTP_RESPONSE_HEADER_BYTES} bytes")
         body = answered.body if result.stream is None else result.stream
         return Response(http.status, body, [*headers, *_own_headers(invoked, request)])
+
+
+def _generation(target: HttpTarget) -> str:
+    return "2.0" if target.trigger.service else "3.0"
+
+
+def _wants_no_answer(request: Request, target: HttpTarget) -> bool:
+    """Whether the caller does not want to wait for the function, which 3.0 knows."""
+    return not target.trigger.service and request.headers.get("x-fc-invocation-type").lower() == "async"
+
+
+def _call(request: Request, target: HttpTarget, host: str, request_id: str, now: Millis) -> FunctionCall:
+    """Return *request* as a call of the target's function."""
+    trigger = target.trigger
+    return FunctionCall(
+        service=trigger.service,
+        function=trigger.function,
+        qualifier=trigger.qualifier,
+        event=request.body,
+        request_id=request_id,
+        now=now,
+        tracing=dict(request.headers.starting_with("x-fc-tracing-")),
+        http=http_call(request, target, host),
+        stream=True,
+        request=request,
+        origin="trigger",
+    )
 
 
 async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tuple[Request, HttpTarget]:
@@ -144,6 +214,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
         if added.query:
             query = f"{'&' if '?' in target.target else '?'}{added.query}"
             target = replace(target, target=target.target + query, request_uri=target.request_uri + query)
+        arriving = request.arriving
         request = Request(
             request.method,
             request.target,
@@ -153,6 +224,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
             remote=request.remote,
             authority=request.authority,
         )
+        request.arriving = arriving
     return request, target
 
 
@@ -177,14 +249,15 @@ def check_size(request: Request, generation: str) -> None:
 
     Raises: InvalidArgument.
     """
+    body = 0 if request.arriving is not None else len(request.body)
     parts = (
         ("headers", _size(request.headers.pairs), limits.HTTP_HEADER_BYTES[generation]),
         ("path and query", len(request.target), limits.HTTP_TARGET_BYTES),
-        ("body", len(request.body), limits.HTTP_BODY_BYTES[generation]),
+        ("body", body, limits.HTTP_BODY_BYTES[generation]),
     )
     for name, size, limit in parts:
         if size > limit:
-            raise InvalidArgument(f"the {name} of the request exceed the maximum allowed size ({limit} bytes)")
+            raise too_large(name, limit)
 
 
 def http_call(request: Request, target: HttpTarget, host: str) -> HttpCall:

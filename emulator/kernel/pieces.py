@@ -1,0 +1,78 @@
+"""A body that arrives in pieces: one side puts them in, the other takes them out, and neither runs far ahead."""
+
+import asyncio
+from collections import deque
+from typing import Final, Protocol, Self
+
+HELD: Final = 1024 * 1024
+"""Bytes of a body that wait for its reader before its sender is held back."""
+
+
+class Holding(Protocol):
+    """Suspends and resumes the sender of a body's pieces, while their reader is slower."""
+
+    def pause(self) -> None:
+        """Have the sender send no more pieces until `resume`."""
+        ...
+
+    def resume(self) -> None:
+        """Have the sender send pieces again."""
+        ...
+
+
+class SentPieces:
+    """The pieces of a body; while they are not taken, their sender at the other end of *channel* is held back.
+
+    More than *held* bytes do not wait here for long: what is on its way already still comes. ``size`` counts all bytes
+    that have come.
+    """
+
+    def __init__(self, channel: Holding, held: int = HELD) -> None:
+        self.size = 0
+        self._channel = channel
+        self._held = held
+        self._waiting: deque[bytes] = deque()
+        self._unread = 0
+        self._ended = False
+        self._error: Exception | None = None
+        self._changed = asyncio.Event()
+
+    def put(self, piece: bytes) -> None:
+        """Take a piece in."""
+        self.size += len(piece)
+        if not self._ended:
+            self._waiting.append(piece)
+            self._unread += len(piece)
+            self._changed.set()
+            if self._unread > self._held:
+                self._channel.pause()
+
+    def end(self, error: Exception | None) -> None:
+        """Take note that there are no more, or why the rest is missing."""
+        self._ended, self._error = True, error
+        self._changed.set()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece; after the last StopAsyncIteration or what the body has ended with."""
+        while not self._waiting and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._waiting:
+            piece = self._waiting.popleft()
+            self._unread -= len(piece)
+            if self._unread <= self._held:
+                self._channel.resume()
+            return piece
+        if self._error is not None:
+            raise self._error
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Drop what is left."""
+        self.end(None)
+        self._waiting.clear()
+        self._unread = 0
+        self._channel.resume()
