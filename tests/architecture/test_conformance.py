@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.conformance import contributed
 from tests.conformance.clients import client_of
 from tests.conformance.page import CASES, PAGE, gathered, rendered
 
@@ -43,3 +44,34 @@ def test_page_is_what_the_cases_say():
 
     assert PAGE.read_text(encoding="utf-8") == rendered(kept["cases"], kept["facts"])
     assert {"fc", "mns", "fnf", "oss", "ram", "sts"} <= kept["cases"].keys()
+
+
+@pytest.mark.parametrize("file", contributed.files(), ids=lambda file: file.stem)
+def test_contributed_recordings_are_redacted(file):
+    """Redacting one again changes nothing."""
+    assert contributed.unredacted(file.read_text(encoding="utf-8")) == []
+
+
+def test_a_name_in_a_contributed_recording_is_found():
+    """Wherever somebody has put it back; and so is a request of another site."""
+    text = contributed.files()[0].read_text(encoding="utf-8")
+
+    assert contributed.unredacted(text.replace("name0001", "acme-orders")) != []
+    assert contributed.unredacted(text.replace("0.mns.cn-hangzhou.aliyuncs.com", "acme.example")) != []
+
+
+def test_the_index_of_recordings_says_where_each_is_from():
+    """And names none that is not there; differences belong to a recording."""
+    known = contributed.origins(contributed.INDEX.read_text(encoding="utf-8"))
+    beside = {path.name.removesuffix(".differences.json") for path in contributed.FOLDER.glob("*.differences.json")}
+
+    assert set(known) == {file.name for file in contributed.files()}
+    assert beside <= {file.stem for file in contributed.files()}
+
+
+def test_a_recording_is_described_in_a_line():
+    """Requests by service, what is known to differ, where the answers are from."""
+    line = contributed.described(contributed.FOLDER / "emulator-0.1.har")
+
+    assert line.startswith("emulator-0.1.har: requests ")
+    assert "known differences 0; from the emulator itself" in line

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from emulator import __version__
+from tests.conformance.contributed import described, files
 from tests.conformance.page import CASES, PAGE, ROOT, gathered, rendered
 
 TESTS = ("tests/sdk", "tests/architecture/test_tutorial_pages.py")
@@ -41,6 +42,8 @@ def main(paths):
     }
     PAGE.write_text(rendered(matrix, facts), encoding="utf-8")
     CASES.write_text(json.dumps({"facts": facts, "cases": matrix}, indent=1) + "\n", encoding="utf-8")
+    for file in files():
+        print(described(file))
     print(f"{PAGE.relative_to(ROOT)} and {CASES.relative_to(ROOT)} are written")
     return done.returncode
 

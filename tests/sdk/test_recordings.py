@@ -2,15 +2,12 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 from emulator.cli.comparison.recordings import read
+from tests.conformance.contributed import files, known_differences
 from tests.unit.cli.conftest import Program
-
-RECORDINGS = Path(__file__).parents[1] / "conformance" / "recordings"
-CONTRIBUTED = sorted(RECORDINGS.glob("*.har"))
 
 pytestmark = pytest.mark.starts_programs
 
@@ -148,16 +145,14 @@ def test_differences_are_told_by_kind_and_place(program, recorded):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("file", CONTRIBUTED, ids=[file.stem for file in CONTRIBUTED])
+@pytest.mark.parametrize("file", files(), ids=[file.stem for file in files()])
 def test_contributed_recordings_are_answered_the_same(program, file):
     """But for the differences that are known, which stand beside: NAME.differences.json, lists of three texts."""
     program.start("--ephemeral")
-    known = file.with_suffix(".differences.json")
-    accepted = {tuple(each) for each in json.loads(known.read_text(encoding="utf-8"))} if known.exists() else set()
 
     _, told = compared(program, file)
 
-    assert set(different(told)) == accepted
+    assert set(different(told)) == known_differences(file)
     assert read(file.read_text(encoding="utf-8"))
 
 

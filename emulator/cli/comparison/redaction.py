@@ -128,7 +128,7 @@ class Redaction:
         if name.lower() in _PAYLOADS and not isinstance(value, str):
             return type(value)()
         if isinstance(value, dict) and name.lower() in _MAPS:
-            return {self._every_word(key): self._every_word(json.dumps(each)) for key, each in value.items()}
+            return {self._every_word(key): self._any_word(each) for key, each in value.items()}
         if isinstance(value, dict):
             return {self.text(key): self._json(key, each) for key, each in value.items()}
         if isinstance(value, list):
@@ -171,6 +171,10 @@ class Redaction:
     def _every_word(self, text: str) -> str:
         """Return a text that is a user's alone, with no word of it left."""
         return _WORD.sub(lambda found: self._pseudonym(found[0]), text)
+
+    def _any_word(self, value: Any) -> str:
+        """Return a value of a user's map as `_every_word` does; one that is no text as the text of its JSON."""
+        return self._every_word(value if isinstance(value, str) else json.dumps(value))
 
     def _word(self, word: str) -> str:
         if word in vocabulary() or not any(map(str.isalnum, word)):

@@ -137,6 +137,14 @@ def test_what_a_comparison_needs_is_left():
     assert {name for name, _ in clean.request.headers} == {"content-type"}
 
 
+def test_redacting_again_changes_nothing():
+    """So a file can be checked; values of maps get no quotes of their own."""
+    clean = redacted(json_request("acme-billing"))
+
+    assert redacted(clean) == clean
+    assert list(json.loads(clean.request.body)["environmentVariables"].values()) == ["name0001", "name0001"]
+
+
 def test_definitions_keep_their_structure():
     """Indents, keywords and lists of YAML."""
     clean = redacted(form_request("acme-step"))
