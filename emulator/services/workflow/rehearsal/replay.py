@@ -136,7 +136,7 @@ def _events(document: Any) -> Iterator[Any]:
             yield from _events(each)
     elif isinstance(document, dict):
         members = {name.lower(): value for name, value in document.items()}
-        if "type" in members and "eventid" in members:
+        if "eventid" in members:
             yield members
         for name in ("events", "body", "history"):
             if name in members:
@@ -144,6 +144,8 @@ def _events(document: Any) -> Iterator[Any]:
 
 
 def _event(members: Mapping[str, Any]) -> Entered:
+    if "type" not in members:
+        raise NoHistory(f"event {members['eventid']} has no Type")
     try:
         detail = members.get("eventdetail") or "{}"
         detail = json.loads(detail) if isinstance(detail, str) else detail

@@ -158,6 +158,7 @@ def test_other_data_is_a_difference_and_the_report_has_none_of_it():
         ({}, "no events"),
         ({"Events": [{"EventId": 2, "Type": "StepEntered"}]}, "is a page missing"),
         ([{"EventId": 1, "Type": "ExecutionStarted"}, {"EventId": 3, "Type": "StepEntered"}], "event 2 is missing"),
+        ([{"EventId": 1}], "event 1 has no Type"),
         ([{"EventId": 1, "Type": "Nonsense"}], "no events of type 'Nonsense'"),
     ],
 )
