@@ -44,7 +44,7 @@ def test_page_of_a_queue_does_not_ask_when_another_queue_changes(console, localy
 
 
 def test_page_looks_again_when_a_time_that_it_shows_has_come(console, localyun):
-    """A message becomes visible, and nothing is written then. The browser's hour is the test's, so that none is waited."""
+    """A message becomes visible, and nothing is written then; the hour until then passes in the browser alone."""
     localyun.queue("delayed-tea").send("steeped", delay_s=3600)
     looked_at(console, localyun, "/queues/delayed-tea")
 

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import socket
-import sys
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -104,7 +103,7 @@ def tree_peak_kb(pid: int) -> int:
 
 def is_ending(pid: int) -> bool:
     """Whether the process *pid* no longer has any memory: it has ended, or has been killed, and is not reaped yet."""
-    return sys.platform == "linux" and not _peak_kb(pid)
+    return not _peak_kb(pid) and _peak_kb(os.getpid()) > 0  # without /proc nothing has a peak
 
 
 def uses_more_than(pid: int, memory_mb: int) -> bool:
