@@ -5,8 +5,8 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource
-from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ActualState, ApiClient
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.frozen import frozen

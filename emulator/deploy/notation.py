@@ -260,3 +260,11 @@ def kept(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _texts(part: LocatedValue) -> list[LocatedValue]:
     return [part] if isinstance(part.value, str | int | float) else part.items()
+
+
+def document(text: Any) -> Any:
+    """Return what a JSON text stands for, the text itself when it is not JSON."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
