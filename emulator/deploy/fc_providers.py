@@ -27,7 +27,7 @@ from emulator.deploy.provider import (
     role_in,
 )
 from emulator.kernel.frozen import replace
-from emulator.services.fc.catalog import domain_fields
+from emulator.services.fc.catalog import alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
 from emulator.wire.schema.kinds import Shape
 
@@ -259,7 +259,7 @@ def _alias(prefix: str, path: str, owner: tuple[str, tuple[int, ...]], name: str
         names=(name, "AliasName"),
         groups=("aliases",),
         inside=(owner,),
-        keeps=_wires(catalog.ALIAS),
+        keeps=_wires(alias_fields.ALIAS),
     )
 
 

@@ -24,8 +24,8 @@ from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import begin
-from emulator.storage.database import CommitFailed, Database, Steps
-from emulator.storage.steps import stream, writable_soon
+from emulator.storage.database import CommitFailed, Database
+from emulator.storage.steps import Steps, stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, EarlyFront, Front, GuardedFront, OperationRequest, PreparingFront, WebFront

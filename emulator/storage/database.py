@@ -8,11 +8,11 @@ means committed.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
@@ -22,7 +22,7 @@ from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
 from emulator.storage.row_watch import watch_rows
-from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
+from emulator.storage.write_lock import StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
 
@@ -153,12 +153,14 @@ class Database:
         """Whether this tick has written something, or something waits for its end."""
         return self._has_written or bool(self._waiting)
 
-    def is_writable(self, then: Callable[[], None]) -> bool:
+    def is_writable(self, then: Callable[[], None] | None = None) -> bool:
         """Begin the transaction of this tick and return True; or, while it is locked, call *then* once that is over.
+
+        Without *then* the caller waits for the lock in another way.
 
         For work that comes without a request, such as timers that are due: it begins when nothing can interrupt it.
         """
-        if then is not _no_call:
+        if then is not None:
             self._has_work = True
         if self._in_transaction or self.path is None:
             return True
@@ -167,7 +169,7 @@ class Database:
                 return True
         except sqlite3.Error:
             return True  # what is about to write finds out
-        self.lock.when_free(then)
+        self.lock.when_free(then or _no_call)
         return False
 
     async def writable(self) -> None:
@@ -382,64 +384,7 @@ class Database:
 
 
 def _no_call() -> None:
-    """Do nothing: for `Database.is_writable`, when the caller waits for the lock in another way."""
-
-
-def _always() -> bool:
-    return True
-
-
-class Steps(Generic[T]):
-    """*work*, to be awaited once: its steps after a wait begin in the transaction of their tick, while *writes* holds.
-
-    A coroutine that has gone part of its way cannot be begun anew when it meets another program's lock, nor can it wait
-    in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
-    None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
-    not fail for an answer.
-    """
-
-    __slots__ = ("_database", "_patience_s", "_work", "_writes", "have_waited")
-
-    def __init__(
-        self,
-        database: Database,
-        work: Awaitable[T],
-        writes: Callable[[], bool] = _always,
-        patience_s: float | None = LOCKED_S,
-    ) -> None:
-        self._database = database
-        self._work = work
-        self._writes = writes
-        self._patience_s = patience_s
-        self.have_waited = False
-        """Whether the work has gone beyond its first step."""
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        steps = self._work.__await__()
-        resume: Callable[[], Any] = steps.__next__
-        while True:
-            try:
-                awaited = resume()
-            except StopIteration as end:
-                return cast("T", end.value)
-            self.have_waited = True
-            try:
-                yield awaited
-                if self._writes() and not self._database.is_writable(_no_call):
-                    yield from self._lock().__await__()
-            except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
-                resume = partial(steps.throw, error)
-            else:
-                resume = steps.__next__
-
-    async def _lock(self) -> None:
-        if self._patience_s == 0:
-            return
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await self._database.writable()
-        except TimeoutError:
-            self._patience_s = 0
+    """Do nothing."""
 
 
 def _resolve(future: "asyncio.Future[None]", failure: CommitFailed | None = None) -> None:

@@ -191,6 +191,18 @@ def make_shrinkable(database: Database) -> None:
         _log.warning("the state file is not written anew, so it does not shrink: %s", error)
 
 
+def keep_small(database: Database, clock: Clock) -> Iterator[Callable[[], None]]:
+    """Keep the state file and its log small from now on; yield what ends that. One in memory has neither."""
+    if database.path is None:
+        return
+    checkpoints = Checkpoints(database, database.path)
+    yield checkpoints.close
+    checkpoints.start()
+    shrinker = Shrinker(database, asyncio.get_running_loop().call_later, clock)
+    yield shrinker.close
+    shrinker.start()
+
+
 def storage_figures(database: Database) -> Iterator[Family]:
     """Yield commits and the sizes of the file and of its write-ahead log."""
     sizes = database.sizes()
