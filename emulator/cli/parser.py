@@ -62,7 +62,7 @@ class Parser(ArgumentParser):
         return Alternatives(lambda *names, **options: self._noted(group.add_argument(*names, **_shown(options))))
 
     def add_commands(self, title: str, metavar: str) -> Commands:
-        """Let commands follow."""
+        """Add a place for commands; what is added to it may follow on the command line."""
         kind: Any = self._command  # what returns a parser serves for the class of one
         added = self.add_subparsers(title=_(title), metavar=metavar, prog=self.prog, parser_class=kind)
         return Commands(added, self.commands)
@@ -107,13 +107,13 @@ class Outline(Parser):
         super().__init__(words, prog=prog, add_help=False)
 
     def set_defaults(self, **defaults: object) -> None:
-        """Keep nothing."""
+        """Ignore the arguments."""
 
     def add_argument(self, *names: Any, **options: Any) -> Any:
-        """Keep nothing."""
+        """Ignore the arguments."""
 
     def alternatives(self) -> Alternatives:
-        """Return a group that keeps nothing."""
+        """Return a group that ignores what is added to it."""
         return Alternatives(self.add_argument)
 
 

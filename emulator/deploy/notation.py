@@ -87,7 +87,7 @@ class Files(Notation[Reader]):
         return lambda part, capital: _renamed(part.value, uncapitalised) if capital else part.value
 
     def noted(self, kind: Noted) -> Reader:
-        """Note that a value has no effect; read it if it is kept."""
+        """Record that a value has no effect; read it if it is kept."""
         read = None if kind.kind is None else self.reader(kind.kind)
 
         def read_noted(part: LocatedValue, capital: bool) -> Any:

@@ -296,7 +296,7 @@ class Immutable(ResourceProvider):
     """Resources that exist or do not and never change."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Leave it as it is."""
+        """Do nothing: such a resource never changes."""
         return actual
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
@@ -308,7 +308,7 @@ class Immutable(ResourceProvider):
         return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Leave it as it is."""
+        """Do nothing: such a resource never changes."""
 
 
 def path_of(template: str, identity: Identity) -> str:

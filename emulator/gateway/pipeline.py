@@ -24,8 +24,8 @@ from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import begin
-from emulator.storage.database import CommitFailed, Database
-from emulator.storage.steps import Steps, stream, writable_soon
+from emulator.storage.database import CommitFailed, Database, Steps
+from emulator.storage.steps import stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, EarlyFront, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
@@ -152,12 +152,12 @@ class Pipeline:
         """Calls what it is given with each front, call and answer from now on; with None, nothing more."""
 
     def follow(self, edits: Edits) -> None:
-        """Have every request wait first for what *edits* returns."""
+        """Make every request wait first for what *edits* returns."""
         self._edits = edits
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Let requests that come wait while the context lasts, as they do before the services are loaded."""
+        """Make new requests wait while the context lasts, as they do before the services are loaded."""
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._loaded = opened
         try:

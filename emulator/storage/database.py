@@ -8,30 +8,27 @@ means committed.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
 from emulator.storage.file_sizes import FileSizes as FileSizes
-from emulator.storage.file_sizes import pragma, sizes_of
+from emulator.storage.file_sizes import copy_log, gives_pages_back, rewrite, sizes_of
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
 from emulator.storage.row_watch import watch_rows
-from emulator.storage.write_lock import StateLocked, WriteLock
+from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 Row = sqlite3.Row | tuple[Any, ...]
-
-
-_INCREMENTAL = 2
 
 _OWN_FAULT = (
     sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError,
@@ -284,10 +281,7 @@ class Database:
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the file now; between transactions, and as far as that is possible."""
-        try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        except sqlite3.Error as error:
-            _log.warning("the write-ahead log is not copied: %s", error)
+        copy_log(self._connection)
 
     def sizes(self) -> FileSizes:
         """Return how large the file and its log are."""
@@ -295,22 +289,21 @@ class Database:
 
     @property
     def gives_pages_back(self) -> bool:
-        """Whether pages that nothing uses can be cut off the file one by one."""
-        return pragma(self._connection, "auto_vacuum") == _INCREMENTAL
+        """Whether unused pages can be cut off the file one by one."""
+        return gives_pages_back(self._connection)
 
     def give_back(self, pages: int) -> None:
-        """Cut up to *pages* pages that nothing uses off the file, in the transaction of this tick."""
+        """Cut up to *pages* unused pages off the file, in the transaction of this tick."""
         for _ in range(pages):  # one by one: the module sqlite3 takes only the first step of a larger number
             self.write("PRAGMA incremental_vacuum(1)")
 
     def rewrite(self) -> None:
-        """Write the file anew without what nothing uses, in the form that gives pages back; takes its time.
+        """Rewrite the file without unused pages, in the form that can give pages back; may take seconds.
 
         Raises: sqlite3.Error when there is no room for it; the file is as before then.
         """
         self.commit()
-        self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        self._connection.execute("VACUUM")
+        rewrite(self._connection)
 
     def close(self) -> None:
         """Commit what is pending and close the file; doing it twice is harmless."""
@@ -381,6 +374,63 @@ class Database:
     @property
     def _name(self) -> str:
         return "the database in memory" if self.path is None else str(self.path)
+
+
+def _always() -> bool:
+    return True
+
+
+class Steps(Generic[T]):
+    """*work*, to be awaited once: its steps after a wait begin in the transaction of their tick, while *writes* holds.
+
+    A coroutine that has gone part of its way cannot be begun anew when it meets another program's lock, nor can it wait
+    in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
+    None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
+    not fail for an answer.
+    """
+
+    __slots__ = ("_database", "_patience_s", "_work", "_writes", "have_waited")
+
+    def __init__(
+        self,
+        database: Database,
+        work: Awaitable[T],
+        writes: Callable[[], bool] = _always,
+        patience_s: float | None = LOCKED_S,
+    ) -> None:
+        self._database = database
+        self._work = work
+        self._writes = writes
+        self._patience_s = patience_s
+        self.have_waited = False
+        """Whether the work has gone beyond its first step."""
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._work.__await__()
+        resume: Callable[[], Any] = steps.__next__
+        while True:
+            try:
+                awaited = resume()
+            except StopIteration as end:
+                return cast("T", end.value)
+            self.have_waited = True
+            try:
+                yield awaited
+                if self._writes() and not self._database.is_writable():
+                    yield from self._lock().__await__()
+            except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
+                resume = partial(steps.throw, error)
+            else:
+                resume = steps.__next__
+
+    async def _lock(self) -> None:
+        if self._patience_s == 0:
+            return
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._database.writable()
+        except TimeoutError:
+            self._patience_s = 0
 
 
 def _no_call() -> None:

@@ -125,7 +125,7 @@ the emulator."""
 
 
 class Shrinker:
-    """Gives free pages back while the emulator runs."""
+    """Shrinks the state file while the emulator runs: cuts unused pages off its end."""
 
     def __init__(self, database: Database, later: Later, clock: Clock) -> None:
         self._database = database
@@ -141,7 +141,7 @@ class Shrinker:
             self._next = self._later(LOOK_S, self._look)
 
     def close(self) -> None:
-        """Leave the file as it is."""
+        """Stop shrinking the file."""
         if self._next is not None:
             self._next.cancel()
 

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import TimeControl
-from emulator.storage.database import Database
+from emulator.storage.database import Database, Steps
 from emulator.storage.exchange import Exchange
-from emulator.storage.steps import Steps, writable_soon
+from emulator.storage.steps import writable_soon
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Suspendable(Protocol):
         ...
 
     async def resume(self) -> None:
-        """Go on with what the tables hold now; every timer has been dropped."""
+        """Resume from what the tables hold now; every timer has been dropped."""
         ...
 
 

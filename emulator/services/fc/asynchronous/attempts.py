@@ -29,7 +29,7 @@ class Attempts:
         self._edits = edits
 
     async def made(self, call: AsyncCall) -> Attempt:
-        """Make an attempt, in its turn where effects have an order, and return what came of it."""
+        """Make an attempt, in its turn where effects have an order, and return its result."""
         if not self._turns.active:
             return await self._call(call)
         name = f"{display_name(*call.lane[1:3])}#{call.retries + 1}"

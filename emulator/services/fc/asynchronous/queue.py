@@ -83,7 +83,7 @@ class AsyncQueue:
         platform.timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
+        """Resume what an earlier run left unfinished: calls that ran run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():

@@ -52,18 +52,21 @@ class Occupant(Protocol):
     """Somebody who sits in an instance."""
 
     def leave(self) -> None:
-        """Stand up."""
+        """Leave the instance."""
 
 
 class Instance:
     """One instance. Calls may overlap up to the image's instance concurrency.
 
-    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has
-    disconnected; *banner* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong
-    to the pool, like ``seats``, those of the sessions bound to it, ``closed``, whether it takes nobody else and ends
-    with the last of them and of its calls, ``frozen``, resolved when a preFreeze hook that runs has ended, and
-    ``awaited``, resolved when a call has. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the
-    port of the debugger in it; ``on_exit`` are called when the process has ended.
+    *on_log* gets each piece of log with its request; *spawn* runs what goes on after a caller has disconnected;
+    *banner* begins the log of the first call. ``clock`` measures the deadlines of calls, ``debugger`` is resolved with
+    the port of a debugger in the process, and ``on_exit`` are called when the process has ended.
+
+    The pool owns ``provisioned``, ``started_at``, ``idle_since`` and:
+
+    - ``seats``: those of the sessions that are bound to the instance;
+    - ``closed``: no other session is bound to it any more, and it ends with the last seat and the last call;
+    - ``frozen``: resolved when a preFreeze hook that runs has ended; ``awaited``: resolved when a call has ended.
     """
 
     def __init__(
@@ -138,7 +141,7 @@ class Instance:
         return self._process is not None and self._process.outdated
 
     def empty(self) -> None:
-        """Let every session go: their next calls are bound anew."""
+        """Unbind every session from the instance; its next call is bound to another."""
         for seat in list(self.seats):
             seat.leave()
 
@@ -155,7 +158,7 @@ class Instance:
         self._attached.set()
 
     def fail(self, error: BaseException) -> None:
-        """Take note that there will be no process, and fail every call that waits for it."""
+        """Record that there will be no process, and fail every call that waits for it."""
         self._failure = error if isinstance(error, RuntimeFailure) else InstanceStartFailed("the start was given up")
         self._attached.set()
         self.ended(0)
@@ -249,12 +252,12 @@ class Instance:
             self._on_log(self.image, "", data)
 
     def listening(self, port: int) -> None:
-        """Take note of the port that the debugger in the process listens on."""
+        """Record the port that the debugger in the process listens on."""
         if not self.debugger.done():
             self.debugger.set_result(port)
 
     def ended(self, memory_kb: int) -> None:
-        """Take note that the process is gone."""
+        """Record that the process is gone."""
         if not self.alive:
             return
         self._note_memory(memory_kb)

@@ -90,7 +90,7 @@ class InstancePool:
         self._reaping = False
 
     async def start(self) -> None:
-        """Begin to prepare what makes first calls quick, without waiting for it."""
+        """Start preparing what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
         self._timers = LoopTimers(self._clock, loop)

@@ -51,7 +51,7 @@ class Trigger(Resource):
 
     @property
     def auth(self) -> AuthKind:
-        """Who may call an HTTP trigger."""
+        """The kind of authentication that an HTTP trigger asks for."""
         kind: AuthKind = self.config.get("authType", "function")
         return kind
 

@@ -78,7 +78,7 @@ class EventSources:
             self.triggers.watchers.append(self.queue_triggers)
 
     def start(self) -> None:
-        """Take up what an earlier run has left: timers are armed, host names answered."""
+        """Resume what an earlier run has left: arm timers, register host names."""
         self.domains.start()
         for watcher in self.triggers.watchers:
             watcher.start()

@@ -92,7 +92,7 @@ class Courier:
         timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Take up what is pending: overdue attempts are made now, the others at their times."""
+        """Resume pending deliveries: overdue attempts are made now, the others at their times."""
         self._closed = False
         for subscription_id in self._store.subscriptions_with_deliveries():
             self._pump(subscription_id)
@@ -140,7 +140,7 @@ class Courier:
             self._database.after_commit(partial(self._committed, [row[0] for row in rows]))
 
     def forget(self, subscription_id: SubscriptionId) -> None:
-        """Break off and forget what is on its way to a subscriber that has left."""
+        """Cancel and forget all deliveries to a removed subscription."""
         lane = self._lanes.pop(subscription_id, None)
         self._timers.cancel(_timer(subscription_id))
         self._starved.pop(subscription_id, None)

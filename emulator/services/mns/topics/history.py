@@ -135,5 +135,5 @@ class History:
 
 
 def made(number: int, at: Millis, outcome: Outcome) -> Try:
-    """Return an attempt with what came of it."""
+    """Return the record of an attempt with its result."""
     return Try(number=number, at=at, delivered=outcome.delivered, detail=outcome.detail, push=outcome.push)

@@ -293,7 +293,7 @@ ROOT = 0
 
 
 class Phase(IntEnum):
-    """How far an entered step has come."""
+    """The phases of a step, from its entry to its end."""
 
     ENTERED = 0
     STARTED = 1
@@ -386,7 +386,7 @@ class Scope:
 
     @property
     def local(self) -> Any:
-        """The value of the local."""
+        """The local data of the scope."""
         return self.left.value
 
     def is_over(self) -> bool:

@@ -306,7 +306,7 @@ class TaskState(Guarded, Task):
         return self.action.target(value)
 
     def written_target(self) -> Resource:
-        """Return the resource where it is written down, else the action."""
+        """Return the resource that the definition names, else the one of its action."""
         called: dict[str, Any] = {}
         if isinstance(self.arguments, Members):
             called = {name: each.value for name, each in self.arguments.members if isinstance(each, Fixed)}
