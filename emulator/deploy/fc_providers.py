@@ -17,6 +17,7 @@ from emulator.deploy.provider import (
     ApiClient,
     Attributes,
     Content,
+    Group,
     Identity,
     Immutable,
     Lead,
@@ -240,7 +241,7 @@ def _trigger(prefix: str, function: str, intranet: str, as_text: tuple[str, ...]
         as_text,
         alias=f"{prefix}.alias",
         names=names,
-        groups=("triggers",),
+        groups=(Group.TRIGGERS,),
         inside=(owner,),
         leads=(role_in("invocationRole"), _TOPIC),
         keeps=("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description"),
@@ -257,7 +258,7 @@ def _alias(prefix: str, path: str, owner: tuple[str, tuple[int, ...]], name: str
         version=f"{prefix}.version",
         mentioned=mentioned,
         names=(name, "AliasName"),
-        groups=("aliases",),
+        groups=(Group.ALIASES,),
         inside=(owner,),
         keeps=_wires(alias_fields.ALIAS),
     )
@@ -269,7 +270,7 @@ def _version(path: str, owner: tuple[str, tuple[int, ...]], name: str, functions
         path,
         functions,
         names=(name,),
-        groups=("versions", "aliases"),
+        groups=(Group.VERSIONS, Group.ALIASES),
         inside=(owner,),
         tells={"VersionId": "versionId"},
     )
@@ -284,7 +285,7 @@ def _domain(prefix: str, version: str) -> ResourceProvider:
         function=f"{prefix}.function",
         alias=f"{prefix}.alias",
         names=("DomainName",),
-        groups=("domains",),
+        groups=(Group.DOMAINS,),
         keeps=_wires(domain_fields.DOMAIN),
     )
 
@@ -292,7 +293,7 @@ def _domain(prefix: str, version: str) -> ResourceProvider:
 def _layer(version: str) -> ResourceProvider:
     place = version + "/layers/{0}"
     made = {"Arn": "arn", "Version": "version"}
-    return Layer(f"{place}/versions", f"{place}/acl", names=("LayerName",), groups=("layers",), tells=made)
+    return Layer(f"{place}/versions", f"{place}/acl", names=("LayerName",), groups=(Group.LAYERS,), tells=made)
 
 
 def _invocation(function: str, names: tuple[str, ...]) -> ResourceProvider:
@@ -305,7 +306,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         _S2,
         "serviceName",
         names=("ServiceName",),
-        groups=("services", "functions"),
+        groups=(Group.SERVICES, Group.FUNCTIONS),
         formed={"ARN": "acs:fc:{region}:{account}:services/{0}"},
         leads=(role_in("role"),),
         keeps=_wires(catalog.SERVICE),
@@ -316,7 +317,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         _F2,
         "functionName",
         names=("ServiceName", "FunctionName"),
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         formed=dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:services/{0}/functions/{1}"),
         inside=(_IN_SERVICE,),
         keeps=_wires(catalog.FUNCTION_2),
@@ -331,14 +332,14 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         ALLOCATED,
         ("fc.alias", 1),
         names=("ServiceName", "Qualifier", "FunctionName"),
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         inside=(("fc.function", (0, 2)),),
     ),
     "fc.async": Destinations(
         _V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config",
         alias=("fc.alias", 2),
         names=("ServiceName", "FunctionName", "Qualifier"),
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         inside=(_OF_FUNCTION_2,),
     ),
     "fc.domain": _domain("fc", _V2),
@@ -349,7 +350,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         _F3,
         "functionName",
         names=("FunctionName",),
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         formed=dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:functions/{0}"),
         leads=(role_in("role"),),
         keeps=_wires(catalog.FUNCTION_3),
@@ -363,25 +364,25 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         unset=ALLOCATED,
         alias=("fc3.alias", 1),
         names=_QUALIFIED,
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         inside=(_OF_FUNCTION_3,),
     ),
     "fc3.scaling": Setting(
         _F3 + "/scaling-config?qualifier={1}",
         alias=("fc3.alias", 1),
         names=_QUALIFIED,
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         inside=(_OF_FUNCTION_3,),
     ),
     "fc3.async": Destinations(
         _F3 + "/async-invoke-config?qualifier={1}",
         alias=("fc3.alias", 1),
         names=_QUALIFIED,
-        groups=("functions",),
+        groups=(Group.FUNCTIONS,),
         inside=(_OF_FUNCTION_3,),
     ),
     "fc3.concurrency": Setting(
-        _F3 + "/concurrency", names=("FunctionName",), groups=("functions",), inside=(_OF_FUNCTION_3,)
+        _F3 + "/concurrency", names=("FunctionName",), groups=(Group.FUNCTIONS,), inside=(_OF_FUNCTION_3,)
     ),
     "fc3.domain": _domain("fc3", _V3),
     "fc3.layer": _layer(_V3),

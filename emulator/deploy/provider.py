@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 from emulator.deploy.model import Refused, Resource, Target, token
@@ -48,11 +49,25 @@ Content = dict[str, Any]
 Reference = tuple[str, Identity]
 """Another resource: its kind and its identity."""
 
-Group = Literal[
-    "services", "functions", "versions", "aliases", "layers", "triggers", "domains", "flows", "schedules", "queues",
-    "topics", "subscriptions", "buckets", "roles",
-]  # fmt: skip
-"""What ``export --only`` takes."""
+
+class Group(StrEnum):
+    """What ``export --only`` takes."""
+
+    SERVICES = "services"
+    FUNCTIONS = "functions"
+    VERSIONS = "versions"
+    ALIASES = "aliases"
+    LAYERS = "layers"
+    TRIGGERS = "triggers"
+    DOMAINS = "domains"
+    FLOWS = "flows"
+    SCHEDULES = "schedules"
+    QUEUES = "queues"
+    TOPICS = "topics"
+    SUBSCRIPTIONS = "subscriptions"
+    BUCKETS = "buckets"
+    ROLES = "roles"
+
 
 BESIDE = "Beside"
 """The property that lists what a resource has and no deployment file says."""

@@ -195,7 +195,7 @@ class ProgramProcess(InstanceProcess):
 
     @abstractmethod
     def _never_ready(self, limit_s: float) -> str:
-        """Record that the program does not take calls after *limit_s*."""
+        """Return the message about a program that did not take calls within *limit_s*."""
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Call *action* when the process has ended, or was never started."""

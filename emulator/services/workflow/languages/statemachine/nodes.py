@@ -16,6 +16,7 @@ from emulator.services.workflow.engine.model import (
     Entry,
     Fork,
     ParameterError,
+    Plain,
     RetryPolicy,
     StepList,
     Task,
@@ -76,20 +77,12 @@ class State(model.Step):
 
 
 @frozen
-class PlainState(State):
+class PlainState(Plain, State):
     """A state with nothing inside, which goes on with the next one."""
-
-    def about(self) -> str:
-        """Return nothing."""
-        return ""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next state."""
         return self.onward()
-
-    def parts(self) -> list[tuple[str, StepList]]:
-        """Return nothing."""
-        return []
 
 
 @frozen
@@ -199,10 +192,6 @@ class ParallelState(Branching, Guarded):
     branches: tuple[StepList, ...]
 
     kind: ClassVar[StepKind] = "parallel"
-
-    def about(self) -> str:
-        """Return nothing: its branches are shown."""
-        return ""
 
 
 @frozen
