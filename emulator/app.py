@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
 from emulator.adapters.changed_rows import CHANGED_ROWS
+from emulator.addresses import Addresses
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.policy import Facts
 from emulator.config import Config
@@ -45,11 +46,10 @@ from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
 from emulator.lab.clock import load_clock
 from emulator.lab.service import Bench, Lab, keep_series, next_series
-from emulator.redirect import hook_environment
 from emulator.storage.database import Database
 from emulator.storage.exchange import finish_interrupted
 from emulator.storage.folder import StateFolder, scratch_folder, sweep_scratch
-from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
+from emulator.storage.maintenance import keep_small, make_shrinkable, storage_figures
 from emulator.storage.migration import Schema, migrate
 from emulator.storage.steps import performed
 from emulator.usage import admin as usage_admin
@@ -151,16 +151,17 @@ class Emulator:
             folder / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
         )
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
-        self._proxy_secret = self._ids.secret(24).hex()
-        proxy = ProxyDesk(self._proxy_secret, emulates=policy.emulates)
+        secret = self._ids.secret(24).hex()
+        proxy = ProxyDesk(secret, emulates=policy.emulates)
         self._pipeline = self._make_pipeline(fronts, loaded, keyring, policy, database)
         await self._listen(self._pipeline, authority, proxy)
+        self._addresses = Addresses(self._server, secret, self.keys, self.config.state, folder / "ca")
 
         def renew() -> None:
-            self._background.spawn(prepare_certificates(authority, _bundle(folder)), "certificates")
+            self._background.spawn(prepare_certificates(authority, self._addresses.bundle), "certificates")
 
         names = FunctionNames(policy, authority, renew)
-        services = await self._load_services(database, timers, work, folder, names)
+        services = await self._load_services(database, timers, work, names)
         services.clock_moved(self._clock)
         await services.start()
         keyring.add(services.temporary_keys)
@@ -198,7 +199,8 @@ class Emulator:
             front = self._console(services, lab)
             fronts["console"] = front
             parts.append((front, console_front))
-        self._tend_file(database, work)
+        for close in keep_small(database, self._clock):
+            self._closing.callback(close)
         lab.effects.start()
         self._closing.callback(lab.effects.close)
         admin.add(parts)
@@ -207,20 +209,8 @@ class Emulator:
         self._is_loaded = True
         await self._deploy_declared(services)
         if services.declared is not None:
-            self._background.spawn(services.declared.ready(self._surroundings()), "hooks")
+            self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
         renew()
-
-    def _surroundings(self) -> dict[str, str]:
-        """Return the variables that lead a command to this emulator."""
-        return {
-            "LOCALYUN_ENDPOINT": self.http_url,
-            "LOCALYUN_STATE": str(self.config.state.absolute()),
-            "LOCALYUN_TOKEN": self.keys.admin_token,
-            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
-            "LOCALYUN_REGION": self.tenant.region,
-            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.keys.access_key_id,
-            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
-        }
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the pages; what makes them is imported with the first request."""
@@ -236,7 +226,7 @@ class Emulator:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
             from emulator.console.tutorials import TutorialRuns
 
-            runs = TutorialRuns(self._surroundings)
+            runs = TutorialRuns(self._addresses.surroundings)
             self._closing.callback(runs.close)
             return make_application(services.view(lab, about, self._admin.perform, bridge), sessions, runs)
 
@@ -268,17 +258,6 @@ class Emulator:
         make_shrinkable(database)
         migrate(database, _SCHEMAS)
         return database
-
-    def _tend_file(self, database: Database, work: Path) -> None:
-        """Keep the state file and its log small from now on; what is in memory has neither."""
-        if self.config.ephemeral:
-            return
-        checkpoints = Checkpoints(database, work / "state.db")
-        self._closing.callback(checkpoints.close)
-        checkpoints.start()
-        shrinker = Shrinker(database, asyncio.get_running_loop().call_later, self._clock)
-        self._closing.callback(shrinker.close)
-        shrinker.start()
 
     def _make_pipeline(
         self,
@@ -325,7 +304,7 @@ class Emulator:
         await self._server.start()
 
     async def _load_services(
-        self, database: Database, timers: LoopTimers, work: Path, folder: Path, names: FunctionNames
+        self, database: Database, timers: LoopTimers, work: Path, names: FunctionNames
     ) -> "Composition":
         """Import and build the services; the loop goes on serving meanwhile."""
         foundation, composition = await asyncio.to_thread(_import_assembly)
@@ -338,10 +317,10 @@ class Emulator:
             timers=timers,
             work=work,
             address=self.http_url,
-            authority=folder / "ca" / "ca.pem",
+            authority=self._addresses.authority,
             names=names,
             journal=self._journal,
-            environment=self._environment(folder),
+            environment=self._addresses.environment(),
             bench=self._bench,
         )
         self._services = composition(base)
@@ -351,26 +330,15 @@ class Emulator:
         if self._services is not None:
             await self._services.close()
 
-    def _environment(self, folder: Path) -> dict[str, str]:
-        """Return what function instances find in their environment about this emulator."""
-        return {
-            "LOCALYUN_ENDPOINT": self.http_url,
-            "LOCALYUN_REGION": self.tenant.region,
-            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
-            **hook_environment(
-                self._server.port, self._server.https_port, _bundle(folder), self._proxy_url(FORWARDING)
-            ),
-        }
-
     @property
     def http_url(self) -> str:
         """``http://127.0.0.1:PORT``."""
-        return f"http://127.0.0.1:{self._server.port}"
+        return self._addresses.http
 
     @property
     def https_url(self) -> str:
         """``https://127.0.0.1:PORT``."""
-        return f"https://127.0.0.1:{self._server.https_port}"
+        return self._addresses.https
 
     @property
     def services(self) -> "Composition":
@@ -404,12 +372,11 @@ class Emulator:
             **self.services.status(),
         }
 
-    def _proxy_url(self, user: str) -> str:
-        return f"http://{user}:{self._proxy_secret}@127.0.0.1:{self._server.https_port}"
-
     def proxy(self) -> dict[str, Any]:
         """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
-        return {"served": self._proxy_url(SERVED_ONLY), "forwarding": self._proxy_url(FORWARDING)}
+        return {
+            name: self._addresses.proxy(user) for name, user in (("served", SERVED_ONLY), ("forwarding", FORWARDING))
+        }
 
     def metrics(self) -> bytes:
         """Return the emulator's figures in the exposition format of Prometheus."""
@@ -456,7 +423,7 @@ class Emulator:
     async def _deploy_declared(self, services: "Composition") -> None:
         """Deploy the files that the configuration names, then inject the faults that it names."""
         if services.declared is not None:
-            await services.declared.deploy(self._surroundings())
+            await services.declared.deploy(self._addresses.surroundings())
         services.arm_faults()
 
     async def remove_account(self, account: str) -> bool:
@@ -478,7 +445,3 @@ def _import_assembly() -> "tuple[type[Foundation], type[Composition]]":
     from emulator.joining import Foundation
 
     return Foundation, Composition
-
-
-def _bundle(folder: Path) -> Path:
-    return (folder / "ca" / "bundle.pem").absolute()

@@ -150,7 +150,7 @@ class Composition:
         await self._objects.suspend()
 
     async def resume(self) -> None:
-        """Go on with what the tables hold now; every timer has been dropped, and what memory held of them."""
+        """Resume from what the tables hold now; every timer has been dropped, and what memory held of them."""
         self._messages.resume()
         await self._functions.resume()
         await self._workflow.resume()
@@ -263,7 +263,7 @@ class Composition:
         ]
 
     def clock_moved(self, clock: AdjustableClock) -> None:
-        """Let functions see the emulator's time, which has been moved, frozen or let go."""
+        """Pass the emulator's time on to functions after it was moved, frozen or unfrozen."""
         self._services.function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
 
     def operation_names(self, service: str) -> Collection[str]:

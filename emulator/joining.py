@@ -29,7 +29,7 @@ from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
-from emulator.services.mns.topics.push import Pusher, PushPolicy
+from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
 from emulator.services.ram.service import AccessManagement, Authorizer
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.service import Workflow
@@ -65,7 +65,7 @@ class Services:
     """The services, joined. One object per emulator."""
 
     def __init__(self, base: Foundation) -> None:
-        database, clock, ids, bench = base.database, base.clock, base.ids, base.bench
+        database, clock, ids = base.database, base.clock, base.ids
         self.temporary_keys = TemporaryKeys(database, ids)
         self.access = AccessManagement(database, ids)
         self.authorizer = Authorizer(self.access)
@@ -73,26 +73,8 @@ class Services:
         rights = RoleRights(self.authorizer, clock) if base.config.enforce_ram else None
         home = OwnNames(base.names.emulates, base.address).find
         pushes = PushPolicy(base.config.allow_push_to)
-
         self.signer = PushSigner(base.authority.parent / "notifications", clock=clock)
-        pusher = Pusher(
-            self.signer,
-            clock,
-            ids,
-            pushes,
-            certificate_url=lambda: f"{base.address}/_localyun/{CERTIFICATE_PAGE}",
-            home=home,
-            trusted=base.authority,
-        )
-        self.messages = MessageService(
-            database,
-            clock,
-            ids,
-            base.timers,
-            pusher=pusher,
-            retry_scale=base.config.push_retry_scale,
-            interference=bench.faults,
-        )
+        self.messages = self._messages(base, pushes, home)
         self.objects = LazyStorage(
             database, base.work / "objects", ids, home=base.tenant.region, sync=base.config.durability == "full"
         )
@@ -100,23 +82,46 @@ class Services:
         self.pool, self.functions = self._functions(base, rights)
         self.messages.connect(TopicCalls(self.functions), self.functions.sources)
         self.objects.connect(ObjectTriggers(self.functions))
+        self.flow_http = FlowHttp(pushes, home, base.authority, base.bench.faults)
+        self.workflow = self._workflow(base, rights)
+        base.bench.mocks.check = TaskNames(self.workflow, base.tenant).check
 
-        self.flow_http = FlowHttp(pushes, home, base.authority, bench.faults)
-        self.workflow = Workflow(
-            database=database,
+    def _messages(self, base: Foundation, pushes: PushPolicy, home: Home) -> MessageService:
+        pusher = Pusher(
+            self.signer,
+            base.clock,
+            base.ids,
+            pushes,
+            certificate_url=lambda: f"{base.address}/_localyun/{CERTIFICATE_PAGE}",
+            home=home,
+            trusted=base.authority,
+        )
+        return MessageService(
+            base.database,
+            base.clock,
+            base.ids,
+            base.timers,
+            pusher=pusher,
+            retry_scale=base.config.push_retry_scale,
+            interference=base.bench.faults,
+        )
+
+    def _workflow(self, base: Foundation, rights: RoleRights | None) -> Workflow:
+        clock, ids, faults = base.clock, base.ids, base.bench.faults
+        return Workflow(
+            database=base.database,
             clock=clock,
             ids=ids,
             timers=base.timers,
             functions=FunctionCalls(self.functions, ids, base.timers.turns),
-            messages=FlowMessages(self.messages, clock, ids, bench.faults),
+            messages=FlowMessages(self.messages, clock, ids, faults),
             kept_days=base.config.keep_executions,
             guard=FlowRights(rights) if rights else None,
-            interference=bench.faults,
+            interference=faults,
             http=self.flow_http,
-            objects=FlowObjects(self.objects, clock, ids, bench.faults),
-            doubles=FlowDoubles(bench, clock),
+            objects=FlowObjects(self.objects, clock, ids, faults),
+            doubles=FlowDoubles(base.bench, clock),
         )
-        bench.mocks.check = TaskNames(self.workflow, base.tenant).check
 
     def _functions(self, base: Foundation, rights: RoleRights | None) -> tuple[InstancePool, FunctionCompute]:
         clock, ids, faults = base.clock, base.ids, base.bench.faults

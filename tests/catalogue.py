@@ -6,9 +6,11 @@ A text is what ``_("...")`` holds, what the parser explains, the headings of tab
 """
 
 import ast
+import os
 import re
 import struct
 from pathlib import Path
+from unittest.mock import patch
 
 from jinja2 import Environment
 
@@ -81,7 +83,7 @@ def texts():
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found.update(dict.fromkeys([*_marked(tree), *_headings(tree)]))
-    found.update(dict.fromkeys(each for each in _of_parser(build()) if each not in OF_FIELDS))
+    found.update(dict.fromkeys(each for each in _of_parser(_unfolded()) if each not in OF_FIELDS))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     found.update(
@@ -172,6 +174,12 @@ def _headings(tree):
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
                 yield from (each.value for each in getattr(node.value, "elts", ()))
+
+
+def _unfolded():
+    """Return the grammar with each text in one line, as it is looked up."""
+    with patch.dict(os.environ, COLUMNS="100000"):
+        return build()
 
 
 def _of_parser(parser):

@@ -50,7 +50,7 @@ class MessageActivity:
             yield Upcoming(at=at, what="a message becomes visible", resource=queue, kind="queue")
 
     def waiting(self) -> Iterator[Waiting]:
-        """Nothing here waits for the outside without a time."""
+        """Return nothing: the service waits for no call from outside without a deadline."""
         yield from ()
 
 
@@ -200,7 +200,7 @@ class _TaskDouble:
         self._key = key
 
     async def rest(self) -> None:
-        """Let the time pass that the answer takes."""
+        """Wait as long as the answer is to take."""
         await self._mocks.rest(self.answer, self._name, self._key, "flow")
 
 

@@ -15,7 +15,7 @@ from emulator.oss.service import LazyStorage
 from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S
 from emulator.services.fc.ports import ObjectTooLarge, ObjectUnavailable, UploadPlace
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.triggers.model import ObjectChange
+from emulator.services.fc.triggers.events import ObjectChange
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.ports import ObjectReply, ObjectResource, Refusal
 from emulator.wire.dates import iso_millis

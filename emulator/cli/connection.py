@@ -99,7 +99,7 @@ class Transaction:
     # httptools calls these while it is fed.
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header field."""
+        """Parse one header field."""
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -113,7 +113,7 @@ class Transaction:
         self._body.append(data)
 
     def on_message_complete(self) -> None:
-        """Note the end of the answer."""
+        """Record that the answer is complete."""
         self._over = self.status > 0
 
 

@@ -136,7 +136,7 @@ def register(status: Mapping[str, Any], state: Path) -> None:
 
 
 def unregister() -> None:
-    """Take this process out of the registry."""
+    """Remove this process from the registry."""
     with suppress(OSError, RuntimeError):
         (registry() / f"{os.getpid()}.json").unlink(missing_ok=True)
 

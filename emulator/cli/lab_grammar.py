@@ -18,7 +18,7 @@ def _add_clock(commands: Commands) -> None:
     settle = command(commands, "settle", "lab:settle", "wait until the emulator is idle")
     settle.add_argument("--timeout", default="5s", metavar="D", help="longest real time to wait (default: 5s)")
     skip = command(commands, "skip", "lab:skip", "move the clock from event to event until a condition holds")
-    until = skip.add_mutually_exclusive_group()
+    until = skip.alternatives()
     until.add_argument("--execution", metavar="FLOW[/EXECUTION]", help="until this execution has ended")
     until.add_argument("--queue", metavar="QUEUE", help="until this queue has visible messages")
     until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="until this function has been called")
@@ -45,7 +45,7 @@ def _add_fault(actions: Commands) -> None:
     add.add_argument("--resource", metavar="NAME", help="only this resource; * and ? are wildcards")
     origins = ("client", "flow", "trigger", "push", "async")
     add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from here")
-    effect = add.add_mutually_exclusive_group()
+    effect = add.alternatives()
     effect.add_argument("--error", "--code", metavar="CODE", help="answer with this error of the service")
     effect.add_argument("--throttle", action="store_true", help="answer with the service's throttling error")
     effect.add_argument(
@@ -121,7 +121,7 @@ def _add_checkpoint(actions: Commands) -> None:
         "name", metavar="NAME", nargs="?", help="name of the new checkpoint (default: restore the state at once)"
     )
     for name in ("save", "restore", "delete"):
-        actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
+        actions.parsers[name].add_argument("name", metavar="NAME", help="the checkpoint")
 
 
 @group("account", "add, list and remove further accounts")
@@ -157,7 +157,7 @@ def _add_explore(commands: Commands) -> None:
 
 def _add_usage(commands: Commands) -> None:
     usage = command(commands, "usage", "usage:run", "print the usage that the cloud would bill for what has run")
-    narrow = usage.add_mutually_exclusive_group()
+    narrow = usage.alternatives()
     narrow.add_argument("--execution", metavar="FLOW/EXECUTION", help="only an execution and what it caused")
     narrow.add_argument("--deployment", metavar="NAME", help="only the resources of a deployment")
     narrow.add_argument("--reset", action="store_true", help="set the counters to 0")

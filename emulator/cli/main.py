@@ -9,13 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from functools import partial
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from emulator.cli.grammar import GROUPS
-from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, is_translated
-from emulator.cli.parser import Parser, PlainHelp, nearest, parser_among, translate
+from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated
+from emulator.cli.parser import Parser, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,20 +79,20 @@ def parse(arguments: Sequence[str]) -> Namespace:
     parsed, unknown = build(arguments).parse_known_args(arguments)
     unknown += _moved_behind(parsed)
     if unknown:
-        command: ArgumentParser = parsed.help_of
+        command: Parser = parsed.help_of
         option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
         text = _("unrecognized arguments: {words}{suggestion}")
         command.error(text.format(words=" ".join(unknown), suggestion=_instead_of(option, command)))
     return parsed
 
 
-def _instead_of(option: str, command: ArgumentParser) -> str:
+def _instead_of(option: str, command: Parser) -> str:
     """Return the end of a message that says what may have been meant by an *option* that *command* does not have."""
     from emulator.config import FLAGS, OPTIONS, flag_of  # for an error message only
 
     if any(each.is_in(FLAGS) and flag_of(each) == option for each in OPTIONS):
         return _("; that is an option of start, and other commands find the emulator by --state")
-    return nearest(option, command._option_string_actions) if option else ""
+    return nearest(option, command.options) if option else ""
 
 
 def _moved_behind(parsed: Namespace) -> list[str]:
@@ -112,26 +111,22 @@ def _before(option: str) -> str:
     return f"{option}_before"
 
 
-def build(words: Sequence[str] | None = None) -> ArgumentParser:
+def build(words: Sequence[str] | None = None) -> Parser:
     """Return the grammar that these *words* of a command line need, or all of it.
 
     The whole grammar takes tens of milliseconds to build. Of commands and actions that are not among the words only
     names and summaries are there.
     """
-    translated = is_translated()  # before the first parser, whose own texts come from argparse
-    parser = Parser(prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=PlainHelp)
+    speak_translated()  # before the first parser, whose own texts come from argparse
+    parser = Parser(words, prog="localyun", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
     for option, about in _COMMON.items():
         parser.add_argument(f"--{option}", dest=_before(option), **about)
     parser.set_defaults(run=None, help_of=parser)
-    # With a name for the usage line argparse need not format one, for which it would load shutil and more.
-    kind: Any = Parser if words is None else partial(parser_among, frozenset(words))
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog, parser_class=kind)
+    commands = parser.add_commands("commands", "COMMAND")
     named = [add for names, add in GROUPS if words and words[0] in names]
     for add in named or [add for names, add in GROUPS]:
         add(commands)
-    if translated:
-        translate(parser)
     return parser
 
 

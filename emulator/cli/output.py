@@ -8,7 +8,6 @@ services and the server's log stay English.
 
 from __future__ import annotations
 
-import argparse
 import gettext
 import os
 import sys
@@ -97,17 +96,11 @@ def is_chinese() -> bool:
     return isinstance(catalogue(), gettext.GNUTranslations)
 
 
-def is_translated() -> bool:
-    """Whether the user's language is another than English; argparse speaks it too from then on.
-
-    For English argparse looks nothing up: it would search for a catalogue with each text, and load ``locale`` for that.
-    """
-    translated = isinstance(catalogue(), gettext.GNUTranslations)
-    if translated:
+def speak_translated() -> None:
+    """Let argparse use the user's language too from now on, where that is another than English."""
+    if is_chinese():
         gettext.bindtextdomain(DOMAIN, FOLDER)
         gettext.textdomain(DOMAIN)
-    argparse._ = gettext.gettext if translated else lambda text: text  # type: ignore[attr-defined]  # as it imports it
-    return translated
 
 
 def _can_be_shown() -> bool:

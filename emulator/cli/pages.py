@@ -37,7 +37,7 @@ class Section:
 
 
 def folder(*, chinese: bool = False) -> Path:
-    """Return where the pages are.
+    """Return the folder of the documentation's pages in one language.
 
     Raises: CommandFailed when they were left out of the installation.
     """

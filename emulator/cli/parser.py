@@ -1,67 +1,164 @@
-"""What the grammar of the command line is made with: commands, groups of them, options; and their translation.
+"""What the grammar of the command line is made with: commands, groups of them, options.
 
-A command or option that does not exist is answered with the nearest one that does.
+Texts are put into the user's language and folded to the terminal's width as they are added. A command that does not
+exist is answered with the nearest one that does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import (
-    Action,
-    ArgumentError,
-    ArgumentParser,
-    BooleanOptionalAction,
-    HelpFormatter,
-    RawDescriptionHelpFormatter,
-    _SubParsersAction,
-)
+from argparse import Action, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
 from typing import TYPE_CHECKING
 
 from emulator.cli.output import _, is_chinese
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
-    from typing import Any, TypeAlias
+    from typing import Any, NoReturn, TypeAlias
 
     from emulator.wire.schema.kinds import Field
 
 _USUAL_COLUMNS = 80
+_MARGIN = 2
+_OPTION_COLUMN, _COMMAND_COLUMN = 24, 16
+"""Where argparse begins the help of an option and the summary of a command of ours at the latest."""
+_NARROWEST = 11
 
-Commands: TypeAlias = "_SubParsersAction[ArgumentParser]"
 Adds: TypeAlias = "Callable[[Commands], None]"
 
 
-class Parser(ArgumentParser):
-    """Suggests the nearest command for one that does not exist."""
+class PlainHelp(RawTextHelpFormatter):
+    """Writes the lines of texts as they are, and usage as wide as the terminal.
 
-    def _get_formatter(self) -> HelpFormatter:
-        """Return the formatter for the terminal's width, to learn which argparse would load ``shutil``.
+    argparse would ask ``shutil`` for the width, and wrap texts with ``textwrap``, which counts characters: the Chinese
+    ones take two cells.
+    """
 
-        It counts characters: what stands in front of the usage takes twice as many cells in Chinese.
-        """
+    def __init__(self, prog: str, **options: Any) -> None:
         begin = _("usage: ")
-        width = _columns() - 2 - (0 if begin.isascii() else len(begin))
-        return self.formatter_class(prog=self.prog, width=width)  # type: ignore[call-arg]  # all take it
-
-    def _check_value(self, action: Action, value: object) -> None:
-        if isinstance(action, _SubParsersAction) and value not in action.choices:
-            text = _("there is no {value!r}{suggestion}")
-            raise ArgumentError(None, text.format(value=value, suggestion=nearest(str(value), action.choices)))
-        super()._check_value(action, value)
+        super().__init__(prog, width=_width() - (0 if begin.isascii() else len(begin)), **options)
 
 
-class PlainHelp(RawDescriptionHelpFormatter):
-    """Keeps the lines of descriptions, and wraps text itself: loading ``textwrap`` is a twentieth of ``--help``."""
+class Parser(ArgumentParser):
+    """The parser of a command, with what it takes by name: *words* are those of the command line, None for any."""
 
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrapped(text, width)
+    def __init__(self, words: Collection[str] | None = None, **given: Any) -> None:
+        self._words = words
+        self.options: dict[str, Action] = {}
+        self.positionals: list[Action] = []
+        self.commands: dict[str, Parser] = {}
+        for name in ("description", "epilog"):
+            given[name] = _folded(given.get(name), _width())
+        super().__init__(formatter_class=PlainHelp, **given)
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        room = width - len(indent)
-        given = text.splitlines()
-        lines = [[line] if len(line) <= room and line.isascii() else wrapped(line, room) for line in given]
-        return "".join(f"{indent}{each}\n" for folded in lines for each in folded)
+    def add_argument(self, *names: Any, **options: Any) -> Action:
+        """Add an option or a positional argument."""
+        return self._noted(super().add_argument(*names, **_shown(options)))
+
+    def alternatives(self) -> Alternatives:
+        """Return a group of options of which one may be given."""
+        group = self.add_mutually_exclusive_group()
+        return Alternatives(lambda *names, **options: self._noted(group.add_argument(*names, **_shown(options))))
+
+    def add_commands(self, title: str, metavar: str) -> Commands:
+        """Add a place for commands; what is added to it may follow on the command line."""
+        kind: Any = self._command  # what returns a parser serves for the class of one
+        added = self.add_subparsers(title=_(title), metavar=metavar, prog=self.prog, parser_class=kind)
+        return Commands(added, self.commands)
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and *message*, or that there is no such command, and exit with 2."""
+        word = self._command_given()
+        if self.commands and word is not None and word not in self.commands:
+            message = _("there is no {value!r}{suggestion}", value=word, suggestion=nearest(word, self.commands))
+        super().error(message)
+
+    def _command(self, **given: Any) -> Parser:
+        """Return the parser of a command that is among the words of the command line, and of others an `Outline`."""
+        named = given["prog"].split()[1:]
+        words = self._words
+        return (Parser if words is None or all(name in words for name in named) else Outline)(words, **given)
+
+    def _noted(self, action: Action) -> Action:
+        self.options |= dict.fromkeys(action.option_strings, action)
+        if not action.option_strings:
+            self.positionals.append(action)
+        return action
+
+    def _command_given(self) -> str | None:
+        """Return the word at the place of a command, None where there is none."""
+        words = iter(self._words or ())
+        for name in self.prog.split()[1:]:
+            next((word for word in words if word == name), None)
+        for word in words:
+            if not word.startswith("-"):
+                return word
+            option = self.options.get(word)
+            if option is not None and option.nargs is None:
+                next(words, None)  # its value
+        return None
+
+
+class Outline(Parser):
+    """The parser of a command of which only the name and the summary are shown; it keeps no arguments."""
+
+    def __init__(self, words: Collection[str] | None = None, *, prog: str, **given: Any) -> None:
+        super().__init__(words, prog=prog, add_help=False)
+
+    def set_defaults(self, **defaults: object) -> None:
+        """Ignore the arguments."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Any:
+        """Ignore the arguments."""
+
+    def alternatives(self) -> Alternatives:
+        """Return a group that ignores what is added to it."""
+        return Alternatives(self.add_argument)
+
+
+class Alternatives:
+    """Options of which one may be given; *add* takes what `Parser.add_argument` takes."""
+
+    def __init__(self, add: Callable[..., Any]) -> None:
+        self.add_argument = add
+
+
+class Commands:
+    """The commands that may follow; *added* is what argparse adds them to, *parsers* gets the parser of each."""
+
+    def __init__(self, added: Any, parsers: dict[str, Parser]) -> None:
+        self._added = added
+        self.parsers = parsers
+
+    def add_parser(self, name: str, summary: str) -> Parser:
+        """Add a command and return its parser."""
+        shown = _(summary)
+        about = _("{summary}.", summary=shown[0].upper() + shown[1:])
+        parser: Parser = self._added.add_parser(name, help=_help(summary, _COMMAND_COLUMN), description=about)
+        parser.set_defaults(run=None, help_of=parser)
+        self.parsers[name] = parser
+        return parser
+
+
+def _width() -> int:
+    return _columns() - _MARGIN
+
+
+def _shown(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "help": _help(options["help"], _OPTION_COLUMN)} if options.get("help") else options
+
+
+def _help(text: str, column: int) -> str:
+    """Return a help text in lines that fit from a column on."""
+    return "\n".join(wrapped(_(text), max(_width() - column, _NARROWEST)))
+
+
+def _folded(text: str | None, width: int) -> str | None:
+    if text is None:
+        return None
+    lines = ([line] if len(line) <= width and line.isascii() else wrapped(line, width) for line in _(text).splitlines())
+    return "\n".join(each for folded in lines for each in folded or [""])
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -87,32 +184,6 @@ def nearest(word: str, names: Iterable[str]) -> str:
     return _("; did you mean {name}?", name=near[0]) if near else ""
 
 
-def translate(parser: ArgumentParser) -> None:
-    """Put the texts of *parser* and of its commands into the user's language."""
-    for name in ("description", "epilog"):
-        if text := getattr(parser, name):
-            setattr(parser, name, _(text))
-    for group in parser._action_groups:
-        group.title = _(group.title) if group.title else group.title
-    for action in parser._actions:
-        action.help = _(action.help) if action.help else action.help
-        if isinstance(action, _SubParsersAction):
-            for choice in action._choices_actions:
-                choice.help = _(choice.help or "")
-                command = action.choices[choice.dest]
-                if not isinstance(command, Outline):
-                    translate(command)
-                    command.description = _("{summary}.", summary=choice.help)
-
-
-def parser_among(words: Collection[str], **given: Any) -> ArgumentParser:
-    """Return the parser of a command that is among the *words* of a command line, and of others an `Outline`."""
-    named = given["prog"].split()[1:]
-    return (
-        Parser(formatter_class=PlainHelp, **given) if all(name in words for name in named) else Outline(given["prog"])
-    )
-
-
 def _columns() -> int:
     """Return what `shutil.get_terminal_size` does."""
     columns = os.environ.get("COLUMNS", "")
@@ -124,29 +195,10 @@ def _columns() -> int:
         return _USUAL_COLUMNS
 
 
-class Outline(ArgumentParser):
-    """The parser of a command of which only the name and the summary are shown; it keeps no arguments."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog=prog, add_help=False)
-
-    def set_defaults(self, **defaults: object) -> None:
-        """Keep nothing."""
-
-    def add_argument(self, *names: Any, **options: Any) -> Any:
-        """Keep nothing."""
-
-    def add_mutually_exclusive_group(self, **options: Any) -> Any:
-        """Return this, which keeps nothing."""
-        return self
-
-
-def command(
-    commands: Commands, name: str, run: str, summary: str, *names: str, prints_data: bool = True
-) -> ArgumentParser:
+def command(commands: Commands, name: str, run: str, summary: str, *names: str, prints_data: bool = True) -> Parser:
     """Add a client command: it takes *names*, ``--state``, and ``--json`` when it prints data."""
-    added = commands.add_parser(name, help=summary, description=sentence(summary))
-    added.set_defaults(run=run, help_of=added)
+    added = commands.add_parser(name, summary)
+    added.set_defaults(run=run)
     if isinstance(added, Outline):
         return added
     from emulator.config import OPTIONS  # in an outline there are no options
@@ -159,12 +211,7 @@ def command(
     return added
 
 
-def sentence(summary: str) -> str:
-    """Return *summary* as a sentence."""
-    return summary[0].upper() + summary[1:] + "."
-
-
-def add_option(command: ArgumentParser, option: Field) -> None:
+def add_option(command: Parser, option: Field) -> None:
     """Add the flag of a setting."""
     from emulator.config import flag_of  # as above
     from emulator.wire.schema.kinds import Flag, OneOf
@@ -184,11 +231,9 @@ def group(name: str, summary: str) -> Callable[[Adds], Adds]:
 
     def having(add_actions: Adds) -> Adds:
         def add(commands: Commands) -> None:
-            added = commands.add_parser(name, help=summary)
-            added.set_defaults(help_of=added)
+            added = commands.add_parser(name, summary)
             if not isinstance(added, Outline):
-                kind = commands._parser_class
-                add_actions(added.add_subparsers(title="actions", metavar="ACTION", prog=added.prog, parser_class=kind))
+                add_actions(added.add_commands("actions", "ACTION"))
 
         return add
 

@@ -7,7 +7,7 @@ fields stand for names and values; one that is not there stays English.
 import re
 from functools import cache
 
-from emulator.cli.output import _, is_translated
+from emulator.cli.output import _, is_chinese
 from emulator.deploy.model import Problem
 
 PROBLEMS = (
@@ -57,7 +57,7 @@ def problem_text(problem: Problem) -> str:
 
 
 def _spoken(text: str) -> str:
-    if not is_translated():
+    if not is_chinese():
         return text
     parts = _TEXT.fullmatch(text)
     if parts is None:

@@ -30,7 +30,7 @@ class LogStream(Protocol):
         ...
 
     def flush(self) -> object:
-        """See to it that what was written arrives."""
+        """Flush what was written."""
         ...
 
 
@@ -55,7 +55,7 @@ class LogFile:
         self._file.write(content)
 
     def flush(self) -> None:
-        """Do nothing: what is written is with the system already."""
+        """Do nothing: writes are unbuffered."""
 
     def close(self) -> None:
         """Close the file."""

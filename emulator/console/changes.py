@@ -110,7 +110,7 @@ class Changes:
             self._listening -= 1
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self._pause is not None:
             self._pause.cancel()
         if self._watch is not None:

@@ -185,7 +185,7 @@ class ConsoleFront(UnsignedFront):
         self._thread: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """End the thread, and watch for changes no longer."""
+        """End the thread and stop watching for changes."""
         self._changes.close()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)

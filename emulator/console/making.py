@@ -5,13 +5,14 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource
-from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ActualState, ApiClient
 from emulator.gateway.errors import GatewayError
 from emulator.kernel.frozen import frozen
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES
-from emulator.services.fc.catalog.fields import ALIAS_2023, DESCRIPTION, FUNCTION_2, FUNCTION_3
+from emulator.services.fc.catalog.alias_fields import ALIAS_2023
+from emulator.services.fc.catalog.fields import DESCRIPTION, FUNCTION_2, FUNCTION_3
 from emulator.services.fc.triggers.model import KINDS as TRIGGER_KINDS
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC

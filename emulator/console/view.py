@@ -139,7 +139,7 @@ def view() -> View:
 
 
 def done(endpoint: str, **values: Any) -> Response:
-    """Go to a page after a change, so that loading it again repeats nothing."""
+    """Redirect to a page after a change, so that reloading does not repeat it."""
     return redirect(url_for(endpoint, **values), 303)
 
 

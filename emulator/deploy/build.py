@@ -11,7 +11,8 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Resource, Target, token, type_of
+from emulator.deploy.kinds import PROVIDERS
+from emulator.deploy.model import Resource, type_of
 from emulator.deploy.notation import FORM, kept, uncapitalised
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.frozen import frozen, replace
@@ -81,7 +82,7 @@ class Build:
             part.problem(f"{resource.physical} is described by {self._keys[resource.key]} too")
         self._keys[resource.key] = resource.logical
         self.resources.append(resource)
-        known = attributes_of(resource, self.scope.target)
+        known = PROVIDERS[kind].attributes_of(resource, self.scope.target)
         for name in (resource.logical, *also_known_as):
             self.scope.attributes[name] = known
         return resource
@@ -177,82 +178,6 @@ def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue],
     for name in wanted:
         visit(name)
     return list(ordered.values())
-
-
-_ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "fc.service": (("ServiceName",), ("ServiceId",)),
-    "fc.function": (("ServiceName", "FunctionName"), ("FunctionId",)),
-    "fc.trigger": (("ServiceName", "FunctionName", "TriggerName"), ("TriggerId", "UrlInternet", "UrlIntranet")),
-    "fc.version": (("ServiceName",), ("VersionId",)),
-    "fc.alias": (("ServiceName", "AliasName"), ()),
-    "fc.provision": (("ServiceName", "Qualifier", "FunctionName"), ()),
-    "fc.async": (("ServiceName", "FunctionName", "Qualifier"), ()),
-    "fc.layer": (("LayerName",), ("Arn", "Version")),
-    "fc.domain": (("DomainName",), ()),
-    "fc.invocation": (("ServiceName", "FunctionName"), ("Result", "ResultType")),
-    "fc3.function": (("FunctionName",), ("FunctionId",)),
-    "fc3.trigger": (("FunctionName", "TriggerName"), ("TriggerId", "UrlInternet", "UrlIntranet")),
-    "fc3.version": (("FunctionName",), ("VersionId",)),
-    "fc3.alias": (("FunctionName", "AliasName"), ()),
-    "fc3.provision": (("FunctionName", "Qualifier"), ()),
-    "fc3.scaling": (("FunctionName", "Qualifier"), ()),
-    "fc3.async": (("FunctionName", "Qualifier"), ()),
-    "fc3.concurrency": (("FunctionName",), ()),
-    "fc3.layer": (("LayerName",), ("Arn", "Version")),
-    "fc3.domain": (("DomainName",), ()),
-    "fc3.invocation": (("FunctionName",), ("Result", "ResultType")),
-    "fnf.flow": (("Name",), ("Id", "CreatedTime", "LastModifiedTime")),
-    "fnf.schedule": (("FlowName", "ScheduleName"), ("ScheduleId",)),
-    "mns.queue": (("QueueName",), ()),
-    "mns.topic": (("TopicName",), ()),
-    "mns.subscription": (("TopicName", "SubscriptionName"), ()),
-    "oss.bucket": (("Name",), ()),
-    "ram.role": (("RoleName",), ("RoleId",)),
-    "ram.policy": (("PolicyName",), ()),
-    "ram.attachment": (("PolicyType", "PolicyName", "RoleName"), ()),
-}
-"""By kind: the names of the parts of an identity, and the attributes that exist only once the resource does."""
-
-
-def identity_names(kind: str) -> tuple[str, ...]:
-    """Return what templates call the parts of an identity."""
-    return _ATTRIBUTES[kind][0]
-
-
-def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
-    """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
-    identity, kind = resource.identity, resource.kind
-    names, decided_later = _ATTRIBUTES.get(kind, ((), ()))
-    attributes: dict[str, Any] = dict(zip(names, identity, strict=False))
-    attributes |= {name: token(resource.logical, name) for name in decided_later}
-    attributes[""] = attributes.get("VersionId", identity[-1])
-    place = {"region": target.region, "account": target.account, "endpoint": target.endpoint}
-    return attributes | {name: form.format(*identity, **place) for name, form in _FORMED.get(kind, {}).items()}
-
-
-def _of_messages(plural: str) -> dict[str, str]:
-    arn = "acs:mns:{region}:{account}:"
-    return {
-        "ARN.WithSlash": f"{arn}/{plural}/{{0}}",
-        "ARN.WithoutSlash": f"{arn}{plural}/{{0}}",
-        f"{plural[:-1].title()}Url": f"{{endpoint}}/{plural}/{{0}}",
-    }
-
-
-_FORMED: Mapping[str, Mapping[str, str]] = {
-    "fc.service": {"ARN": "acs:fc:{region}:{account}:services/{0}"},
-    "fc.function": dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:services/{0}/functions/{1}"),
-    "fc3.function": dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:functions/{0}"),
-    "mns.queue": _of_messages("queues"),
-    "mns.topic": _of_messages("topics"),
-    "mns.subscription": {"SubscriptionUrl": "{endpoint}/topics/{0}/subscriptions/{1}"},
-    "ram.role": {"Arn": "acs:ram::{account}:role/{0}"},
-    "oss.bucket": {
-        "DomainName": "{0}.oss-{region}.aliyuncs.com",
-        "InternalDomainName": "{0}.oss-{region}-internal.aliyuncs.com",
-    },
-}
-"""By kind: the attributes that follow from the identity, and where the resource is."""
 
 
 NOTHING: Mapping[str, Any] = {}

@@ -37,7 +37,7 @@ class Declared(Notation[Reader]):
         return read
 
     def one_of(self, kind: OneOf) -> Reader:
-        """Take one of the words."""
+        """Read one of the allowed words."""
 
         def read(part: LocatedValue) -> Any:
             if not isinstance(part.value, str):
@@ -49,7 +49,7 @@ class Declared(Notation[Reader]):
         return read
 
     def flag(self, kind: Flag) -> Reader:
-        """Take true or false."""
+        """Read true or false."""
         return lambda part: part.value if isinstance(part.value, bool) else self._wrong(part, "must be true or false")
 
     def whole(self, kind: Whole) -> Reader:

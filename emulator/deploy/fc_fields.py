@@ -18,7 +18,7 @@ from emulator.deploy.places import LocatedValue
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc.asynchronous import model as asynchronous
 from emulator.services.fc.capacity import model as capacity
-from emulator.services.fc.catalog import domain_fields
+from emulator.services.fc.catalog import alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
 from emulator.services.fc.triggers.model import TriggerKind, trigger_type_of
 from emulator.wire.schema.kinds import (
@@ -177,7 +177,7 @@ DOMAIN = Shape(
 )
 
 VERSION = Shape("Version", (catalog.DESCRIPTION,))
-ALIAS = Shape("Alias", (needed("aliasName"), *catalog.ALIAS))
+ALIAS = Shape("Alias", (needed("aliasName"), *alias_fields.ALIAS))
 LAYER = Shape("Layer", (needed("layerName"), *catalog.LAYER))
 
 

@@ -1,55 +1,36 @@
 """The resources of Function Compute, through its two APIs: 2016-08-15 for services, 2023-03-30 for functions alone."""
 
 import json
-from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from emulator.deploy.files import same_code
+from emulator.deploy.function_settings import ALLOCATED, Destinations, Setting
 from emulator.deploy.model import Refused, Resource
+from emulator.deploy.numbered import Layer, Version
+from emulator.deploy.packaged import Packaged, has_other_package, with_code
 from emulator.deploy.provider import (
+    LATEST,
     ActualState,
     ApiClient,
     Attributes,
     Content,
+    Group,
     Identity,
     Immutable,
+    Lead,
+    Reference,
     ResourceProvider,
+    Route,
+    path_of,
+    role_in,
 )
-from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import replace
-from emulator.services.fc.catalog import domain_fields
+from emulator.services.fc.catalog import alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
 from emulator.wire.schema.kinds import Shape
-
-
-def path_of(template: str, identity: Identity) -> str:
-    """Return a path with the parts of an identity in it, percent-encoded."""
-    return template.format(*(quote(part, safe="") for part in identity))
-
-
-def with_code(resource: Resource) -> Resource:
-    """Return a resource whose properties hold its package."""
-    if resource.package is None:
-        return resource
-    code = {"zipFile": b64encode(resource.package).decode("ascii")}
-    return replace(resource, properties={**resource.properties, "code": code})
-
-
-class _Packaged(ResourceProvider):
-    """What has code."""
-
-    def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
-        """Whether the files are others: what has another checksum may have been packed by another program."""
-        return _has_other_package(resource, actual) and not same_code(
-            resource.package, self.saved(api, resource, actual).package
-        )
-
-
-def _has_other_package(resource: Resource, actual: ActualState) -> bool:
-    return resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum"))
 
 
 @dataclass(eq=False)
@@ -100,7 +81,7 @@ class _Rest(ResourceProvider):
         return opened
 
 
-class _Function(_Packaged, _Rest):
+class _Function(Packaged, _Rest):
     """A function: its code goes along when it has changed, which its checksum says."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
@@ -108,7 +89,7 @@ class _Function(_Packaged, _Rest):
         return super().create(api, with_code(replace(resource, properties=given)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        changed = resource.package is None or _has_other_package(resource, actual)
+        changed = resource.package is None or has_other_package(resource, actual)
         return super().update(api, with_code(resource) if changed else resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
@@ -126,25 +107,18 @@ class _Function(_Packaged, _Rest):
         return opened
 
 
-_ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
-"""What provisioned instances have when nothing is said."""
-
-_SCHEDULED = ("scheduledActions", "targetTrackingPolicies")
-
-_SHOWN_ONLY = frozenset(
-    {
-        "resource", "current", "currentError", "functionArn", "defaultTarget", "targetInstances", "currentInstances",
-        "createdTime", "lastModifiedTime", "service", "function", "qualifier",
-    }
-)  # fmt: skip
-"""Members of answers that no PUT takes."""
-
-
 @dataclass(eq=False)
 class _Trigger(_Rest):
     """A trigger. A function has one HTTP trigger, under whatever name: so one that is dropped goes first."""
 
     goes_first: ClassVar[bool] = True
+
+    alias: str = ""
+    """The kind of the aliases that triggers are for."""
+
+    def alias_of(self, resource: Resource) -> Reference:
+        """Return the alias that its qualifier names."""
+        return self.alias, (resource.identity[0], str(resource.properties.get("qualifier") or LATEST))
 
     def receivers(self, resource: Resource) -> Iterator[str]:
         """Yield the topic that it listens to."""
@@ -158,155 +132,39 @@ class _Trigger(_Rest):
 
 
 @dataclass(eq=False)
-class _Setting(ResourceProvider):
-    """A configuration of a function: created and changed alike by PUT.
+class _Alias(_Rest):
+    """An alias of *version*, a kind; *mentioned* is how definitions name it, by what it belongs to and its name."""
 
-    Where the API has no DELETE, *off* is the body that undoes it, and one that is off does not exist; *unset* holds
-    what members are that nobody has set, which an answer leaves out.
-    """
+    version: str = ""
+    mentioned: str = ""
 
-    item: str
-    off: Content | None = None
-    unset: Content = field(default_factory=dict)
+    def needs(self, resource: Resource, there: Iterable[Resource]) -> Iterator[Reference]:
+        """Yield what it belongs to and the version that it leads to."""
+        yield from super().needs(resource, there)
+        yield self.version_of(resource.identity)
 
-    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        shown = api.functions("GET", path_of(self.item, identity))
-        is_off = self.off is not None and all(shown.get(key) == off for key, off in self.off.items())
-        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # what is off now may be on at night
-        return None if is_off else {name: value for name, value in shown.items() if value is not None}
+    def version_of(self, identity: Identity) -> Reference:
+        """Return the newest version."""
+        return self.version, (identity[0], "version")
 
-    def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return ActualState(api.functions("PUT", path_of(self.item, resource.identity), resource.properties))
-
-    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        path = path_of(self.item, identity)
-        if self.off is None:
-            api.functions("DELETE", path)
-        else:
-            api.functions("GET", path)  # refused when it does not exist
-            api.functions("PUT", path, self.off)
-
-    def value(self, name: str, actual: ActualState) -> Any:
-        return _with_target({**self.unset, **actual.content}).get(name)
-
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        shown = _with_target(actual.content)
-        kept = {name: value for name, value in shown.items() if value is not None and name not in _SHOWN_ONLY}
-        return replace(resource, properties=kept)
-
-
-class _Destinations(_Setting):
-    """How asynchronous calls end: where their results go."""
-
-    def receivers(self, resource: Resource) -> Iterator[str]:
-        """Yield the queues, topics and functions that get the results."""
-        sides = resource.properties.get("destinationConfig") or {}
-        for name in ("onSuccess", "onFailure"):
-            destination = (sides.get(name) or {}).get("destination")
-            if isinstance(destination, str):
-                yield destination
-
-
-def _with_target(shown: Content) -> Content:
-    """Return a setting with its ``target``, which the API calls ``defaultTarget`` in one of two places."""
-    return shown | {"target": shown["defaultTarget"]} if "defaultTarget" in shown else shown
+    def mention(self, identity: Identity) -> str:
+        """Return the regular expression of its resource names."""
+        return self.mentioned.format(*map(re.escape, identity)) + "(?![A-Za-z0-9_-])"
 
 
 @dataclass(eq=False)
-class _Version(Immutable):
-    """A published version: shown by its number, never changed."""
+class _Domain(_Rest):
+    """A domain of its own; *function* and *alias* are the kinds that its routes lead to."""
 
-    versions: str
+    function: str = ""
+    alias: str = ""
 
-    def stays(self, resource: Resource, actual: ActualState) -> bool:
-        """Whatever the file says by now, it is published."""
-        return True
-
-    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        """Return the version that was recorded."""
-        number = attributes.get("VersionId")
-        if not number:
-            return None
-        shown = api.functions("GET", f"{path_of(self.versions, identity)}?startKey={number}&limit=1")
-        rows = shown.get("versions") or []
-        return dict(rows[0]) if rows and rows[0].get("versionId") == number else None
-
-    def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Publish; when nothing has changed since the newest version, that one is it."""
-        path = path_of(self.versions, resource.identity)
-        try:
-            return ActualState(api.functions("POST", path, resource.properties))
-        except Refused as error:
-            if error.code != "VersionPublishError":
-                raise
-            newest = api.functions("GET", f"{path}?limit=1").get("versions") or []
-            if not newest:
-                raise
-            return ActualState(newest[0], False)
-
-    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        if number := attributes.get("VersionId"):
-            api.functions("DELETE", f"{path_of(self.versions, identity)}/{number}")
-
-
-@dataclass(eq=False)
-class _Layer(_Packaged):
-    """A layer: each change publishes a version, and every version published here is removed with it.
-
-    ``acl`` is the layer's, not a version's: ``"1"`` opens it to every account.
-    """
-
-    renews: ClassVar[bool] = True
-
-    versions: str
-    acl: str
-
-    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        """Return the version that was recorded."""
-        number = attributes.get("Version")
-        if not number:
-            return None
-        shown = api.functions("GET", f"{path_of(self.versions, identity)}/{number}")
-        return {**shown, "versions": attributes.get("Versions", number)}
-
-    def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        body = dict(with_code(resource).properties)
-        acl = body.pop("acl", None)
-        made = api.functions("POST", path_of(self.versions, resource.identity), body)
-        if acl is not None:
-            api.functions("PUT", path_of(self.acl, resource.identity) + f"?acl={acl}")
-        return ActualState(made)
-
-    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Publish another version; functions may still use the one before."""
-        made = self.create(api, resource).content
-        return ActualState({**made, "versions": f"{actual.content.get('versions')},{made['version']}"})
-
-    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        for number in filter(None, attributes.get("Versions", "").split(",")):
-            super().delete(api, identity, {"Version": number})
-
-    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        api.functions("DELETE", f"{path_of(self.versions, identity)}/{attributes['Version']}")
-
-    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        location = (actual.content.get("code") or {}).get("location")
-        kept = {name: actual.content.get(name) for name in ("compatibleRuntime", "description", "license")}
-        if str(actual.content.get("acl")) == "1":
-            kept["acl"] = "1"
-        return replace(resource, properties=kept, package=api.download(str(location)) if location else None)
-
-    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Remove the version that the update published."""
-        super().delete(api, saved.identity, {"Version": str(actual.content["version"])})
-
-    def attributes(self, actual: ActualState) -> dict[str, str]:
-        content = actual.content
-        return {
-            "Version": str(content.get("version")),
-            "Versions": str(content.get("versions") or content.get("version")),
-            "Arn": str(content.get("layerVersionArn") or content.get("arn")),
-        }
+    def routes(self, resource: Resource) -> Iterator[Route]:
+        """Yield the routes."""
+        for route in (resource.properties.get("routeConfig") or {}).get("routes") or []:
+            names = tuple(str(name) for name in (route.get("serviceName"), route.get("functionName")) if name)
+            alias = (self.alias, (*names[:1], str(route.get("qualifier") or LATEST)))
+            yield Route(content=route, function=(self.function, names), alias=alias)
 
 
 @dataclass(eq=False)
@@ -314,8 +172,13 @@ class _Invocation(Immutable):
     """A call of a function, made once and again when what is said about it changes; it cannot be undone."""
 
     renews: ClassVar[bool] = True
+    is_named_by_file: ClassVar[bool] = True
 
     function: str
+
+    def rehearsing(self) -> ResourceProvider:
+        """Make no call, so that nobody knows its result."""
+        return _Unheard(names=self.names, groups=self.groups)
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         """A call that was made stays made."""
@@ -344,65 +207,184 @@ class _Invocation(Immutable):
         return {"Result": str(actual.content["result"]), "ResultType": "Failure" if error else "Success"}
 
 
+class _Unheard(Immutable):
+    """A call that is not made."""
+
+    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
+        return None
+
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
+        return ActualState({})
+
+    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
+        """There is nothing to remove."""
+
+
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
 _S2, _F2, _F3 = _V2 + "/services/{0}", _V2 + "/services/{0}/functions/{1}", _V3 + "/functions/{0}"
+_IN_SERVICE, _OF_FUNCTION_2, _OF_FUNCTION_3 = ("fc.service", (0,)), ("fc.function", (0, 1)), ("fc3.function", (0,))
+_QUALIFIED = ("FunctionName", "Qualifier")
+_TOPIC = Lead("sourceArn", re.compile(r":/topics/([^/]+)$"), "mns.topic")
 
 
 def _wires(table: Shape) -> tuple[str, ...]:
     return tuple(row.name for row in table)
 
 
-def _function(collection: str, item: str, table: Shape) -> ResourceProvider:
-    return _Function(collection, item, "functionName", keeps=_wires(table), tells={"FunctionId": "functionId"})
-
-
-def _trigger(function: str, number: int, intranet: str, as_text: tuple[str, ...] = ()) -> ResourceProvider:
+def _trigger(prefix: str, function: str, intranet: str, as_text: tuple[str, ...] = ()) -> ResourceProvider:
+    owner = _OF_FUNCTION_2 if prefix == "fc" else _OF_FUNCTION_3
+    names = ("ServiceName", "FunctionName", "TriggerName") if prefix == "fc" else ("FunctionName", "TriggerName")
     return _Trigger(
         f"{function}/triggers",
-        f"{function}/triggers/{{{number}}}",
+        f"{function}/triggers/{{{len(names) - 1}}}",
         "triggerName",
         as_text,
+        alias=f"{prefix}.alias",
+        names=names,
+        groups=(Group.TRIGGERS,),
+        inside=(owner,),
+        leads=(role_in("invocationRole"), _TOPIC),
         keeps=("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description"),
         fixed=("triggerType", "sourceArn"),
         tells={"TriggerId": "triggerId", "UrlInternet": "urlInternet", "UrlIntranet": intranet},
     )
 
 
-def _alias(owner: str) -> ResourceProvider:
-    return _Rest(f"{owner}/aliases", f"{owner}/aliases/{{1}}", "aliasName", keeps=_wires(catalog.ALIAS))
+def _alias(prefix: str, path: str, owner: tuple[str, tuple[int, ...]], name: str, mentioned: str) -> ResourceProvider:
+    return _Alias(
+        f"{path}/aliases",
+        f"{path}/aliases/{{1}}",
+        "aliasName",
+        version=f"{prefix}.version",
+        mentioned=mentioned,
+        names=(name, "AliasName"),
+        groups=(Group.ALIASES,),
+        inside=(owner,),
+        keeps=_wires(alias_fields.ALIAS),
+    )
 
 
-def _version(owner: str) -> ResourceProvider:
-    return _Version(f"{owner}/versions", tells={"VersionId": "versionId"})
+def _version(path: str, owner: tuple[str, tuple[int, ...]], name: str, functions: str = "") -> ResourceProvider:
+    return Version(
+        f"{path}/versions",
+        path,
+        functions,
+        names=(name,),
+        groups=(Group.VERSIONS, Group.ALIASES),
+        inside=(owner,),
+        tells={"VersionId": "versionId"},
+    )
 
 
-def _domain(version: str) -> ResourceProvider:
-    place, keeps = f"{version}/custom-domains", _wires(domain_fields.DOMAIN)
-    return _Rest(place, f"{place}/{{0}}", "domainName", keeps=keeps)
+def _domain(prefix: str, version: str) -> ResourceProvider:
+    place = f"{version}/custom-domains"
+    return _Domain(
+        place,
+        f"{place}/{{0}}",
+        "domainName",
+        function=f"{prefix}.function",
+        alias=f"{prefix}.alias",
+        names=("DomainName",),
+        groups=(Group.DOMAINS,),
+        keeps=_wires(domain_fields.DOMAIN),
+    )
+
+
+def _layer(version: str) -> ResourceProvider:
+    place = version + "/layers/{0}"
+    made = {"Arn": "arn", "Version": "version"}
+    return Layer(f"{place}/versions", f"{place}/acl", names=("LayerName",), groups=(Group.LAYERS,), tells=made)
+
+
+def _invocation(function: str, names: tuple[str, ...]) -> ResourceProvider:
+    return _Invocation(f"{function}/invocations", names=names, groups=(), tells={"Result": "result", "ResultType": ""})
 
 
 FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fc.service": _Rest(
-        _V2 + "/services", _S2, "serviceName", keeps=_wires(catalog.SERVICE), tells={"ServiceId": "serviceId"}
+        _V2 + "/services",
+        _S2,
+        "serviceName",
+        names=("ServiceName",),
+        groups=(Group.SERVICES, Group.FUNCTIONS),
+        formed={"ARN": "acs:fc:{region}:{account}:services/{0}"},
+        leads=(role_in("role"),),
+        keeps=_wires(catalog.SERVICE),
+        tells={"ServiceId": "serviceId"},
     ),
-    "fc.function": _function(_S2 + "/functions", _F2, catalog.FUNCTION_2),
-    "fc.trigger": _trigger(_F2, 2, "urlInternet"),
-    "fc.version": _version(_S2),
-    "fc.alias": _alias(_S2),
-    "fc.provision": _Setting(_V2 + "/services/{0}.{1}/functions/{2}/provision-config", {"target": 0}, _ALLOCATED),
-    "fc.async": _Destinations(_V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config"),
-    "fc.domain": _domain(_V2),
-    "fc.layer": _Layer(_V2 + "/layers/{0}/versions", _V2 + "/layers/{0}/acl"),
-    "fc.invocation": _Invocation(_F2 + "/invocations"),
-    "fc3.function": _function(_V3 + "/functions", _F3, catalog.FUNCTION_3),
-    "fc3.trigger": _trigger(_F3, 1, "urlIntranet", ("triggerConfig",)),
-    "fc3.version": _version(_F3),
-    "fc3.alias": _alias(_F3),
-    "fc3.provision": _Setting(_F3 + "/provision-config?qualifier={1}", unset=_ALLOCATED),
-    "fc3.scaling": _Setting(_F3 + "/scaling-config?qualifier={1}"),
-    "fc3.async": _Destinations(_F3 + "/async-invoke-config?qualifier={1}"),
-    "fc3.concurrency": _Setting(_F3 + "/concurrency"),
-    "fc3.domain": _domain(_V3),
-    "fc3.layer": _Layer(_V3 + "/layers/{0}/versions", _V3 + "/layers/{0}/acl"),
-    "fc3.invocation": _Invocation(_F3 + "/invocations"),
+    "fc.function": _Function(
+        _S2 + "/functions",
+        _F2,
+        "functionName",
+        names=("ServiceName", "FunctionName"),
+        groups=(Group.FUNCTIONS,),
+        formed=dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:services/{0}/functions/{1}"),
+        inside=(_IN_SERVICE,),
+        keeps=_wires(catalog.FUNCTION_2),
+        tells={"FunctionId": "functionId"},
+    ),
+    "fc.trigger": _trigger("fc", _F2, "urlInternet"),
+    "fc.version": _version(_S2, _IN_SERVICE, "ServiceName", "fc.function"),
+    "fc.alias": _alias("fc", _S2, _IN_SERVICE, "ServiceName", r"services/{0}\.{1}"),
+    "fc.provision": Setting(
+        _V2 + "/services/{0}.{1}/functions/{2}/provision-config",
+        {"target": 0},
+        ALLOCATED,
+        ("fc.alias", 1),
+        names=("ServiceName", "Qualifier", "FunctionName"),
+        groups=(Group.FUNCTIONS,),
+        inside=(("fc.function", (0, 2)),),
+    ),
+    "fc.async": Destinations(
+        _V2 + "/services/{0}.{2}/functions/{1}/async-invoke-config",
+        alias=("fc.alias", 2),
+        names=("ServiceName", "FunctionName", "Qualifier"),
+        groups=(Group.FUNCTIONS,),
+        inside=(_OF_FUNCTION_2,),
+    ),
+    "fc.domain": _domain("fc", _V2),
+    "fc.layer": _layer(_V2),
+    "fc.invocation": _invocation(_F2, ("ServiceName", "FunctionName")),
+    "fc3.function": _Function(
+        _V3 + "/functions",
+        _F3,
+        "functionName",
+        names=("FunctionName",),
+        groups=(Group.FUNCTIONS,),
+        formed=dict.fromkeys(("ARN", "Arn"), "acs:fc:{region}:{account}:functions/{0}"),
+        leads=(role_in("role"),),
+        keeps=_wires(catalog.FUNCTION_3),
+        tells={"FunctionId": "functionId"},
+    ),
+    "fc3.trigger": _trigger("fc3", _F3, "urlIntranet", ("triggerConfig",)),
+    "fc3.version": _version(_F3, _OF_FUNCTION_3, "FunctionName"),
+    "fc3.alias": _alias("fc3", _F3, _OF_FUNCTION_3, "FunctionName", "functions/{0}[/.]{1}"),
+    "fc3.provision": Setting(
+        _F3 + "/provision-config?qualifier={1}",
+        unset=ALLOCATED,
+        alias=("fc3.alias", 1),
+        names=_QUALIFIED,
+        groups=(Group.FUNCTIONS,),
+        inside=(_OF_FUNCTION_3,),
+    ),
+    "fc3.scaling": Setting(
+        _F3 + "/scaling-config?qualifier={1}",
+        alias=("fc3.alias", 1),
+        names=_QUALIFIED,
+        groups=(Group.FUNCTIONS,),
+        inside=(_OF_FUNCTION_3,),
+    ),
+    "fc3.async": Destinations(
+        _F3 + "/async-invoke-config?qualifier={1}",
+        alias=("fc3.alias", 1),
+        names=_QUALIFIED,
+        groups=(Group.FUNCTIONS,),
+        inside=(_OF_FUNCTION_3,),
+    ),
+    "fc3.concurrency": Setting(
+        _F3 + "/concurrency", names=("FunctionName",), groups=(Group.FUNCTIONS,), inside=(_OF_FUNCTION_3,)
+    ),
+    "fc3.domain": _domain("fc3", _V3),
+    "fc3.layer": _layer(_V3),
+    "fc3.invocation": _invocation(_F3, ("FunctionName",)),
 }

@@ -37,7 +37,7 @@ class Scope:
 
     @contextmanager
     def giving(self, attribute: str) -> Iterator[None]:
-        """Let ``Ref`` give another attribute of the resources that have it."""
+        """Return a scope in which ``Ref`` gives another attribute of the resources that have it."""
         before, self._preferred = self._preferred, attribute
         try:
             yield

@@ -8,17 +8,15 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote
 
-from emulator.deploy.fc_providers import path_of
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Refused, Resource, type_of
-from emulator.deploy.planner import PROVIDERS
-from emulator.deploy.provider import ApiClient, Identity, Reply
+from emulator.deploy.provider import BESIDE, LATEST, ApiClient, Identity, Reply, path_of
 from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen, replace
 from emulator.wire.xml import parse
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
 _PAGE = 100
-_LATEST = "LATEST"
 
 NO_OBJECT_STORAGE = "OperationNotSupported"
 OF_THE_EMULATOR = "localyun-code-"
@@ -68,16 +66,13 @@ def inventory(
             continue  # gone since it was listed
         saved = provider.saved(api, _named(place), actual)
         properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
-        if place.kind in VERSIONS | {"fc3.layer"}:
-            properties |= {name: number for name, number in place.attributes.items() if number}
+        properties |= {name: number for name, number in place.attributes.items() if number}
         if beside := [*place.beside, *(word for name, word in _BESIDE.items() if actual.content.get(name))]:
             properties[BESIDE] = ", ".join(beside)
         resources.append(replace(saved, properties=properties))
     return resources
 
 
-BESIDE = "Beside"
-"""The property that lists what a resource has and no deployment file says."""
 _BESIDE = {
     "tags": "tags", "Tags": "tags", "EncryptionEnabled": "encryption", "invocationRestriction": "disabled invocation",
 }  # fmt: skip
@@ -89,12 +84,9 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _named(place: Place) -> Resource:
-    properties = {"description": place.description} if place.kind in VERSIONS else {}
+    properties = {} if place.description is None else {"description": place.description}
     logical, type_name = "/".join(place.identity), type_of(place.kind)
     return Resource(logical=logical, type=type_name, kind=place.kind, identity=place.identity, properties=properties)
-
-
-VERSIONS = frozenset({"fc.version", "fc3.version"})
 
 
 def _places(api: ApiClient, named: Named) -> Iterator[Place]:
@@ -140,7 +132,7 @@ def _services(api: ApiClient, named: Named) -> Iterator[Place]:
             for each in _rest(api, f"{own}/triggers", "triggers"):
                 yield Place("fc.trigger", (service, name, each["triggerName"]))
             for each in _rest(api, f"{own}/async-invoke-configs", "configs"):
-                yield Place("fc.async", (service, name, each.get("qualifier") or _LATEST))
+                yield Place("fc.async", (service, name, each.get("qualifier") or LATEST))
         for each in _rest(api, f"{_V2}/provision-configs?serviceName={quote(service, safe='')}", "provisionConfigs"):
             _, qualifier, name = _resource_parts(str(each["resource"]))
             yield Place("fc.provision", (service, qualifier, name))
@@ -178,7 +170,7 @@ def _settings(api: ApiClient, name: str) -> Iterator[Place]:
     for kind, path, member in _SETTINGS:
         for each in _rest(api, f"{_V3}/{path}?functionName={quote(name, safe='')}", member):
             arn = str(each.get("functionArn") or each.get("resource") or "")
-            qualifier = each.get("qualifier") or arn.partition(f"functions/{name}/")[2] or _LATEST
+            qualifier = each.get("qualifier") or arn.partition(f"functions/{name}/")[2] or LATEST
             yield Place(kind, (name,) if kind == "fc3.concurrency" else (name, qualifier))
 
 
@@ -189,7 +181,7 @@ def _resource_parts(resource: str) -> tuple[str, str, str]:
         return service, qualifier, name
     owner, _, name = resource.partition("services/")[2].partition("/functions/")
     service, _, qualifier = owner.partition(".")
-    return service, qualifier or _LATEST, name
+    return service, qualifier or LATEST, name
 
 
 def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterator[Place]:

@@ -2,13 +2,11 @@
 
 from urllib.parse import quote
 
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Blueprint, Refused, Resource, Target, has_token
 from emulator.deploy.provider import ApiClient, is_not_there
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.fc.catalog.layers import OFFICIAL, parse_layer_arn
-
-_FUNCTIONS = frozenset({"fc.function", "fc3.function"})
-_LAYERS = frozenset({"fc.layer", "fc3.layer"})
 
 
 @frozen
@@ -28,11 +26,11 @@ def without_foreign_layers(
 
     Raises: Refused.
     """
-    made = {each.identity[0] for each in blueprint.resources if each.kind in _LAYERS}
+    made = {each.identity[0] for each in blueprint.resources if "LayerName" in PROVIDERS[each.kind].names}
     there: dict[str, bool] = {}
     found: list[MissingLayer] = []
     for each in blueprint.resources:
-        arns = each.properties.get("layers") if each.kind in _FUNCTIONS else None
+        arns = each.properties.get("layers")
         found.extend(
             MissingLayer(resource=each, arn=arn, is_foreign=_is_foreign(arn, target))
             for arn in arns or []
@@ -49,7 +47,7 @@ def _name(arn: str) -> str:
 
 
 def _without(resource: Resource, arns: set[str]) -> Resource:
-    layers = resource.properties.get("layers") if resource.kind in _FUNCTIONS else None
+    layers = resource.properties.get("layers")
     kept = [arn for arn in layers or [] if arn not in arns]
     return resource if kept == (layers or []) else replace(resource, properties={**resource.properties, "layers": kept})
 

@@ -87,7 +87,7 @@ class Files(Notation[Reader]):
         return lambda part, capital: _renamed(part.value, uncapitalised) if capital else part.value
 
     def noted(self, kind: Noted) -> Reader:
-        """Note that a value has no effect; read it if it is kept."""
+        """Record that a value has no effect; read it if it is kept."""
         read = None if kind.kind is None else self.reader(kind.kind)
 
         def read_noted(part: LocatedValue, capital: bool) -> Any:
@@ -260,3 +260,11 @@ def kept(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _texts(part: LocatedValue) -> list[LocatedValue]:
     return [part] if isinstance(part.value, str | int | float) else part.items()
+
+
+def document(text: Any) -> Any:
+    """Return what a JSON text stands for, the text itself when it is not JSON."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text

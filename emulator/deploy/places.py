@@ -32,7 +32,7 @@ class Findings:
         self._concealed: dict[str, str] = {}
 
     def conceal(self, name: str, text: str) -> None:
-        """Let no message repeat a line of *text*, which is that of the file *name*."""
+        """Keep the lines of *text*, the content of the file *name*, out of all messages."""
         lines = [line for each in text.splitlines() if len(line := each.strip()) >= _TELLING]
         self._concealed |= {form: name for line in lines for form in (line, json.dumps(line)[1:-1], repr(line)[1:-1])}
 
@@ -88,12 +88,12 @@ class LocatedValue:
         return self.value is None and self.findings.is_wrong(self.path)
 
     def problem(self, text: str) -> None:
-        """Say that something is wrong here, unless a variable or function left no value, which is reported already."""
+        """Report a problem at this place, unless its value is missing because of one that is reported already."""
         if not self.is_unknown:
             self.findings.wrong(self.path, self._finding(text))
 
     def note(self, text: str) -> None:
-        """Say that something here has no effect."""
+        """Note that this part of the file has no effect."""
         self.findings.notes.append(self._finding(text))
 
     def _finding(self, text: str) -> Problem:

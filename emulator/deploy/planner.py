@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
 
-from emulator.deploy.fc_providers import FC_PROVIDERS
 from emulator.deploy.files import Files
 from emulator.deploy.model import (
     CREATED,
@@ -34,14 +33,10 @@ from emulator.deploy.model import (
 from emulator.deploy.places import LocatedValue
 from emulator.deploy.provider import ActualState, ApiClient, Identity, ResourceProvider
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
-from emulator.deploy.service_providers import SERVICE_PROVIDERS
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.fc.model import parse_function_arn, parse_message_arn
-
-PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS}
-"""How each kind of resource is found, made, changed and removed."""
 
 
 def read(

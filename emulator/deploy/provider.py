@@ -1,13 +1,16 @@
-"""What can be done with a resource of any kind: find it, create it, change it, remove it, put it back."""
+"""What a kind of resource answers: how one is found, made, changed and removed, what it is called, what it needs."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, ClassVar, Protocol
+from urllib.parse import quote
 
-from emulator.deploy.model import Refused, Resource
+from emulator.deploy.model import Refused, Resource, Target, token
 from emulator.kernel.frozen import frozen, replace
 
 Reply = dict[str, Any]
@@ -43,6 +46,33 @@ class ApiClient(Protocol):
 Identity = tuple[str, ...]
 Attributes = Mapping[str, str]
 Content = dict[str, Any]
+Reference = tuple[str, Identity]
+"""Another resource: its kind and its identity."""
+
+
+class Group(StrEnum):
+    """What ``export --only`` takes."""
+
+    SERVICES = "services"
+    FUNCTIONS = "functions"
+    VERSIONS = "versions"
+    ALIASES = "aliases"
+    LAYERS = "layers"
+    TRIGGERS = "triggers"
+    DOMAINS = "domains"
+    FLOWS = "flows"
+    SCHEDULES = "schedules"
+    QUEUES = "queues"
+    TOPICS = "topics"
+    SUBSCRIPTIONS = "subscriptions"
+    BUCKETS = "buckets"
+    ROLES = "roles"
+
+
+BESIDE = "Beside"
+"""The property that lists what a resource has and no deployment file says."""
+
+LATEST = "LATEST"
 
 _NOT_THERE = frozenset(
     {
@@ -69,21 +99,59 @@ class Disagreement:
     actual: Any
 
 
+@frozen
+class Route:
+    """A route of a domain: what the API takes for it, the function it leads to, and the alias of that function."""
+
+    content: Content
+    function: Reference
+    alias: Reference
+
+
+@frozen(kw_only=False)
+class Lead:
+    """A property that names another resource: the text it is named in, whose first group is the identity, its kind."""
+
+    property: str
+    pattern: re.Pattern[str]
+    kind: str
+
+
+def role_in(name: str) -> Lead:
+    """Return that a property holds the resource name of a role."""
+    return Lead(name, re.compile(r":role/([^/]+)$"), "ram.role")
+
+
 @dataclass(eq=False, kw_only=True)
 class ResourceProvider(ABC):
-    """One kind of resource: how it is shown, made, changed, removed, and put back. Every method may raise `Refused`.
+    """One kind of resource: what all that deals with resources asks about it. Every call of *api* may raise `Refused`.
 
-    A kind says what is so for it; `show`, `create` and `remove` it has to have. *keeps* are the properties that make
-    the resource again, *fixed* those that only a new one can have otherwise. *shown* says what the API shows a property
-    as where that is another name, *tells* what it shows of each attribute that the emulator has decided.
+    `show`, `create` and `remove` are each kind's own; the other methods hold for most.
+
+    - *names*: what templates call the parts of the identity.
+    - *groups*: by which words ``export --only`` takes it.
+    - *keeps*: the properties that make the resource again; *fixed*: those that only a new one can have otherwise.
+    - *shown*: the API's name of a property where it shows it under another; *tells*: the member of its answers for each
+      attribute that exists only once the resource does.
+    - *formed*: the attributes that follow from the identity and the place, as patterns.
+    - *inside*: the kinds of what it is a part of, with the positions in its identity that name each.
+    - *leads*: the properties that name other resources.
 
     ``renews``: a change makes a new one beside it, with other attributes. ``goes_first``: one that a file no longer has
-    is removed before others are made, because there may be only one of it.
+    is removed before others are made, because there may be only one of it. ``is_snapshot``: it records what another
+    resource was, so that a file need not mention it. ``is_named_by_file``: its identity ends with its name in the file.
     """
 
     renews: ClassVar[bool] = False
     goes_first: ClassVar[bool] = False
+    is_snapshot: ClassVar[bool] = False
+    is_named_by_file: ClassVar[bool] = False
 
+    names: tuple[str, ...]
+    groups: tuple[Group, ...]
+    formed: Mapping[str, str] = field(default_factory=dict)
+    inside: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    leads: tuple[Lead, ...] = ()
     keeps: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -179,12 +247,71 @@ class ResourceProvider(ABC):
         shown = actual.content
         return {name: str(shown[member]) for name, member in self.tells.items() if shown.get(member) is not None}
 
+    def attributes_of(self, resource: Resource, target: Target) -> dict[str, Any]:
+        """Return the attributes that a file may refer to, by name; ``""`` is what ``Ref`` gives.
+
+        One that exists only once the resource does is a token.
+        """
+        identity = resource.identity
+        attributes: dict[str, Any] = dict(zip(self.names, identity, strict=False))
+        attributes |= {name: token(resource.logical, name) for name in self.tells}
+        attributes[""] = attributes.get("VersionId", identity[-1])
+        place = {"region": target.region, "account": target.account, "endpoint": target.endpoint}
+        return attributes | {name: form.format(*identity, **place) for name, form in self.formed.items()}
+
+    def needs(self, resource: Resource, there: Iterable[Resource]) -> Iterator[Reference]:
+        """Yield what has to be made before the resource: what it is a part of, its alias, what its properties name.
+
+        *there* are all the resources that are made.
+        """
+        for kind, places in self.inside:
+            yield kind, tuple(resource.identity[at] for at in places)
+        if (alias := self.alias_of(resource)) is not None:
+            yield alias
+        yield from (route.function for route in self.routes(resource))
+        for lead in self.leads:
+            if match := lead.pattern.search(str(resource.properties.get(lead.property) or "")):
+                yield lead.kind, (match[1],)
+
+    def alias_of(self, resource: Resource) -> Reference | None:
+        """Return the alias for which the resource is made, also where it is ``LATEST``; None for one without."""
+        return None
+
+    def version_of(self, identity: Identity) -> Reference | None:
+        """Return the newest version of what an alias belongs to; None for other kinds."""
+        return None
+
+    def mention(self, identity: Identity) -> str | None:
+        """Return the regular expression of how a definition names it, None where nothing else names such a thing."""
+        return None
+
+    def routes(self, resource: Resource) -> Iterator[Route]:
+        """Yield the routes of a domain; other kinds have none."""
+        return iter(())
+
+    def is_made_by_another(self, resource: Resource) -> bool:
+        """Whether another resource makes and removes it, so that no file describes it."""
+        return False
+
+    def newest(self, api: ApiClient, identity: Identity) -> Attributes:
+        """Return the attributes by which the newest version is found where no deployment has recorded any."""
+        return {}
+
+    def copied(self, api: ApiClient, resource: Resource) -> None:
+        """Make again what an inventory has listed, with the numbers that it has there, in an emulator without it."""
+        kept = {name: value for name, value in resource.properties.items() if name != BESIDE}
+        self.create(api, replace(resource, properties=kept))
+
+    def rehearsing(self) -> "ResourceProvider | None":
+        """Return what stands in for the provider at a rehearsal; None for itself."""
+        return None
+
 
 class Immutable(ResourceProvider):
     """Resources that exist or do not and never change."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Leave it as it is."""
+        """Do nothing: such a resource never changes."""
         return actual
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
@@ -196,7 +323,12 @@ class Immutable(ResourceProvider):
         return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Leave it as it is."""
+        """Do nothing: such a resource never changes."""
+
+
+def path_of(template: str, identity: Identity) -> str:
+    """Return a path with the parts of an identity in it, percent-encoded."""
+    return template.format(*(quote(part, safe="") for part in identity))
 
 
 def is_not_there(error: Refused) -> bool:

@@ -12,16 +12,11 @@ from io import BytesIO
 from urllib.parse import quote
 from zipfile import ZipFile
 
-from emulator.deploy.fc_providers import path_of
-from emulator.deploy.inventory import BESIDE, VERSIONS, inventory
+from emulator.deploy.inventory import inventory
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Blueprint, FileProblems, Problem, Record, Refused, Resource, StepFailed, has_token
-from emulator.deploy.planner import PROVIDERS, Step, apply, plan
-from emulator.deploy.provider import ActualState, ApiClient, Attributes, Content, Identity, Immutable
-from emulator.kernel.frozen import replace
-
-_INVOCATIONS = frozenset({"fc.invocation", "fc3.invocation"})
-_OWNERS = {"fc.version": "/2016-08-15/services/{0}", "fc3.version": "/2023-03-30/functions/{0}"}
-_LAYER_VERSIONS = "/2023-03-30/layers/{0}/versions"
+from emulator.deploy.planner import Step, apply, plan
+from emulator.deploy.provider import ApiClient, Identity
 
 
 def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> None:
@@ -31,7 +26,7 @@ def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Rec
     longer has.
     """
     is_whole = _furnish(api, stage, blueprint, record)
-    providers = {**PROVIDERS, **dict.fromkeys(_INVOCATIONS, _Unheard())}
+    providers = {kind: provider.rehearsing() or provider for kind, provider in PROVIDERS.items()}
     under_way: list[Step] = []
     try:
         apply(stage, providers, plan(stage, providers, blueprint, record), under_way.append)
@@ -47,21 +42,10 @@ def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Rec
         raise FileProblems([Problem(resource.line, resource.column, what)]) from error
 
 
-class _Unheard(Immutable):
-    """A call that is not made, so that nobody knows its result."""
-
-    def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        return None
-
-    def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return ActualState({})
-
-    def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """There is nothing to remove."""
-
-
 def _waits_for_call(resource: Resource, blueprint: Blueprint) -> bool:
-    return has_token(resource.properties) and any(each.kind in _INVOCATIONS for each in blueprint.resources)
+    return has_token(resource.properties) and any(
+        PROVIDERS[each.kind].rehearsing() is not None for each in blueprint.resources
+    )
 
 
 def _furnish(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> bool:
@@ -95,45 +79,10 @@ def _objects(blueprint: Blueprint) -> Iterator[tuple[str, str]]:
 
 def _brought(stage: ApiClient, resource: Resource) -> bool:
     try:
-        if resource.kind in VERSIONS:
-            _publish(stage, resource)
-        elif resource.kind == "fc3.layer":
-            _make_layer(stage, resource)
-        else:
-            kept = {name: value for name, value in resource.properties.items() if name != BESIDE}
-            PROVIDERS[resource.kind].create(stage, replace(resource, properties=kept))
+        PROVIDERS[resource.kind].copied(stage, resource)
     except Refused:
         return False
     return True
-
-
-def _numbers(resource: Resource, newest: str) -> tuple[int, set[int]]:
-    """Return the number of the newest version and those of all that are there."""
-    last = int(resource.properties[newest])
-    return last, {last, *map(int, str(resource.properties.get("Older", "")).split())}
-
-
-def _publish(stage: ApiClient, resource: Resource) -> None:
-    """Publish until the newest version has its number: a version is made of a change only."""
-    owner = path_of(_OWNERS[resource.kind], resource.identity[:1])
-    last, kept = _numbers(resource, "VersionId")
-    for number in range(1, last + 1):
-        stage.functions("PUT", owner, {"description": f"version {number}"})
-        stage.functions("POST", f"{owner}/versions", {"description": resource.properties.get("description") or ""})
-    for number in {*range(1, last + 1)} - kept:
-        stage.functions("DELETE", f"{owner}/versions/{number}")
-
-
-def _make_layer(stage: ApiClient, resource: Resource) -> None:
-    last, kept = _numbers(resource, "Version")
-    properties = {
-        name: resource.properties.get(name) for name in ("compatibleRuntime", "description", "license", "acl")
-    }
-    given = {name: value for name, value in properties.items() if value is not None}
-    for _ in range(last):
-        PROVIDERS["fc3.layer"].create(stage, replace(resource, properties=given))
-    for number in {*range(1, last + 1)} - kept:
-        stage.functions("DELETE", f"{path_of(_LAYER_VERSIONS, resource.identity)}/{number}")
 
 
 def _empty_package() -> bytes:

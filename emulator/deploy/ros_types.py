@@ -16,21 +16,22 @@ from emulator.deploy.build import (
     Build,
     Event,
     add_calls_2,
-    identity_names,
     policy_properties,
     role_properties,
     trigger_properties,
     trigger_type,
 )
 from emulator.deploy.files import packed_text
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource
-from emulator.deploy.notation import members, uncapitalised
+from emulator.deploy.notation import document, members, uncapitalised, written_members
 from emulator.deploy.places import LocatedValue
 from emulator.deploy.provider import decoded
 from emulator.kernel.frozen import frozen
 from emulator.kernel.names import FLOW
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.services.ram import model as roles
 from emulator.wire.schema.kinds import (
     AS_WRITTEN,
     FLAG,
@@ -65,6 +66,7 @@ class RosType:
     ``defaults`` are what the body of the call has where a file says nothing, ``beside`` the properties that are no part
     of it. ``convert`` makes another body out of what is read, or None where that is of no use; ``also`` adds what comes
     along with the resource. ``names`` are the properties of the identity where attributes have other names.
+    ``written`` returns what a template says so that a body is read from it: `convert` backwards.
     """
 
     kind: str
@@ -74,11 +76,12 @@ class RosType:
     convert: Callable[[Reading], Values | None] = lambda it: it.build.with_role(it.values)
     also: Callable[[Reading, Resource], None] = lambda it, made: None
     names: tuple[str, ...] = ()
+    written: Callable[["RosType", Values], Values] = lambda own, body: written_members(own.table, body, capital=True)
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The properties that make up the identity; a version and a call go by their names in the file besides."""
-        return self.names or identity_names(self.kind)
+        """The properties that make up the identity, but for the name in the file of what `is_named_by_file`."""
+        return self.names or PROVIDERS[self.kind].names
 
     def __call__(self, build: Build, part: LocatedValue, type_name: str) -> None:
         """Add a resource of a template."""
@@ -95,7 +98,7 @@ class RosType:
             return
         names = [uncapitalised(name) for name in self.identity]
         identity = [it.values.get(name) or ("LATEST" if name == "qualifier" else "") for name in names]
-        if self.kind.endswith((".version", ".invocation")):
+        if PROVIDERS[self.kind].is_named_by_file:
             identity.append(part.name)
         own = {name: value for name, value in properties.items() if name not in (*names, *self.beside)}
         body = {**self.defaults, **own}
@@ -234,12 +237,31 @@ def _needed(*names: str) -> tuple[Field, ...]:
 
 def _messages(table: Shape, *also: Field) -> RosType:
     """Return the type of queues, topics or subscriptions; *also* are properties beside the attributes."""
-    names = tuple(uncapitalised(name) for name in identity_names(f"mns.{table.title.lower()}"))
+    names = tuple(uncapitalised(name) for name in PROVIDERS[f"mns.{table.title.lower()}"].names)
     return RosType(
         f"mns.{table.title.lower()}",
         (*_needed(*names), *service_fields.fields_of(table), *also),
         convert=lambda it: service_fields.message_properties(it.build, table, it.values),
+        written=lambda own, body: service_fields.file_values(table, body, capital=True),
     )
+
+
+def _written_in_small(own: RosType, body: Values) -> Values:
+    """Return the members of a body whose names begin with capital letters in the API too."""
+    return written_members(own.table, {uncapitalised(name): value for name, value in body.items()}, capital=True)
+
+
+BUCKET = ("AccessControl", "StorageClass")
+"""What files say of a bucket."""
+
+
+def _role_written(own: RosType, body: Values) -> Values:
+    others = {each.name: body.get(each.name) for each in roles.ROLE.of_form("file")}
+    return {**others, "AssumeRolePolicyDocument": document(body["AssumeRolePolicyDocument"])}
+
+
+def _policy_written(own: RosType, body: Values) -> Values:
+    return {"PolicyDocument": document(body["PolicyDocument"]), "Description": body.get("Description")}
 
 
 _TAGS = member("tags", Noted("tags are set through the API"))
@@ -273,9 +295,12 @@ ROS_TYPES: Mapping[str, RosType] = {
     _FC3 + "CustomDomain": RosType("fc3.domain", _DOMAIN, _HTTP, ("apiVersion",)),
     _FC3 + "LayerVersion": RosType("fc3.layer", (*fields.LAYER, _CODE)),
     _FC3 + "FunctionInvoker": RosType("fc3.invocation", _INVOCATION),
-    "ALIYUN::FNF::Flow": RosType("fnf.flow", service_fields.FLOW, convert=_flow),
+    "ALIYUN::FNF::Flow": RosType("fnf.flow", service_fields.FLOW, convert=_flow, written=_written_in_small),
     "ALIYUN::FNF::Schedule": RosType(
-        "fnf.schedule", service_fields.SCHEDULE, convert=lambda it: service_fields.schedule_properties(it.values)
+        "fnf.schedule",
+        service_fields.SCHEDULE,
+        convert=lambda it: service_fields.schedule_properties(it.values),
+        written=_written_in_small,
     ),
     "ALIYUN::MNS::Queue": _messages(QUEUE, _TAGS),
     "ALIYUN::MNS::Topic": _messages(TOPIC, _TAGS),
@@ -285,19 +310,24 @@ ROS_TYPES: Mapping[str, RosType] = {
         service_fields.BUCKET,
         convert=lambda it: service_fields.bucket_properties(it.values),
         names=("BucketName",),
+        written=lambda own, body: {name: body.get(name) for name in BUCKET},
     ),
     ROLE_TYPE: RosType(
         "ram.role",
         service_fields.ROLE,
         convert=lambda it: role_properties(it.values.get("assumeRolePolicyDocument", {}), it.values),
         also=lambda it, made: service_fields.add_policies_of_role(it.build, it.part, made, it.values),
+        written=_role_written,
     ),
     POLICY_TYPE: RosType(
         "ram.policy",
         service_fields.POLICY,
         convert=lambda it: policy_properties(it.values.get("policyDocument", {}), it.values.get("description")),
         also=lambda it, made: service_fields.add_roles_of_policy(it.build, it.part, made, it.values),
+        written=_policy_written,
     ),
-    ATTACHMENT_TYPE: RosType("ram.attachment", _needed("policyName", "policyType", "roleName")),
+    ATTACHMENT_TYPE: RosType(
+        "ram.attachment", _needed("policyName", "policyType", "roleName"), written=lambda own, body: {}
+    ),
 }
 """By type, in the words of templates."""

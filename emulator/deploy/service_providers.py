@@ -1,6 +1,7 @@
 """Flows and schedules, queues, topics and subscriptions, roles and policies through their RPC APIs; buckets of OSS."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,13 @@ from emulator.deploy.provider import (
     ApiClient,
     Attributes,
     Content,
+    Group,
     Identity,
     Immutable,
+    Lead,
     Reply,
     ResourceProvider,
+    role_in,
 )
 from emulator.kernel.frozen import replace
 from emulator.services.mns.queues.model import QUEUE
@@ -41,13 +45,12 @@ def _text(value: Any) -> str:
 class _Rpc(ResourceProvider):
     """What has an action each to create, show, change and delete it.
 
-    *names* are the parameters its identity goes into, *inside* is where the answer holds it.
+    *names* are the parameters that its identity goes into too; *member* is where an answer holds it, "" for the whole.
     """
 
     version: str
     actions: tuple[str, str, str, str]
-    names: tuple[str, ...]
-    inside: str = ""
+    member: str = ""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
         return self._read(_call(api, self.version, self.actions[1], self._identity(identity)))
@@ -71,11 +74,19 @@ class _Rpc(ResourceProvider):
         return dict(zip(self.names, identity, strict=True))
 
     def _read(self, reply: Reply) -> Content:
-        return dict(reply.get(self.inside) or {}) if self.inside else dict(reply)
+        return dict(reply.get(self.member) or {}) if self.member else dict(reply)
+
+
+_MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
 
 
 class _Subscription(_Rpc):
     """A subscription; how its endpoint is reached follows from the endpoint."""
+
+    def is_made_by_another(self, resource: Resource) -> bool:
+        """Whether a trigger of a topic has made it."""
+        to_function = str(resource.properties.get("Endpoint")).startswith("acs:fc:")
+        return to_function and _MADE_BY_TRIGGER.fullmatch(resource.identity[-1]) is not None
 
     def receivers(self, resource: Resource) -> Iterator[str]:
         """Yield the endpoint."""
@@ -138,15 +149,14 @@ class _Attachment(Immutable):
         return next((dict(row) for row in mine), None)
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        _call(api, RAM, "AttachPolicyToRole", _attachment(resource.identity))
+        _call(api, RAM, "AttachPolicyToRole", self._identity(resource.identity))
         return ActualState({})
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        _call(api, RAM, "DetachPolicyFromRole", _attachment(identity))
+        _call(api, RAM, "DetachPolicyFromRole", self._identity(identity))
 
-
-def _attachment(identity: Identity) -> dict[str, str]:
-    return dict(zip(("PolicyType", "PolicyName", "RoleName"), identity, strict=True))
+    def _identity(self, identity: Identity) -> dict[str, str]:
+        return dict(zip(self.names, identity, strict=True))
 
 
 def _names(resource: Shape) -> tuple[str, ...]:
@@ -154,12 +164,19 @@ def _names(resource: Shape) -> tuple[str, ...]:
     return tuple(each.name_in("rpc") for each in resource.of_form("file"))
 
 
-def _queue_or_topic(kind: str, table: Shape) -> _Rpc:
+def _queue_or_topic(kind: str, group: Group, table: Shape) -> _Rpc:
+    arn = "acs:mns:{region}:{account}:"
     return _Rpc(
         MNS,
         (f"Create{kind}", f"Get{kind}Attributes", f"Set{kind}Attributes", f"Delete{kind}"),
-        (f"{kind}Name",),
         "Data",
+        names=(f"{kind}Name",),
+        groups=(group,),
+        formed={
+            "ARN.WithSlash": f"{arn}/{group}/{{0}}",
+            "ARN.WithoutSlash": f"{arn}{group}/{{0}}",
+            f"{kind}Url": f"{{endpoint}}/{group}/{{0}}",
+        },
         keeps=_names(table),
         shown={"EnableLogging": "LoggingEnabled"},
         fixed=(f"{kind}Type",),
@@ -216,7 +233,9 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fnf.flow": _Rpc(
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
-        ("Name",),
+        names=("Name",),
+        groups=(Group.FLOWS,),
+        leads=(role_in("RoleArn"),),
         keeps=("Definition", *_names(FLOW)),
         fixed=("ExecutionMode",),
         tells={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
@@ -224,35 +243,57 @@ SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fnf.schedule": _Rpc(
         FNF,
         ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
-        ("FlowName", "ScheduleName"),
+        names=("FlowName", "ScheduleName"),
+        groups=(Group.SCHEDULES,),
+        inside=(("fnf.flow", (0,)),),
         keeps=_names(SCHEDULE),
         tells={"ScheduleId": "ScheduleId"},
     ),
-    "mns.queue": _queue_or_topic("Queue", QUEUE),
-    "mns.topic": _queue_or_topic("Topic", TOPIC),
+    "mns.queue": _queue_or_topic("Queue", Group.QUEUES, QUEUE),
+    "mns.topic": _queue_or_topic("Topic", Group.TOPICS, TOPIC),
     "mns.subscription": _Subscription(
         MNS,
         ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
-        ("TopicName", "SubscriptionName"),
         "Data",
+        names=("TopicName", "SubscriptionName"),
+        groups=(Group.SUBSCRIPTIONS,),
+        formed={"SubscriptionUrl": "{endpoint}/topics/{0}/subscriptions/{1}"},
+        inside=(("mns.topic", (0,)),),
+        leads=(Lead("Endpoint", re.compile(r":/?queues/([^/]+)$"), "mns.queue"),),
         keeps=_names(SUBSCRIPTION),
         shown={"MessageTag": "FilterTag"},
         fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),
     ),
-    "oss.bucket": _Bucket(keeps=("AccessControl", "StorageClass", "DeletionForce"), fixed=("StorageClass",)),
+    "oss.bucket": _Bucket(
+        names=("Name",),
+        groups=(Group.BUCKETS,),
+        formed={
+            "DomainName": "{0}.oss-{region}.aliyuncs.com",
+            "InternalDomainName": "{0}.oss-{region}-internal.aliyuncs.com",
+        },
+        keeps=("AccessControl", "StorageClass", "DeletionForce"),
+        fixed=("StorageClass",),
+    ),
     "ram.role": _Role(
         RAM,
         ("CreateRole", "GetRole", "UpdateRole", "DeleteRole"),
-        ("RoleName",),
         "Role",
+        names=("RoleName",),
+        groups=(Group.ROLES,),
+        formed={"Arn": "acs:ram::{account}:role/{0}"},
         keeps=_names(ROLE),
         tells={"RoleId": "RoleId"},
     ),
     "ram.policy": _Policy(
         RAM,
         ("CreatePolicy", "GetPolicy", "CreatePolicyVersion", "DeletePolicy"),
-        ("PolicyName",),
+        names=("PolicyName",),
+        groups=(Group.ROLES,),
         keeps=("PolicyDocument", "Description"),
     ),
-    "ram.attachment": _Attachment(),
+    "ram.attachment": _Attachment(
+        names=("PolicyType", "PolicyName", "RoleName"),
+        groups=(Group.ROLES,),
+        inside=(("ram.role", (2,)), ("ram.policy", (1,))),
+    ),
 }

@@ -86,11 +86,11 @@ class BodyArguments(Notation[Reader]):
         return read
 
     def flag(self, kind: Flag) -> Reader:
-        """Take true or false."""
+        """Read true or false."""
         return self._typed(bool, "true or false")
 
     def binary(self, kind: Binary) -> Reader:
-        """Take base64."""
+        """Read bytes in base64."""
 
         def read(value: Any, name: str) -> bytes:
             if not isinstance(value, str):

@@ -81,7 +81,7 @@ class UnsignedFront(JsonFront):
     """A front whose calls are not signed: a token or a cookie opens them, or nothing has to."""
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Nothing here is signed."""
+        """Return True: requests are opened by a token or a cookie."""
         return True
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:

@@ -117,7 +117,7 @@ class HostPolicy:
         self._owned[host.lower()] = front
 
     def forget(self, host: str) -> None:
-        """Take back an `allow`."""
+        """Revoke a name that was given to `allow`."""
         self._owned.pop(host.lower(), None)
 
     def front_of(self, host: str) -> str:

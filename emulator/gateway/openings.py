@@ -32,7 +32,7 @@ class OpeningError(PopError):
 @operation("OpenFcService")
 @operation("OpenOssService")
 def open_product(service: None, call: OperationRequest) -> Reply:
-    """Say that the product has been opened before.
+    """Refuse to open a product, as it has been opened before.
 
     Raises: ORDER.OPEND. Source: terraform-provider-alicloud, data sources of services.
     """
@@ -41,7 +41,7 @@ def open_product(service: None, call: OperationRequest) -> Reply:
 
 @operation("CreateInstance")
 def order_instance(service: None, call: OperationRequest) -> Reply:
-    """Say that the product ``ProductCode`` has been opened before.
+    """Refuse to open the product ``ProductCode``, as it has been opened before.
 
     Raises: MissingParameter, ORDER.OPEND, InvalidAction.NotFound for a product that is not here.
     Source: Business Support System (2017-12-14), CreateInstance; terraform-provider-alicloud.
@@ -90,5 +90,5 @@ class OpeningFront(RpcFront):
         return PopError("InvalidAction.NotFound", f"The action '{action}' is not served by this emulator.")
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
-        """Every key may ask: nothing is bought."""
+        """Return no rights: every key may ask."""
         return ()

@@ -152,12 +152,12 @@ class Pipeline:
         """Calls what it is given with each front, call and answer from now on; with None, nothing more."""
 
     def follow(self, edits: Edits) -> None:
-        """Have every request wait first for what *edits* returns."""
+        """Make every request wait first for what *edits* returns."""
         self._edits = edits
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Let requests that come wait while the context lasts, as they do before the services are loaded."""
+        """Make new requests wait while the context lasts, as they do before the services are loaded."""
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._loaded = opened
         try:

@@ -70,7 +70,7 @@ class Recording:
 
 @operation("start-recording", "POST /recording")
 def start_recording(recording: Recording, call: OperationRequest) -> dict[str, Any]:
-    """Begin to keep the requests of the services with their answers, in place of what was kept."""
+    """Start recording requests and answers of the services; an earlier recording is dropped."""
     recording.start()
     return {"recording": True}
 

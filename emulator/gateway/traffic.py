@@ -249,5 +249,5 @@ class OpenRequests:
         yield from ()
 
     def waiting(self) -> Iterator[Waiting]:
-        """Requests wait for nothing that the services do not name."""
+        """Return nothing: what requests wait for is named by the services."""
         yield from ()

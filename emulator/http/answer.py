@@ -34,7 +34,7 @@ class Answering(Protocol):
         ...
 
     def drop(self, response: Response) -> None:
-        """Let go of an answer that will not be sent."""
+        """Close an answer that will not be sent."""
         ...
 
 
@@ -237,7 +237,7 @@ class Sender:
         self._sent(framing.close)
 
     def drop(self, response: Response) -> None:
-        """Let go of an answer that will not be sent."""
+        """Close an answer that will not be sent."""
         if not isinstance(response.body, bytes):
             self._connections.dispose(response.body)
 
@@ -247,7 +247,7 @@ class Sender:
         self._unsent = self._transport.get_write_buffer_size()
 
     def resume(self) -> None:
-        """Go on: the client has taken most of what was sent."""
+        """Resume sending: the client has read most of what was sent."""
         self.writable = True
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
@@ -258,7 +258,7 @@ class Sender:
         return self._unsent >= before
 
     def close(self) -> None:
-        """Let what is unsent leave, then close. `stalled` says whether it does leave."""
+        """Close once all is sent; `stalled` says whether the client still reads."""
         self._unsent = self._transport.get_write_buffer_size()
         self._transport.close()
 

@@ -129,7 +129,7 @@ class ConnectionPool:
             self._sweeper = loop.call_later(self._idle_s, self._sweep)
 
     def close(self) -> None:
-        """Close what is kept and keep nothing more."""
+        """Close all idle connections and keep none from now on."""
         self._closed = True
         self._drop_idle(float("inf"))
         if self._sweeper is not None:
@@ -204,11 +204,11 @@ class StreamedResponse:
         self._connection.write(data)
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Have *pace* called with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
         self._connection.on_pace(pace)
 
     async def aclose(self) -> None:
-        """Read no further; the connection is closed unless the body has ended."""
+        """Stop reading; the connection is closed unless the body has ended."""
         if not self._ended:
             self._ended = True
             self._connection.close()

@@ -157,7 +157,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Have *pace* called with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
         self._pace = pace
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came."""
+        """Parse bytes that were received."""
         if self._switched:
             self.on_body(data)
             self._wake()
@@ -215,7 +215,7 @@ class ClientConnection(asyncio.Protocol):
             self._pace(False)
 
     def resume_writing(self) -> None:
-        """Go on with the request's body."""
+        """Resume sending the request's body."""
         self._writable = True
         if self._pace is not None:
             self._pace(True)
@@ -232,7 +232,7 @@ class ClientConnection(asyncio.Protocol):
             self._fields = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header field; those of a trailer are dropped."""
+        """Parse one header field; those of a trailer are dropped."""
         if self._head is None:
             text = value.strip(b" \t").decode("utf-8", "surrogateescape")
             self._fields.append((name.decode("ascii", "surrogateescape"), text))
@@ -268,7 +268,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Note the end of the answer."""
+        """Record that the answer is complete."""
         if not self._informal:
             self._complete = True
 

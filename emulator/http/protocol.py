@@ -137,7 +137,7 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.write_ticks
 
     def resume_writing(self) -> None:
-        """Go on: the client has taken most of what was sent."""
+        """Resume sending: the client has read most of what was sent."""
         self._sender.resume()
         if self._transaction is not None:
             self.deadline = NEVER
@@ -181,7 +181,7 @@ class HttpProtocol(asyncio.Protocol):
     # What the body of a request asks for that is served while it comes.
 
     def pause(self) -> None:
-        """Read nothing more until `resume`."""
+        """Stop reading until `resume`."""
         if not self._paused:
             self._paused = True
             self._transport.pause_reading()
@@ -212,7 +212,7 @@ class HttpProtocol(asyncio.Protocol):
         transaction.respond(self._connections.malformed(500, "the request could not be served"))
 
     def drop(self, response: Response) -> None:
-        """Let go of an answer that will not be sent."""
+        """Close an answer that will not be sent."""
         unsent = response.unsent if isinstance(response, HangUp) else response
         if unsent is not None:
             self._sender.drop(unsent)

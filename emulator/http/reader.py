@@ -87,7 +87,7 @@ class RequestReader:
         return self._body_size + self.held
 
     def feed(self, data: bytes) -> None:
-        """Take in what arrived."""
+        """Parse bytes that were received."""
         self._buffer = self._buffer[self._start :] + data if self.held else data
         self._scanned -= self._start
         self._start = 0
@@ -161,7 +161,7 @@ class RequestReader:
         return rest
 
     def close(self) -> None:
-        """Let go of all input, and of the parser, which refers back to this object."""
+        """Drop all input, and the parser, which refers back to this object."""
         self._parser = None
         self._body.clear()
         self._buffer = self._tail = b""
@@ -174,7 +174,7 @@ class RequestReader:
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header field; those of a chunked body's trailer are dropped."""
+        """Parse one header field; those of a chunked body's trailer are dropped."""
         if self._keep_alive is not None:
             return
         size = len(name)
@@ -198,7 +198,7 @@ class RequestReader:
         self._body_size += len(data)
 
     def on_message_complete(self) -> None:
-        """Note the end of the request."""
+        """Record that the request is complete."""
         self._done = True
 
     def _begin(self) -> None:

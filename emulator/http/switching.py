@@ -16,10 +16,10 @@ _log = logging.getLogger(__name__)
 
 
 class Successor(Protocol):
-    """Who has a connection after it has changed its protocol."""
+    """Handles a connection after its protocol was switched."""
 
     def take(self, transport: asyncio.Transport, connections: Connections, first: bytes) -> None:
-        """Take over a connection on which *first* has already come."""
+        """Take over a connection; *first* are the bytes that were already received."""
         ...
 
 
@@ -53,17 +53,17 @@ class Upstream(Protocol):
         ...
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Have *pace* called with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
         ...
 
 
 class Pieces(Protocol):
-    """What a server sends."""
+    """What a server sends after the switch, piece by piece."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def aclose(self) -> None:
-        """Read no further, and let the server go."""
+        """Stop reading and close the connection to the server."""
         ...
 
 
@@ -84,7 +84,7 @@ class Relay(asyncio.Protocol):
         self._writable.set()
 
     def take(self, transport: asyncio.Transport, connections: Connections, first: bytes) -> None:
-        """Take over a connection on which *first* has already come."""
+        """Take over a connection; *first* are the bytes that were already received."""
         self._transport = transport
         self._connections = connections
         connections.add(self)
@@ -115,7 +115,7 @@ class Relay(asyncio.Protocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let the server go on."""
+        """Resume reading from the server."""
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:

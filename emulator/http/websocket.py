@@ -40,14 +40,14 @@ _OPCODES = frozenset(Opcode)
 
 
 class Talk(Protocol):
-    """Who is on the other side of a `WebSocket`."""
+    """Receives the messages of a `WebSocket`."""
 
     def opened(self, socket: "WebSocket") -> None:
-        """The connection is there."""
+        """Called when the connection is open."""
         ...
 
     def message(self, data: bytes) -> None:
-        """A whole message has come, of text or not."""
+        """Called with each complete message, text or binary."""
         ...
 
     def pace(self, go: bool) -> None:
@@ -96,7 +96,7 @@ class WebSocket(asyncio.Protocol):
         self._connections: Connections | None = None
 
     def take(self, transport: asyncio.Transport, connections: Connections, first: bytes) -> None:
-        """Take over a connection on which *first* has already come."""
+        """Take over a connection; *first* are the bytes that were already received."""
         self._transport = transport
         self._connections = connections
         connections.add(self)
@@ -127,7 +127,7 @@ class WebSocket(asyncio.Protocol):
             self._frame(Opcode.TEXT, data)
 
     def close(self, status: int = NORMAL) -> None:
-        """Say goodbye and close."""
+        """Send a close frame, then close the connection."""
         if not self._closing and self._transport is not None:
             self._frame(Opcode.CLOSE, struct.pack("!H", status))
             self._closing = True
@@ -146,7 +146,7 @@ class WebSocket(asyncio.Protocol):
         self._transport.write(head + data)
 
     def data_received(self, data: bytes) -> None:
-        """Take in frames."""
+        """Parse the bytes of frames."""
         self._buffer += data
         while not self._closing and self._step():
             pass
@@ -156,7 +156,7 @@ class WebSocket(asyncio.Protocol):
         self._talk.pace(False)
 
     def resume_writing(self) -> None:
-        """Let the other side go on."""
+        """Resume reading from the other side."""
         self._talk.pace(True)
 
     def connection_lost(self, exc: Exception | None) -> None:

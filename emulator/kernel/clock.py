@@ -80,7 +80,7 @@ class AdjustableClock(SystemClock):
         self.offset_ms = self.frozen_at - self.system()
 
     def unfreeze(self) -> None:
-        """Go on from the time the clock stands at."""
+        """Run again, from the frozen time on."""
         if self.frozen_at is not None:
             self.offset_ms = self.frozen_at - self.system()
             self.frozen_at = None

@@ -73,7 +73,7 @@ class Watchers(list[Callable[[], None]]):
     """Functions to call whenever something has happened; who makes it happen calls each."""
 
     def add(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Have *notify* called from now on, until the function that is returned is called."""
+        """Call *notify* from now on, until the function that is returned is called."""
         self.append(notify)
 
         def stop() -> None:

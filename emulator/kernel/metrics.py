@@ -56,7 +56,7 @@ class Histogram:
         self._sum += value
 
     def samples(self, labels: Mapping[str, str]) -> list[Sample]:
-        """Return the buckets, each with all below it, then sum and number."""
+        """Return the samples of a histogram: cumulative buckets, the sum, the count."""
         buckets, so_far = [], 0
         for bound, count in zip((*self._bounds, None), self._counts, strict=True):
             so_far += count

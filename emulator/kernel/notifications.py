@@ -74,7 +74,7 @@ class Notifications:
         return self._checked(self._library.inotify_add_watch(self.descriptor, os.fsencode(folder), mask))
 
     def forget(self, watch: int) -> None:
-        """Watch a folder no longer."""
+        """Stop watching a folder."""
         self._library.inotify_rm_watch(self.descriptor, watch)
 
     def arrived(self) -> bool:

@@ -12,11 +12,11 @@ class Holding(Protocol):
     """Suspends and resumes the sender of a body's pieces, while their reader is slower."""
 
     def pause(self) -> None:
-        """Have the sender send no more pieces until `resume`."""
+        """Ask the sender to pause until `resume`."""
         ...
 
     def resume(self) -> None:
-        """Have the sender send pieces again."""
+        """Ask the sender to continue."""
         ...
 
 
@@ -48,7 +48,7 @@ class SentPieces:
                 self._channel.pause()
 
     def end(self, error: Exception | None) -> None:
-        """Take note that there are no more, or why the rest is missing."""
+        """Record that there are no more, or why the rest is missing."""
         self._ended, self._error = True, error
         self._changed.set()
 

@@ -128,7 +128,7 @@ class Timers:
         return live is not None and live[0] == entry[1]
 
     def _rearm(self) -> None:
-        """Take note that the earliest time has changed."""
+        """Record that the earliest time has changed."""
 
 
 def _shown(key: Hashable) -> str:

@@ -104,7 +104,7 @@ class Turnstile:
         self._resting: dict[Kind, int] = {}
 
     def open(self, chooser: Chooser, *, overlap: bool = False) -> None:
-        """Have effects wait for their turn from now on; *chooser* decides which one is next.
+        """Make effects wait for their turn from now on; *chooser* picks the next.
 
         With *overlap* calls go at once, and their replies in the order in which the calls have begun.
         """
@@ -121,7 +121,7 @@ class Turnstile:
         self.active = True
 
     def close(self) -> None:
-        """Release every effect that waits, and have later ones wait for nothing."""
+        """Release every effect that waits; later ones do not wait."""
         self.active = False
         self._chooser = None
         for step in self.waiting.values():
@@ -185,7 +185,7 @@ class Turnstile:
                 assert_never(verdict)
 
     def release(self) -> None:
-        """Let one of the effects that wait go."""
+        """Release one of the effects that wait."""
         if self._chooser is None or not (eligible := self.eligible()):
             return
         oldest, *others = eligible
@@ -209,7 +209,7 @@ class Turnstile:
         return [step for step in self.waiting.values() if step.kind != "reply" or not first or step.name in first]
 
     def over(self, name: str) -> None:
-        """Note that a call has its reply, or has been called off: with overlap others wait for it."""
+        """Record that a call has its reply, or has been called off: with overlap others wait for it."""
         if name in self._begun:
             self._begun.remove(name)
 
@@ -243,14 +243,14 @@ class Turnstile:
         return self._chooser is not None and self._chooser.varies(kind)
 
     def from_outside(self, name: str) -> None:
-        """Note that a client does what comes now: a step of its own up to the next turn, whose place nobody chooses."""
+        """Record that the step up to the next turn is a client's own, whose place in the order nobody chooses."""
         if self._current.kind != "begin":
             self._numbers += 1
             self._current = Step(self._numbers, "begin", name, "", self._current.number)
             self.steps.append(self._current)
 
     def touch(self, resource: str) -> None:
-        """Note that the step under way reads or changes a resource; asked only while ``active``."""
+        """Record that the step under way reads or changes a resource; asked only while ``active``."""
         self._current.touched.add(resource)
 
     def count(self, *kinds: Kind) -> int:

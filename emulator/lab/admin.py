@@ -198,14 +198,14 @@ def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("remove-mock", "DELETE /mocks/{id}")
 def remove_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let the function answer again."""
+    """Remove a mock, so that the function runs again."""
     lab.bench.mocks.remove(call.path["id"])
     return {"removed": 1}
 
 
 @operation("remove-mocks", "DELETE /mocks")
 def remove_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let all functions answer again."""
+    """Remove all mocks, so that functions run again."""
     return {"removed": lab.bench.mocks.clear()}
 
 
@@ -289,7 +289,7 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     argument("patience", about="Real time after which what runs holds nobody up any longer.", default="1s"),
 )
 async def set_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let effects go one at a time, in the order that a schedule chooses; choices are counted from here."""
+    """Perform effects one at a time, in the order of a schedule; choices are counted from here."""
     arguments = call.arguments
     patience_s = _duration(arguments["patience"], "patience") / 1000
     await lab.ordering.set(arguments, patience_s=patience_s, overlap=arguments["overlap"])
@@ -304,7 +304,7 @@ def get_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("clear-schedule", "DELETE /schedule")
 async def clear_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Let order be free again; what waits goes."""
+    """Stop choosing the order of effects; those that wait go on."""
     await lab.ordering.clear()
     return {"active": False}
 

@@ -70,7 +70,7 @@ Watch = Callable[[Callable[[], None]], Callable[[], None]]
 def load_clock(
     database: Database, clock: AdjustableClock, start_at: Millis | None = None, *, frozen: bool = False
 ) -> None:
-    """Take up the time an earlier run has left; a state that has lived in the future does not fall back.
+    """Restore the time of an earlier run; a clock that was moved forward does not fall back.
 
     Without such a time it is *start_at* now; *frozen* lets it stand still.
     """
@@ -358,7 +358,7 @@ class TimeControl:
         return waiting + forever
 
     async def set_frozen(self, *, frozen: bool) -> Moved:
-        """Let the time stand still, or go on from where it stands."""
+        """Freeze the time, or let it run again from the frozen time on."""
         async with self._lock:
             if frozen:
                 self._clock.freeze()

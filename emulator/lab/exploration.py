@@ -100,7 +100,7 @@ class Search:
             yield body
 
     def learn(self, view: Mapping[str, Any]) -> None:
-        """Take note of what a run has chosen, and of what it could have chosen instead."""
+        """Record what a run has chosen, and of what it could have chosen instead."""
         taken = taken_in(view)
         for number, option in self._alternatives(view, taken):
             before = tuple(each for each in taken if each[0] < number)

@@ -64,7 +64,7 @@ class Faults:
         self._interfere(self.stage if self.active or self._notice is not None else None)
 
     def observe(self, notice: Callable[[Front, OperationRequest], None] | None) -> None:
-        """Have *notice* called with every request before its operation runs; no longer with None."""
+        """Call *notice* with every request before its operation runs; no longer with None."""
         self._notice = notice
         self.take_up(self.book)
 

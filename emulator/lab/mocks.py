@@ -304,7 +304,7 @@ class Mocks:
         return None
 
     async def rest(self, answer: Answer, name: str, request_id: str, origin: Origin) -> None:
-        """Let the time pass that *answer* takes."""
+        """Wait as long as *answer* is to take."""
         if not answer.delay_ms and not answer.never:
             return
         until = None if answer.never else Millis(self._clock.now() + answer.delay_ms)

@@ -171,7 +171,7 @@ class Ordering:
         turns.restart = self._begin_restart
 
     async def set(self, document: Mapping[str, Any], *, patience_s: float, overlap: bool) -> None:
-        """Have effects wait for their turn from now on, in the order that the schedule in *document* chooses.
+        """Make effects wait for their turn from now on, in the order of the schedule in *document*.
 
         Raises: LabError (InvalidParameter).
         """
@@ -187,7 +187,7 @@ class Ordering:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="lab:ordering")
 
     async def clear(self) -> None:
-        """Let order be free again."""
+        """Stop choosing the order of effects; those that wait go on."""
         await self._end_task()
         self._schedule = None
         self._turns.close()

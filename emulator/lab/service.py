@@ -62,7 +62,7 @@ class Services(Suspendable, Protocol):
         ...
 
     def clock_moved(self, clock: AdjustableClock) -> None:
-        """Let functions see the time after it has been moved, frozen or released."""
+        """Pass the emulator's time on to functions after it was moved, frozen or unfrozen."""
         ...
 
 
@@ -204,7 +204,7 @@ class Lab:
         self.bench.put_back(on_bench)
 
     async def close(self) -> None:
-        """Let no more effects go, and wait for what is done to checkpoints."""
+        """Hold further effects, and wait for saving and restoring under way."""
         await self.ordering.close()
         await self.checkpoints.close()
 
@@ -219,7 +219,7 @@ class Lab:
 
 
 def next_series(database: Database, used: int = 0) -> int:
-    """Return a series of draws that neither the state has used, nor a process that has used *used* of them."""
+    """Return the number of an unused series of random draws, after those of the state and after *used*."""
     return max(used, int(database.read("PRAGMA user_version").fetchone()[0])) + 1
 
 

@@ -46,11 +46,11 @@ class Node:
         self.children: list[Node] = []
 
     def seen(self, at: int) -> None:
-        """Take note that it was at work at a time."""
+        """Record that it was at work at a time."""
         self.began = at if self.began is None else min(self.began, at)
 
     def over(self, at: int) -> None:
-        """Take note of its end."""
+        """Record its end."""
         self.seen(at)
         self.ended = at
 

@@ -46,7 +46,7 @@ class Contents:
         self._doomed: set[str] = set()
 
     async def add(self, data: bytes) -> Content:
-        """Keep *data*; it stays until `remove`, or until a start finds that nothing needs it.
+        """Store *data* until `remove`, or until a start finds that no row refers to it.
 
         Raises: OSError.
         """
@@ -164,11 +164,11 @@ class Stream:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Read no further."""
+        """Stop reading, and drop what has not been read."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the pieces."""
+        """Close the source of the pieces."""
         if self._open:
             self._open = False
             self._holding.__exit__(None, None, None)

@@ -143,7 +143,7 @@ class S3Model:
         return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in entries]
 
     def put_upload(self, bucket: str, upload: Upload) -> None:
-        """Begin an upload."""
+        """Start a multipart upload."""
         self._bucket(bucket).multiparts[upload.id] = _Multipart(self._owners[bucket].account_id, upload)
 
     def upload(self, bucket: str, upload: str) -> Upload | None:

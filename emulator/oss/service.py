@@ -42,7 +42,7 @@ class LazyStorage:
         self._opened: tuple[ObjectStorage, Mapping[str, Operation]] | None = None
 
     def connect(self, watcher: "Watcher") -> None:
-        """Tell *watcher* of changes of objects; before the first call."""
+        """Report changes of objects to *watcher*; has to be called before the first request."""
         self._watcher = watcher
 
     async def tidy(self) -> None:

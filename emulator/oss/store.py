@@ -140,7 +140,7 @@ class ObjectStore:
         return self._drop(piece.content for piece in old.pieces)
 
     def put_upload(self, bucket: str, upload: Upload) -> None:
-        """Begin an upload."""
+        """Start a multipart upload."""
         self._database.write(
             "INSERT INTO oss_uploads VALUES (?, ?, ?, ?, ?)",
             (upload.id, bucket, upload.key, upload.started_at, _text_of(upload.attributes)),

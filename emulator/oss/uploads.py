@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 async def start(
     storage: ObjectStorage, caller: Caller, place: Place, attributes: Attributes, *, may_replace: bool
 ) -> Upload:
-    """Begin an upload.
+    """Start a multipart upload.
 
     Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists.
     """
@@ -127,7 +127,7 @@ def _chosen(there: dict[int, Part], wanted: Sequence[tuple[int, str]]) -> list[P
 
 @operation("InitiateMultipartUpload", "POST /{bucket}/{key}?uploads")
 async def initiate_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Begin an upload.
+    """Start a multipart upload.
 
     Raises: as `start`; InvalidArgument. Source: OSS API reference, InitiateMultipartUpload.
     """

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
 from emulator.storage.file_sizes import FileSizes as FileSizes
-from emulator.storage.file_sizes import pragma, sizes_of
+from emulator.storage.file_sizes import copy_log, gives_pages_back, rewrite, sizes_of
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
@@ -29,9 +29,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Row = sqlite3.Row | tuple[Any, ...]
-
-
-_INCREMENTAL = 2
 
 _OWN_FAULT = (
     sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError,
@@ -153,12 +150,14 @@ class Database:
         """Whether this tick has written something, or something waits for its end."""
         return self._has_written or bool(self._waiting)
 
-    def is_writable(self, then: Callable[[], None]) -> bool:
+    def is_writable(self, then: Callable[[], None] | None = None) -> bool:
         """Begin the transaction of this tick and return True; or, while it is locked, call *then* once that is over.
+
+        Without *then* the caller waits for the lock in another way.
 
         For work that comes without a request, such as timers that are due: it begins when nothing can interrupt it.
         """
-        if then is not _no_call:
+        if then is not None:
             self._has_work = True
         if self._in_transaction or self.path is None:
             return True
@@ -167,7 +166,7 @@ class Database:
                 return True
         except sqlite3.Error:
             return True  # what is about to write finds out
-        self.lock.when_free(then)
+        self.lock.when_free(then or _no_call)
         return False
 
     async def writable(self) -> None:
@@ -282,10 +281,7 @@ class Database:
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the file now; between transactions, and as far as that is possible."""
-        try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        except sqlite3.Error as error:
-            _log.warning("the write-ahead log is not copied: %s", error)
+        copy_log(self._connection)
 
     def sizes(self) -> FileSizes:
         """Return how large the file and its log are."""
@@ -293,22 +289,21 @@ class Database:
 
     @property
     def gives_pages_back(self) -> bool:
-        """Whether pages that nothing uses can be cut off the file one by one."""
-        return pragma(self._connection, "auto_vacuum") == _INCREMENTAL
+        """Whether unused pages can be cut off the file one by one."""
+        return gives_pages_back(self._connection)
 
     def give_back(self, pages: int) -> None:
-        """Cut up to *pages* pages that nothing uses off the file, in the transaction of this tick."""
+        """Cut up to *pages* unused pages off the file, in the transaction of this tick."""
         for _ in range(pages):  # one by one: the module sqlite3 takes only the first step of a larger number
             self.write("PRAGMA incremental_vacuum(1)")
 
     def rewrite(self) -> None:
-        """Write the file anew without what nothing uses, in the form that gives pages back; takes its time.
+        """Rewrite the file without unused pages, in the form that can give pages back; may take seconds.
 
         Raises: sqlite3.Error when there is no room for it; the file is as before then.
         """
         self.commit()
-        self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        self._connection.execute("VACUUM")
+        rewrite(self._connection)
 
     def close(self) -> None:
         """Commit what is pending and close the file; doing it twice is harmless."""
@@ -381,10 +376,6 @@ class Database:
         return "the database in memory" if self.path is None else str(self.path)
 
 
-def _no_call() -> None:
-    """Do nothing: for `Database.is_writable`, when the caller waits for the lock in another way."""
-
-
 def _always() -> bool:
     return True
 
@@ -425,7 +416,7 @@ class Steps(Generic[T]):
             self.have_waited = True
             try:
                 yield awaited
-                if self._writes() and not self._database.is_writable(_no_call):
+                if self._writes() and not self._database.is_writable():
                     yield from self._lock().__await__()
             except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
                 resume = partial(steps.throw, error)
@@ -440,6 +431,10 @@ class Steps(Generic[T]):
                 await self._database.writable()
         except TimeoutError:
             self._patience_s = 0
+
+
+def _no_call() -> None:
+    """Do nothing."""
 
 
 def _resolve(future: "asyncio.Future[None]", failure: CommitFailed | None = None) -> None:

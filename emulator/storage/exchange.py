@@ -102,7 +102,7 @@ class Exchange:
         self.settle()
 
     def settle(self) -> None:
-        """Let the copy go: what is in the database stays."""
+        """Delete the copy; the database keeps its rows."""
         kept, self._kept = self._kept, None
         if isinstance(kept, Path):
             kept.unlink(missing_ok=True)

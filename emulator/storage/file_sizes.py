@@ -1,11 +1,17 @@
-"""The state file: how large it is, and that nobody else reads it."""
+"""The state file: how large it is, how it is kept small, and that nobody else reads it."""
 
+import logging
 import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 from emulator.kernel.frozen import frozen
+
+_log = logging.getLogger(__name__)
+
+_INCREMENTAL = 2
+"""What ``auto_vacuum`` is for a file that gives pages back."""
 
 
 @frozen
@@ -39,3 +45,25 @@ def make_private(path: Path) -> None:
     for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         with suppress(FileNotFoundError):
             each.chmod(0o600)
+
+
+def gives_pages_back(connection: sqlite3.Connection) -> bool:
+    """Whether unused pages can be cut off the file one by one."""
+    return pragma(connection, "auto_vacuum") == _INCREMENTAL
+
+
+def rewrite(connection: sqlite3.Connection) -> None:
+    """Rewrite the file without unused pages, in the form that can give pages back; outside a transaction.
+
+    Raises: sqlite3.Error when there is no room for it; the file is as before then.
+    """
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    connection.execute("VACUUM")
+
+
+def copy_log(connection: sqlite3.Connection) -> None:
+    """Copy the write-ahead log into the file, as far as no reader needs the old pages; outside a transaction."""
+    try:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error as error:
+        _log.warning("the write-ahead log is not copied: %s", error)

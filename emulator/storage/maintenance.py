@@ -125,7 +125,7 @@ the emulator."""
 
 
 class Shrinker:
-    """Gives free pages back while the emulator runs."""
+    """Shrinks the state file while the emulator runs: cuts unused pages off its end."""
 
     def __init__(self, database: Database, later: Later, clock: Clock) -> None:
         self._database = database
@@ -141,7 +141,7 @@ class Shrinker:
             self._next = self._later(LOOK_S, self._look)
 
     def close(self) -> None:
-        """Leave the file as it is."""
+        """Stop shrinking the file."""
         if self._next is not None:
             self._next.cancel()
 
@@ -189,6 +189,18 @@ def make_shrinkable(database: Database) -> None:
         database.rewrite()
     except sqlite3.Error as error:
         _log.warning("the state file is not written anew, so it does not shrink: %s", error)
+
+
+def keep_small(database: Database, clock: Clock) -> Iterator[Callable[[], None]]:
+    """Keep the state file and its log small from now on; yield what ends that. One in memory has neither."""
+    if database.path is None:
+        return
+    checkpoints = Checkpoints(database, database.path)
+    yield checkpoints.close
+    checkpoints.start()
+    shrinker = Shrinker(database, asyncio.get_running_loop().call_later, clock)
+    yield shrinker.close
+    shrinker.start()
 
 
 def storage_figures(database: Database) -> Iterator[Family]:

@@ -48,14 +48,14 @@ class WriteLock:
         self.set_patience(waits=True)
 
     def set_patience(self, *, waits: bool) -> None:
-        """Let SQLite wait for the lock, and everything with it, or not."""
+        """Choose whether SQLite waits for the lock, during which the whole loop stands still."""
         self._waits = waits
         self._connection.execute(f"PRAGMA busy_timeout={PATIENCE_MS if waits else 0}")
         if waits:
             self.held_elsewhere = False
 
     def refused(self, error: sqlite3.OperationalError) -> None:
-        """Note that a transaction could not begin because another program holds the lock.
+        """Record that a transaction could not begin because another program holds the lock.
 
         Raises: *error*, when it says something else, or the lock has been waited for.
         """

@@ -94,7 +94,7 @@ class Mock:
         return calls_of(self._api.admin("GET", f"mocks/{segment(self.id)}/calls"))
 
     def remove(self) -> None:
-        """Let the real function answer again."""
+        """Remove the mock, so that the function runs again."""
         self._api.admin("DELETE", f"mocks/{segment(self.id)}")
 
 

@@ -151,7 +151,7 @@ class _Found:
         self._strayed = 0
 
     def passed(self) -> None:
-        """Take note of a run that has passed, and of what it could have chosen instead."""
+        """Record a run that has passed, and of what it could have chosen instead."""
         view = self._kit.api.admin("GET", "schedule")
         if not self._first:
             self._before = self._histories()

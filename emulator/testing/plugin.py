@@ -327,7 +327,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many schedules of each explored test there were."""
+    """Print how many schedules of each explored test there were."""
     told = [
         (_whole(report.nodeid), text)
         for report in terminalreporter.stats.get("passed", ())

@@ -83,11 +83,11 @@ class Clock:
         return self._change({"next": count})
 
     def freeze(self) -> None:
-        """Let the time stand still until it is moved or let go."""
+        """Freeze the time until it is moved or `unfreeze` is called."""
         self._change({"freeze": True})
 
     def unfreeze(self) -> None:
-        """Let the time go on from where it stands."""
+        """Let the time run again, from the frozen time on."""
         self._change({"freeze": False})
 
     def _change(self, body: dict[str, Any]) -> dict[str, Any]:

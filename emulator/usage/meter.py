@@ -40,7 +40,7 @@ class Meter:
         database.on_rollback(self._forget)
 
     def start(self) -> None:
-        """Go on from what earlier processes have counted, and begin to write."""
+        """Resume the counts of earlier processes, and start to write."""
         rows = self._database.read("SELECT item, resource, kind, amount FROM usage_amounts")
         self._before = {(item, resource, kind): amount for item, resource, kind, amount in rows}
         self._written = dict(self._before)
@@ -71,7 +71,7 @@ class Meter:
         return {key: amount for key, amount in rest if amount > 0}
 
     def reset(self) -> None:
-        """Begin at nothing."""
+        """Set all counters to zero."""
         self._before = {key: -amount for key, amount in added(self._count()).items()}
         self._marked = {}
         self._write()

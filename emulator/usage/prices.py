@@ -111,7 +111,7 @@ def read_prices(text: str) -> PriceList:
 
 
 def estimate(amounts: Mapping[str, float], prices: PriceList, scale: float = 1.0) -> list[Line]:
-    """Return what *amounts* of items, as many times as *scale* says, would cost in a month that has nothing else."""
+    """Return what *amounts* of items, each times *scale*, would cost in a month without other usage."""
     return [_line(price, amounts, scale) for price in prices.prices]
 
 

@@ -63,7 +63,7 @@ class OperationRequest:
         self._version: str | None = None
 
     def body_arrived(self, now: Millis) -> None:
-        """Go on with a call that has been judged by its head: what was read of a form was not there yet."""
+        """Forget the parsed parameters: the body has arrived, which may be a form with more of them."""
         self.now = now
         self._all_parameters = self._parameters = self._action = self._version = None
 

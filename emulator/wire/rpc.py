@@ -185,7 +185,7 @@ class RpcFront:
         return self._ids.uuid().upper()
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Nothing here is open to callers without a key."""
+        """Return False: every caller needs a key."""
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:

@@ -7,8 +7,8 @@ from zipfile import ZipFile
 from hypothesis import strategies as st
 
 from emulator.deploy.fc_providers import path_of
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Refused, Resource
-from emulator.deploy.planner import PROVIDERS
 
 V2, V3 = "/2016-08-15", "/2023-03-30"
 AWKWARD = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.deploy.planner import PROVIDERS
+from emulator.deploy.kinds import PROVIDERS
 from emulator.services.fc.triggers.model import KINDS
 from tests import commands
 

@@ -14,9 +14,10 @@ from emulator.cli.rehearsal import Stage
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.resources import Job, portable
 from emulator.deploy.inventory import inventory
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Record, Target
 from emulator.deploy.places import Findings, whole
-from emulator.deploy.planner import PROVIDERS, apply, plan, read
+from emulator.deploy.planner import apply, plan, read
 from emulator.deploy.rehearsal import rehearse
 from emulator.keyfile import InstallationKeys
 from tests.sdk.any_state import make, shown, states

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.rehearsal import Stage
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import FileProblems, Record, Refused, StepFailed, Target
 from emulator.deploy.places import Findings, whole
-from emulator.deploy.planner import PROVIDERS, apply, plan, read
+from emulator.deploy.planner import apply, plan, read
 from emulator.deploy.rehearsal import rehearse
 from emulator.keyfile import InstallationKeys
 

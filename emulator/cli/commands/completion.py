@@ -5,13 +5,14 @@ the grammar, and names of queues, topics, flows, functions and tutorials from th
 nothing to offer the shell completes names of files.
 """
 
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 
 from emulator.cli.client import Client, connect
 from emulator.cli.main import build
 from emulator.cli.mns import Mns
 from emulator.cli.output import DONE, CommandFailed, say
+from emulator.cli.parser import Parser
 from emulator.config import Settings
 from emulator.samples import TUTORIALS
 
@@ -62,36 +63,27 @@ def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> s
         if kind:
             kind = ""
             continue
-        inner = _commands(parser)
-        option = parser._option_string_actions.get(word)
+        option = parser.options.get(word)
         if option is not None:
             kind = "" if option.nargs == 0 else str(option.metavar or option.dest.upper())
             offered = [str(each) for each in option.choices or ()]
-        elif word in inner:
-            parser, place = inner[word], 0
+        elif word in parser.commands:
+            parser, place = parser.commands[word], 0
         elif not word.startswith("-"):
             place += 1
     if kind:
         candidates = set(offered) or set(names(kind))
     elif begun.startswith("-"):
-        candidates = set(parser._option_string_actions)
+        candidates = set(parser.options)
     else:
-        candidates = set(_commands(parser)) or _positional(parser, place, names)
+        candidates = set(parser.commands) or _positional(parser, place, names)
     return {name for name in candidates if name.startswith(begun)}
 
 
-def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, _SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _positional(parser: ArgumentParser, place: int, names: Callable[[str], Iterable[str]]) -> set[str]:
-    actions = [action for action in parser._actions if not action.option_strings]
-    if place >= len(actions):
+def _positional(parser: Parser, place: int, names: Callable[[str], Iterable[str]]) -> set[str]:
+    if place >= len(parser.positionals):
         return set()
-    action = actions[place]
+    action = parser.positionals[place]
     if action.choices:
         return {str(each) for each in action.choices if each != "words"}
     return set(names(str(action.metavar or action.dest.upper())))

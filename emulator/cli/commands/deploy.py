@@ -28,6 +28,7 @@ from emulator.cli.output import (
 from emulator.cli.problem_texts import problem_text
 from emulator.cli.references import parameters_of
 from emulator.config import Settings
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.layers_used import MissingLayer, without_foreign_layers
 from emulator.deploy.model import (
     Blueprint,
@@ -43,7 +44,6 @@ from emulator.deploy.model import (
 )
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import (
-    PROVIDERS,
     Action,
     Missing,
     Plan,

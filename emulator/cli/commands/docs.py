@@ -4,7 +4,7 @@ import re
 from argparse import Namespace
 
 from emulator.cli import error_codes, pages
-from emulator.cli.output import CommandFailed, _, is_translated, say, say_json, say_pairs, say_table, wants_json
+from emulator.cli.output import CommandFailed, _, is_chinese, say, say_json, say_pairs, say_table, wants_json
 from emulator.config import Settings
 
 _EXCERPT = 160
@@ -74,4 +74,4 @@ def explain(arguments: Namespace, settings: Settings) -> int:
 
 def _is_chinese(query: str = "") -> bool:
     """Whether to take the pages in Chinese: the user's language is, or the words are."""
-    return is_translated() or bool(_HAN.search(query))
+    return is_chinese() or bool(_HAN.search(query))

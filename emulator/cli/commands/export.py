@@ -27,8 +27,9 @@ from emulator.cli.references import parameters_of
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.comparison import ABSENT, OTHER, THERE, THIS, Difference, NotCompared, compare
-from emulator.deploy.export.resources import GROUPS, Job, Portable, Written, chosen, portable
+from emulator.deploy.export.resources import Job, Portable, Written, chosen, portable
 from emulator.deploy.inventory import inventory
+from emulator.deploy.kinds import GROUPS
 from emulator.deploy.layers_used import without_foreign_layers
 from emulator.deploy.model import Blueprint, FileProblems, Record, Refused, Target, unset_in
 from emulator.deploy.places import Findings, whole

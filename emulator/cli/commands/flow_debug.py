@@ -96,7 +96,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
 
 
 def debug(arguments: Namespace, settings: Settings) -> int:
-    """Let an execution stop at breakpoints and do there what standard input says, line by line."""
+    """Stop an execution at breakpoints, and perform there what standard input says, line by line."""
     name_execution(arguments)
     client = connect(settings)
     flow = arguments.flow

@@ -35,7 +35,7 @@ class Unusable(CommandFailed):
 
 
 class Ran(NamedTuple):
-    """What came of a case, in words that go between processes."""
+    """The result of a case, in a form that can be sent between processes."""
 
     name: str
     line: int

@@ -28,7 +28,7 @@ from emulator.cli.output import (
     WrongUsage,
     _,
     enumerated,
-    is_translated,
+    is_chinese,
     note,
     say,
     say_beside,
@@ -224,7 +224,7 @@ def _environment(client: Client) -> Mapping[str, str]:
         "LOCALYUN_ACCOUNT_ID": keys.account_id,
         "LOCALYUN_REGION": keys.region,
         "PYTHONUNBUFFERED": "1",
-        **({} if is_translated() else {"LANGUAGE": "C"}),  # the program cannot know that this terminal has no Chinese
+        **({} if is_chinese() else {"LANGUAGE": "C"}),  # the program cannot know that this terminal has no Chinese
     }
 
 

@@ -58,12 +58,12 @@ class Counterparts(dict[str, str]):
     """Values of the recording and those of the emulator that stand for them."""
 
     def learn(self, recorded: str, here: str) -> None:
-        """Take note of two values of one place."""
+        """Record that two values stand at the same place."""
         if recorded != here and len(recorded) >= _SHORTEST and len(here) >= 1:
             self.setdefault(recorded, here)
 
     def learn_account(self, host: str, account: str) -> None:
-        """Take note of the account in front of a recorded host, such as ``123.mns.cn-hangzhou.aliyuncs.com``."""
+        """Record the account in front of a recorded host, such as ``123.mns.cn-hangzhou.aliyuncs.com``."""
         first = host.partition(".")[0]
         if first.isdigit():
             self.learn(first, account)

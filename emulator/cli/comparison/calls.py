@@ -49,7 +49,7 @@ class Call:
 
 @frozen
 class Key:
-    """Whom to sign as."""
+    """The access key to sign with."""
 
     id: str
     secret: str

@@ -11,7 +11,7 @@ from emulator.console.forms import controls, read
 from emulator.console.language import catalogue
 from emulator.console.making import RPC
 from emulator.console.view import Row, done, field, view
-from emulator.deploy.planner import PROVIDERS
+from emulator.deploy.kinds import PROVIDERS
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import FLOW

@@ -75,7 +75,7 @@ def add_mock() -> Response:
 
 @blueprint.post("/mocks/remove")
 def remove_mock() -> Response:
-    """Let a function answer again."""
+    """Remove a mock, so that the function runs again."""
     view().admin("DELETE", f"/mocks/{field('id')}")
     return done("lab.mocks")
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from emulator.deploy.export.resources import looks_secret, portable
 from emulator.deploy.files import other_files
-from emulator.deploy.inventory import VERSIONS, inventory
-from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token, unset_in
-from emulator.deploy.planner import PROVIDERS, with_attributes
-from emulator.deploy.provider import ActualState, ApiClient, Disagreement, ResourceProvider, is_not_there
+from emulator.deploy.inventory import inventory
+from emulator.deploy.kinds import PROVIDERS
+from emulator.deploy.model import Blueprint, Record, Resource, has_token, unset_in
+from emulator.deploy.planner import with_attributes
+from emulator.deploy.provider import ActualState, ApiClient, Disagreement, ResourceProvider
 from emulator.kernel.frozen import field, frozen
 
 ABSENT = "-"
@@ -62,7 +63,7 @@ def compare(
         resource = with_attributes(described, known)
         provider = PROVIDERS[resource.kind]
         entry = noted.get(resource.key)
-        attributes = entry.attributes if entry is not None else _newest(api, resource)
+        attributes = entry.attributes if entry is not None else provider.newest(api, resource.identity)
         actual = None if has_token(resource.identity) else provider.find(api, resource.identity, attributes)
         if actual is None:
             found.append(Difference(resource=resource, file=THERE))
@@ -75,37 +76,12 @@ def compare(
         found.extend(
             Difference(resource=each, running=THERE)
             for each in portable(inventory(api), account, region).resources
-            if each.key not in mentioned and each.kind not in VERSIONS
+            if each.key not in mentioned and not PROVIDERS[each.kind].is_snapshot
         )
     return Comparison(
         differences=tuple(each for each in found if isinstance(each, Difference)),
         not_compared=tuple(each for each in found if isinstance(each, NotCompared)),
     )
-
-
-def _newest(api: ApiClient, resource: Resource) -> Mapping[str, str]:
-    """Return what a record would have noted of a resource that is known by a number: the newest."""
-    known = _NUMBERED.get(resource.kind)
-    if known is None:
-        return {}
-    versions, member, number, attribute = known
-    try:
-        rows = api.functions("GET", f"{versions}/{resource.identity[0]}/versions?limit=1").get(member) or []
-    except Refused as error:
-        if is_not_there(error):
-            return {}
-        raise
-    return {attribute: str(rows[0][number])} if rows else {}
-
-
-_LAYER = ("/2023-03-30/layers", "layers", "version", "Version")
-_NUMBERED: Mapping[str, tuple[str, str, str, str]] = {
-    "fc.layer": _LAYER,
-    "fc3.layer": _LAYER,
-    "fc.version": ("/2016-08-15/services", "versions", "versionId", "VersionId"),
-    "fc3.version": ("/2023-03-30/functions", "versions", "versionId", "VersionId"),
-}
-"""Where the numbers of a kind are listed: path, member of the answer, member of a row, and the attribute's name."""
 
 
 def _row(resource: Resource, each: Disagreement) -> Difference | NotCompared | None:

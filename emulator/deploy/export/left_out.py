@@ -8,14 +8,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource, type_of
+from emulator.deploy.provider import Reference
 from emulator.kernel.frozen import frozen, replace
 
-_LATEST = "LATEST"
 _VERSION = "version"
-
-Qualified = tuple[str, str, str]
-"""What a qualifier belongs to: ``fc`` or ``fc3``, the service or the function, the qualifier."""
 
 
 def left_out(resource: Resource, why: str) -> str:
@@ -39,13 +37,13 @@ class Remaining:
 
 def without_dependents(resources: Sequence[Resource], gone: Sequence[Resource]) -> Remaining:
     """Return *resources* without the aliases that are *gone* and all that is for them, or for a version's number."""
-    aliases = {(each.kind.partition(".")[0], *each.identity) for each in gone if each.kind.endswith(".alias")}
+    aliases = {(each.kind, each.identity) for each in gone if PROVIDERS[each.kind].mention(each.identity) is not None}
     kept, notes = [], []
     keys = {each.key for each in gone}
     for each in (resource for resource in resources if resource.key not in keys):
-        qualifier = _qualifier(each)
-        if qualifier is not None and _is_gone(qualifier, aliases):
-            notes.append(left_out(each, f"it is for {qualifier[1]}/{qualifier[2]}, which is not written"))
+        alias = PROVIDERS[each.kind].alias_of(each)
+        if alias is not None and _is_gone(alias, aliases):
+            notes.append(left_out(each, f"it is for {'/'.join(alias[1])}, which is not written"))
             continue
         routed = _with_routes(each, aliases, notes)
         if routed is not None:
@@ -54,50 +52,33 @@ def without_dependents(resources: Sequence[Resource], gone: Sequence[Resource]) 
     return Remaining(resources=tuple(kept), notes=tuple(notes))
 
 
-def _is_gone(qualifier: Qualified, aliases: set[Any]) -> bool:
-    return qualifier[2].isdigit() or qualifier in aliases
+def _is_gone(alias: Reference, aliases: set[Reference]) -> bool:
+    return alias[1][-1].isdigit() or alias in aliases
 
 
-def _qualifier(resource: Resource) -> Qualified | None:
-    prefix, _, what = resource.kind.partition(".")
-    identity = resource.identity
-    match what:
-        case "trigger":
-            return prefix, identity[0], str(resource.properties.get("qualifier") or _LATEST)
-        case "async" | "scaling":
-            return prefix, identity[0], identity[-1]
-        case "provision":
-            return prefix, identity[0], identity[1]
-        case _:
-            return None
-
-
-def _with_routes(resource: Resource, aliases: set[Any], notes: list[str]) -> Resource | None:
+def _with_routes(resource: Resource, aliases: set[Reference], notes: list[str]) -> Resource | None:
     """Return a domain without the routes that lead to what is gone, None when no other has remained."""
     config = resource.properties.get("routeConfig")
     if not isinstance(config, Mapping):
         return resource
-    prefix = resource.kind.partition(".")[0]
     kept = []
-    for route in config.get("routes") or []:
-        owner = str(route.get("serviceName") or route.get("functionName"))
-        qualifier = (prefix, owner, str(route.get("qualifier") or _LATEST))
-        if _is_gone(qualifier, aliases):
-            why = f"its route {route.get('path')} leads to {owner}/{qualifier[2]}, which is not written"
+    for route in PROVIDERS[resource.kind].routes(resource):
+        if _is_gone(route.alias, aliases):
+            why = f"its route {route.content.get('path')} leads to {'/'.join(route.alias[1])}, which is not written"
             notes.append(left_out(resource, why))
         else:
-            kept.append(route)
+            kept.append(route.content)
     if not kept:
         return None
     return replace(resource, properties={**resource.properties, "routeConfig": {**config, "routes": kept}})
 
 
-def _mentions(resource: Resource, aliases: set[Any]) -> Iterator[str]:
+def _mentions(resource: Resource, aliases: set[Reference]) -> Iterator[str]:
     text = "\n".join(_texts(resource.properties))
-    for prefix, owner, alias in sorted(aliases):
-        form = rf"functions/{re.escape(owner)}[/.]" if prefix == "fc3" else rf"services/{re.escape(owner)}\."
-        if re.search(rf"{form}{re.escape(alias)}(?![A-Za-z0-9_-])", text):
-            yield f"{called(resource)}: it names {owner}/{alias}, which is not written"
+    for kind, identity in sorted(aliases):
+        mention = PROVIDERS[kind].mention(identity)
+        if mention is not None and re.search(mention, text):
+            yield f"{called(resource)}: it names {'/'.join(identity)}, which is not written"
 
 
 def _texts(value: Any) -> Iterator[str]:

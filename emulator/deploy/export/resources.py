@@ -4,7 +4,6 @@ Places stand for the account, the region and secrets instead of their values. A 
 private characters; each format writes it in its own words.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, count, zip_longest
@@ -13,9 +12,9 @@ from typing import Any
 
 from emulator.deploy.export.left_out import called, left_out, without_dependents
 from emulator.deploy.files import unpacked
-from emulator.deploy.inventory import BESIDE, VERSIONS
+from emulator.deploy.kinds import GROUPS, PROVIDERS
 from emulator.deploy.model import Resource, key_of, type_of
-from emulator.deploy.provider import Identity
+from emulator.deploy.provider import BESIDE, LATEST, Identity
 from emulator.kernel.frozen import frozen, replace
 from emulator.wire.yaml import stays_text
 
@@ -78,7 +77,7 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     """Return resources with places instead of the account, the region, secrets, and what is numbered on creation."""
     notes: list[str] = []
     variables: dict[str, Variable] = {}
-    own = _without_made_by_triggers(resources)
+    own = [each for each in resources if not PROVIDERS[each.kind].is_made_by_another(each)]
     remaining = without_dependents(own, _beyond(own, notes))
     notes += remaining.notes
     kept = _with_numbers(remaining.resources, notes)
@@ -97,36 +96,22 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     return Portable(resources=tuple(chosen), variables=tuple(variables.values()), notes=tuple(notes))
 
 
-_MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
-
-
-def _without_made_by_triggers(resources: Sequence[Resource]) -> list[Resource]:
-    """Leave out the subscriptions that triggers of topics have made."""
-    return [
-        each
-        for each in resources
-        if not (
-            each.kind == "mns.subscription"
-            and _MADE_BY_TRIGGER.fullmatch(each.identity[-1])
-            and str(each.properties.get("Endpoint")).startswith("acs:fc:")
-        )
-    ]
-
-
 def _beyond(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
     """Return the aliases of versions before the newest, which cannot be made again; note them and such versions."""
-    newest = {(each.kind, each.identity[0]): str(each.properties.get("VersionId") or "") for each in resources
-              if each.kind in VERSIONS}  # fmt: skip
+    newest = {
+        (each.kind, each.identity): str(number) for each in resources if (number := each.properties.get("VersionId"))
+    }
     gone = []
     for each in resources:
         older, what = str(each.properties.get("Older") or "").split(), f"{type_of(each.kind)} {each.identity[0]}"
         notes.extend(f"{what}/{number}: a version before the newest; left out" for number in older)
         if beside := each.properties.get(BESIDE):
             notes.append(f"{called(each)}: no deployment file says its {beside}; left out")
-        if each.kind not in {"fc.alias", "fc3.alias"}:
+        version = PROVIDERS[each.kind].version_of(each.identity)
+        if version is None:
             continue
         lead, weights = str(each.properties.get("versionId")), each.properties.get("additionalVersionWeight")
-        if weights or lead not in {newest.get((each.kind.replace("alias", "version"), each.identity[0])), "LATEST"}:
+        if weights or lead not in {newest.get(version), LATEST}:
             gone.append(each)
             notes.append(left_out(each, "it leads to a version before the newest, which is not made again"))
     return gone
@@ -134,13 +119,13 @@ def _beyond(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
 
 def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
     """Put places where a resource is meant by the number it got."""
-    layers = {each.identity[0]: str(each.properties.get("Version") or "") for each in resources
-              if each.kind == "fc3.layer"}  # fmt: skip
+    layers = {each.identity[0]: str(number) for each in resources if (number := each.properties.get("Version"))}
     numbered = []
     for each in resources:
         properties = {name: item for name, item in each.properties.items() if name not in _NUMBERS}
-        if each.kind in {"fc.alias", "fc3.alias"} and properties.get("versionId") != "LATEST":
-            properties["versionId"] = place(VERSION, f"{each.kind.replace('alias', 'version')}/{each.identity[0]}")
+        version = PROVIDERS[each.kind].version_of(each.identity)
+        if version is not None and properties.get("versionId") != LATEST:
+            properties["versionId"] = place(VERSION, f"{version[0]}/{each.identity[0]}")
         if properties.get("layers"):
             properties["layers"] = [_layer(str(arn), layers, each, notes) for arn in properties["layers"]]
         numbered.append(replace(each, properties=properties))
@@ -230,36 +215,6 @@ def _suspicious(resource: Resource) -> Iterable[str]:
             yield f"{resource.physical}: its code holds {name}, which may be secret; code is written as it is"
 
 
-def document(text: Any) -> Any:
-    """Return what a JSON text stands for, the text itself when it is not JSON."""
-    try:
-        return json.loads(text) if isinstance(text, str) else text
-    except ValueError:
-        return text
-
-
-GROUPS: Mapping[str, frozenset[str]] = {
-    "services": frozenset({"fc.service"}),
-    "functions": frozenset(
-        {"fc.service", "fc.function", "fc.async", "fc.provision", "fc3.function", "fc3.async", "fc3.concurrency",
-         "fc3.provision", "fc3.scaling"}
-    ),
-    "versions": VERSIONS,
-    "aliases": VERSIONS | {"fc.alias", "fc3.alias"},
-    "layers": frozenset({"fc3.layer"}),
-    "triggers": frozenset({"fc.trigger", "fc3.trigger"}),
-    "domains": frozenset({"fc.domain", "fc3.domain"}),
-    "flows": frozenset({"fnf.flow"}),
-    "schedules": frozenset({"fnf.schedule"}),
-    "queues": frozenset({"mns.queue"}),
-    "topics": frozenset({"mns.topic"}),
-    "subscriptions": frozenset({"mns.subscription"}),
-    "buckets": frozenset({"oss.bucket"}),
-    "roles": frozenset({"ram.role", "ram.policy", "ram.attachment"}),
-}  # fmt: skip
-"""What may be asked for, and the kinds of resources that are meant."""
-
-
 def chosen(groups: Iterable[str]) -> Callable[[str, Identity], bool]:
     """Return whether a resource belongs to one of the groups; no groups are all of them."""
     kinds = frozenset().union(*(GROUPS[name] for name in groups))
@@ -287,59 +242,10 @@ class Job:
     region: str
 
 
-_VERSION = "version"
-_OF_SERVICE = (("fc.function", (0, 1)), ("fc.alias", (0, -1)))
-_OF_FUNCTION = (("fc3.function", (0,)), ("fc3.alias", (0, -1)))
-_INSIDE: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
-    "fc.function": (("fc.service", (0,)),),
-    "fc.version": (("fc.service", (0,)),),
-    "fc.alias": (("fc.service", (0,)),),
-    "fc.trigger": _OF_SERVICE,
-    "fc.async": _OF_SERVICE,
-    "fc.provision": (("fc.function", (0, 2)), ("fc.alias", (0, 1))),
-    "fc3.version": (("fc3.function", (0,)),),
-    "fc3.alias": (("fc3.function", (0,)),),
-    "fc3.trigger": (("fc3.function", (0,)),),
-    "fc3.concurrency": (("fc3.function", (0,)),),
-    "fc3.async": _OF_FUNCTION,
-    "fc3.provision": _OF_FUNCTION,
-    "fc3.scaling": _OF_FUNCTION,
-    "fnf.schedule": (("fnf.flow", (0,)),),
-    "mns.subscription": (("mns.topic", (0,)),),
-    "ram.attachment": (("ram.role", (2,)), ("ram.policy", (1,))),
-}
-"""By kind: the kinds of what has to be there before, and the parts of the identity that name it."""
-
-_LED_TO = (
-    ("role", re.compile(r":role/([^/]+)$"), "ram.role"),
-    ("RoleArn", re.compile(r":role/([^/]+)$"), "ram.role"),
-    ("invocationRole", re.compile(r":role/([^/]+)$"), "ram.role"),
-    ("sourceArn", re.compile(r":/topics/([^/]+)$"), "mns.topic"),
-    ("Endpoint", re.compile(r":/?queues/([^/]+)$"), "mns.queue"),
-)
-"""Properties that lead to another resource, and which."""
-
-
 def needs(resource: Resource, there: Mapping[str, Resource]) -> list[Resource]:
-    """Return those of *there* that have to be made before a resource: what it is inside of, and what it leads to."""
-    identity, properties = resource.identity, resource.properties
-    inside = _INSIDE.get(resource.kind, ())
-    wanted: list[tuple[str, Identity]] = [(kind, tuple(identity[at] for at in places)) for kind, places in inside]
-    prefix, _, what = resource.kind.partition(".")
-    if what == "trigger":
-        wanted.append((f"{prefix}.alias", (identity[0], str(properties.get("qualifier")))))
-    if what == "alias":
-        wanted.append((f"{prefix}.version", (identity[0], _VERSION)))
-    if resource.kind == "fc.version":
-        wanted += [(each.kind, each.identity) for each in there.values() if each.kind == "fc.function"
-                   and each.identity[0] == identity[0]]  # fmt: skip
-    for route in (properties.get("routeConfig") or {}).get("routes") or []:
-        names = (route.get("serviceName"), route.get("functionName"))
-        wanted.append((f"{prefix}.function", tuple(str(name) for name in names if name)))
-    for name, pattern, kind in _LED_TO:
-        if match := pattern.search(str(properties.get(name) or "")):
-            wanted.append((kind, (match[1],)))
-    keys = dict.fromkeys(key_of(kind, name) for kind, name in wanted)
+    """Return those of *there*, resources by key, that have to be made before a resource."""
+    wanted = PROVIDERS[resource.kind].needs(resource, there.values())
+    keys = dict.fromkeys(key_of(kind, identity) for kind, identity in wanted)
     return [there[key] for key in keys if key in there and key != resource.key]
 
 

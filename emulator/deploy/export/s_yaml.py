@@ -4,7 +4,7 @@ Source: Serverless Devs, specification of the description file; schemas of the c
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
@@ -16,23 +16,22 @@ from emulator.deploy.export.resources import (
     Writer,
     Written,
     changed,
-    document,
     owned,
     parts,
     place,
     plain,
     yaml_text,
 )
-from emulator.deploy.export.template import BUCKET
 from emulator.deploy.files import write_package
 from emulator.deploy.model import Resource, key_of, type_of
-from emulator.deploy.notation import uncapitalised, written_members
-from emulator.kernel.frozen import replace
+from emulator.deploy.notation import document, uncapitalised, written_members
+from emulator.deploy.provider import LATEST
+from emulator.deploy.ros_types import BUCKET
+from emulator.kernel.frozen import frozen, replace
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 FILE = "s.yaml"
-_LATEST = "LATEST"
 _NO_PLACE = {
     "fc.version": "versions", "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services",
     "fc3.version": "versions", "fc3.alias": "aliases",
@@ -75,23 +74,10 @@ class _Project(Writer):
     def written(self) -> Written:
         """Return the project's file."""
         for each in self._resources:
-            match each.kind:
-                case "fc3.layer":
-                    self._module(each, "fc3-layer", self._layer(each))
-                case "fc.function":
-                    self._module(each, "fc", self._function_2(each))
-                case "fc.service" if not owned("fc.function", self._resources, each.identity):
-                    self._module(each, "fc", {"service": self._service(each)})
-                case "fc3.function":
-                    self._module(each, "fc3", self._function_3(each))
-                case "fc3.domain":
-                    table = s_fc_components.DOMAIN_3
-                    values = written_members(table, {"domainName": each.identity[0], **each.properties}, capital=False)
-                    self._module(each, "fc3-domain", {"region": self._region, **values})
-                case "fnf.flow":
-                    self._module(each, "fnf", self._flow(each))
-                case _:
-                    self._simple(each)
+            module = _MODULES.get(each.kind)
+            if module is not None and (props := module.props(self, each)) is not None:
+                self._modules[self._names.of(each)] = {"component": module.component, "props": props}
+                self._note_done(each)
         self._note_others()
         file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
         modules = changed(plain(self._modules), self._expressed)
@@ -100,32 +86,9 @@ class _Project(Writer):
         return Written(file=FILE, text=text, resources=tuple(self._done.values()), notes=tuple(self._notes))
 
     @property
-    def _region(self) -> str:
+    def region(self) -> str:
+        """The region, as a place."""
         return place(REGION)
-
-    def _module(self, each: Resource, component: str, props: dict[str, Any]) -> None:
-        self._modules[self._names.of(each)] = {"component": component, "props": props}
-        self._note_done(each)
-
-    def _simple(self, each: Resource) -> None:
-        """Add the module of what has one by itself."""
-        match each.kind:
-            case "ram.policy":
-                values = {"policyDocument": document(each.properties["PolicyDocument"])}
-                values["description"] = each.properties.get("Description")
-                self._module(each, "ram-policy", {"policyName": each.identity[0], **values})
-            case "ram.role":
-                self._module(each, "ram-role", self._role(each))
-            case "oss.bucket":
-                values = {uncapitalised(name): each.properties.get(name) for name in BUCKET}
-                self._module(each, "oss-bucket", {"region": self._region, "bucketName": each.identity[0], **values})
-            case "mns.queue":
-                values = service_fields.file_values(QUEUE, each.properties, capital=False)
-                self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
-            case "mns.topic":
-                self._module(each, "mns-topic", self._topic(each))
-            case _:
-                pass
 
     def _note_others(self) -> None:
         for each in self._resources:
@@ -146,10 +109,15 @@ class _Project(Writer):
             return None
         return f"./code/{write_package(each.package, self._code_folder(), self._names.of(each))}"
 
-    def _layer(self, each: Resource) -> dict[str, Any]:
+    def layer(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a layer."""
         values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)
         acl = {"acl": each.properties["acl"]} if "acl" in each.properties else {}
-        return {"region": self._region, **values, **acl, "code": self._code(each)}
+        return {"region": self.region, **values, **acl, "code": self._code(each)}
+
+    def service(self, each: Resource) -> dict[str, Any] | None:
+        """Return the properties of a service without functions; other services are written with each function."""
+        return None if owned("fc.function", self._resources, each.identity) else {"service": self._service(each)}
 
     def _service(self, each: Resource | None) -> dict[str, Any]:
         if each is None:
@@ -157,14 +125,15 @@ class _Project(Writer):
         self._note_done(each)
         return {"name": each.identity[0], **written_members(fields.SERVICE, each.properties, capital=False)}
 
-    def _function_2(self, each: Resource) -> dict[str, Any]:
+    def function_2(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a function in a service, with its service, triggers and domains."""
         service = self._service(self._taken("fc.service", each.identity[:1])) or {"name": each.identity[0]}
         function = {"name": each.identity[1], **written_members(fields.FUNCTION_2, each.properties, capital=False)}
         function["codeUri"] = self._code(each)
-        calls = self._taken("fc.async", (*each.identity, _LATEST))
+        calls = self._taken("fc.async", (*each.identity, LATEST))
         if calls is not None:
             function["asyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=False)
-        props: dict[str, Any] = {"region": self._region, "service": service, "function": function}
+        props: dict[str, Any] = {"region": self.region, "service": service, "function": function}
         if triggers := self._triggers("fc.trigger", each, ("name", "type", "role", "config")):
             props["triggers"] = triggers
         if domains := self._domains_2(each):
@@ -203,15 +172,16 @@ class _Project(Writer):
                         self._notes.append(f"{called(each)}: component fc has no {name} of domains; left out")
         return domains
 
-    def _function_3(self, each: Resource) -> dict[str, Any]:
-        props: dict[str, Any] = {"region": self._region, "functionName": each.identity[0]}
+    def function_3(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a function, with its triggers and settings."""
+        props: dict[str, Any] = {"region": self.region, "functionName": each.identity[0]}
         props |= written_members(fields.FUNCTION_3, each.properties, capital=False)
         props["code"] = self._code(each)
         tables = {"asyncInvokeConfig": ("async", fields.ASYNC_3), "provisionConfig": ("provision", fields.PROVISION),
                   "scalingConfig": ("scaling", fields.SCALING)}  # fmt: skip
         for key, (what, table) in tables.items():
-            if (setting := self._taken(f"fc3.{what}", (*each.identity, _LATEST))) is not None:
-                props[key] = {**written_members(table, setting.properties, capital=False), "qualifier": _LATEST}
+            if (setting := self._taken(f"fc3.{what}", (*each.identity, LATEST))) is not None:
+                props[key] = {**written_members(table, setting.properties, capital=False), "qualifier": LATEST}
         if kept := props.get("provisionConfig"):
             props["provisionConfig"] = {**_PROVISION, "defaultTarget": kept.pop("target", 0), **kept}
         if (limit := self._taken("fc3.concurrency", each.identity)) is not None:
@@ -221,7 +191,27 @@ class _Project(Writer):
             props["triggers"] = triggers
         return props
 
-    def _flow(self, each: Resource) -> dict[str, Any]:
+    def domain_3(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a domain."""
+        own = {"domainName": each.identity[0], **each.properties}
+        return {"region": self.region, **written_members(s_fc_components.DOMAIN_3, own, capital=False)}
+
+    def bucket(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a bucket."""
+        values = {uncapitalised(name): each.properties.get(name) for name in BUCKET}
+        return {"region": self.region, "bucketName": each.identity[0], **values}
+
+    def queue(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a queue."""
+        return {"queueName": each.identity[0], **service_fields.file_values(QUEUE, each.properties, capital=False)}
+
+    def policy(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a policy."""
+        values = {"policyDocument": document(each.properties["PolicyDocument"])}
+        return {"policyName": each.identity[0], **values, "description": each.properties.get("Description")}
+
+    def flow(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a flow, with its schedules."""
         own = {uncapitalised(name): value for name, value in each.properties.items()}
         own["definition"] = _block(str(own.get("definition") or ""))
         props = written_members(s_components.FLOW, {"name": each.identity[0], **own}, capital=False)
@@ -234,9 +224,10 @@ class _Project(Writer):
             )
         if schedules:
             props["schedules"] = schedules
-        return {"region": self._region, **props}
+        return {"region": self.region, **props}
 
-    def _topic(self, each: Resource) -> dict[str, Any]:
+    def topic(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a topic, with its subscriptions."""
         props = {"topicName": each.identity[0], **service_fields.file_values(TOPIC, each.properties, capital=False)}
         subscriptions = []
         for own in owned("mns.subscription", self._resources, each.identity):
@@ -247,7 +238,8 @@ class _Project(Writer):
             props["subscriptions"] = subscriptions
         return props
 
-    def _role(self, each: Resource) -> dict[str, Any]:
+    def role(self, each: Resource) -> dict[str, Any]:
+        """Return the properties of a role, with its policies."""
         props = {"roleName": each.identity[0], "description": each.properties.get("Description")}
         props["maxSessionDuration"] = each.properties.get("MaxSessionDuration")
         props["assumeRolePolicyDocument"] = document(each.properties["AssumeRolePolicyDocument"])
@@ -283,6 +275,30 @@ class _Project(Writer):
             case _:
                 layer = self._there[key_of("fc3.layer", (name,))]
                 return f"${{resources.{self._names.of(layer)}.output.layerVersionArn}}"
+
+
+@frozen(kw_only=False)
+class _Module:
+    """How a kind of resource is written: the component, and its properties; None where it is written with another."""
+
+    component: str
+    props: Callable[[_Project, Resource], dict[str, Any] | None]
+
+
+_MODULES: Mapping[str, _Module] = {
+    "fc.function": _Module("fc", _Project.function_2),
+    "fc.service": _Module("fc", _Project.service),
+    "fc3.domain": _Module("fc3-domain", _Project.domain_3),
+    "fc3.function": _Module("fc3", _Project.function_3),
+    "fc3.layer": _Module("fc3-layer", _Project.layer),
+    "fnf.flow": _Module("fnf", _Project.flow),
+    "mns.queue": _Module("mns-queue", _Project.queue),
+    "mns.topic": _Module("mns-topic", _Project.topic),
+    "oss.bucket": _Module("oss-bucket", _Project.bucket),
+    "ram.policy": _Module("ram-policy", _Project.policy),
+    "ram.role": _Module("ram-role", _Project.role),
+}
+"""The kinds that have a module of their own; what belongs to one of these is written with it."""
 
 
 def _block(definition: str) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import service_fields
 from emulator.deploy.export.left_out import left_out
 from emulator.deploy.export.resources import (
     ACCOUNT,
@@ -20,36 +19,29 @@ from emulator.deploy.export.resources import (
     Job,
     Writer,
     Written,
-    document,
     has_place,
     needs,
     parts,
     plain,
     yaml_text,
 )
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource, key_of
-from emulator.deploy.notation import uncapitalised, written_members
+from emulator.deploy.notation import written_members
+from emulator.deploy.provider import LATEST
 from emulator.deploy.ros_types import ROS_TYPES, RosType
-from emulator.services.mns.queues.model import QUEUE
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
-from emulator.services.ram.model import ROLE
-from emulator.wire.schema.kinds import Field, Shape
 
 FILE = "template.yml"
 LARGEST_INLINE = 200 * 1024
 """Bytes of all packages that are written into the template; those after that are files, to be put into a bucket."""
 LARGEST_TEMPLATE = 524_288
 CODE_BUCKET = "CodeBucket"
+_CALLS, _FUNCTION_2 = "fc.async", "fc.function"
 
 _TYPES: Mapping[str, tuple[str, RosType]] = {
-    each.kind: (name, each) for name, each in ROS_TYPES.items() if each.kind not in {"fc.layer", "fc.invocation"}
+    each.kind: (name, each) for name, each in ROS_TYPES.items() if PROVIDERS[each.kind].groups
 }
 """By kind: the name of the type, and the type that it is read by."""
-
-BUCKET = ("AccessControl", "StorageClass")
-"""What files say of a bucket."""
-
-_MNS: Mapping[str, Shape] = {"mns.queue": QUEUE, "mns.topic": TOPIC, "mns.subscription": SUBSCRIPTION}
 
 
 def write(job: Job) -> Written:
@@ -71,10 +63,10 @@ class _Template(Writer):
         """Return the template."""
         resources, done = {}, []
         for each in self._job.content.resources:
-            if each.kind == "fc.async":
-                if each.identity[-1] != "LATEST":
+            if each.kind == _CALLS:
+                if each.identity[-1] != LATEST:
                     self._notes.append(left_out(each, "a template has a place for those of LATEST only"))
-                elif key_of("fc.function", each.identity[:2]) in self._there:
+                elif key_of(_FUNCTION_2, each.identity[:2]) in self._there:
                     done.append(each)
                 continue
             resources[self._names.of(each)] = self._resource(each)
@@ -96,42 +88,23 @@ class _Template(Writer):
 
     def _resource(self, each: Resource) -> dict[str, Any]:
         name, type_ = _TYPES[each.kind]
-        properties = dict(zip(type_.identity, each.identity, strict=False)) | self._own(each, type_.table)
+        properties = dict(zip(type_.identity, each.identity, strict=False)) | self._own(each, type_)
         entry: dict[str, Any] = {"Type": name}
-        if depends := [self._names.of(need) for need in needs(each, self._there) if need.kind != "fc.async"]:
+        if depends := [self._names.of(need) for need in needs(each, self._there) if need.kind != _CALLS]:
             entry["DependsOn"] = depends
         return {**entry, "Properties": self._expressed(plain(properties))}
 
-    def _own(self, each: Resource, table: tuple[Field, ...]) -> dict[str, Any]:
-        properties = dict(each.properties)
-        match each.kind:
-            case "mns.queue" | "mns.topic" | "mns.subscription":
-                return service_fields.file_values(_MNS[each.kind], properties, capital=True)
-            case "oss.bucket":
-                return {name: properties.get(name) for name in BUCKET}
-            case "ram.role":
-                trust = document(properties["AssumeRolePolicyDocument"])
-                others = {each.name: properties.get(each.name) for each in ROLE.of_form("file")}
-                return {**others, "AssumeRolePolicyDocument": trust}
-            case "ram.policy":
-                own = {"PolicyDocument": document(properties["PolicyDocument"])}
-                return own | {"Description": properties.get("Description")}
-            case "ram.attachment":
-                return {}
-            case "fnf.flow" | "fnf.schedule":
-                lowered = {uncapitalised(name): value for name, value in properties.items()}
-                return written_members(table, lowered, capital=True)
-            case _:
-                pass
-        own = written_members(table, properties, capital=True)
-        if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:
-            own |= self._code(each)
-        if each.kind == "fc3.layer" and "acl" in properties:
+    def _own(self, each: Resource, type_: RosType) -> dict[str, Any]:
+        own = type_.written(type_, dict(each.properties)) | self._code(each)
+        if "acl" in each.properties:
             self._notes.append(f"{each.physical}: the type has no property that opens a layer to all; left out")
-        calls = self._there.get(key_of("fc.async", (*each.identity, "LATEST"))) if each.kind == "fc.function" else None
-        if calls is not None:
+        if (calls := self._calls(each)) is not None:
             own["AsyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=True)
         return own
+
+    def _calls(self, each: Resource) -> Resource | None:
+        """Return how a function in a service is called asynchronously, which is a property of the function here."""
+        return self._there.get(key_of(_CALLS, (*each.identity, LATEST))) if each.kind == _FUNCTION_2 else None
 
     def _code(self, each: Resource) -> dict[str, Any]:
         if each.package is None:

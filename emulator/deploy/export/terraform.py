@@ -6,11 +6,12 @@ argument classes of pulumi-alicloud 4.0, which are generated from the provider's
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy.export.resources import Job, Writer, Written, has_place, needs, parts, plain
 from emulator.deploy.model import Resource, key_of
+from emulator.deploy.provider import LATEST
 from emulator.kernel.frozen import field, frozen
 from emulator.services.ram.model import ROLE
 from emulator.services.workflow.model import SCHEDULE
@@ -30,12 +31,20 @@ def _arguments_of(shape: Shape) -> frozenset[str]:
 
 @frozen(kw_only=False)
 class Type:
-    """A resource type: its name, the arguments of the identity, the arguments it has, and those named otherwise."""
+    """A resource type: its name, the arguments of the identity, the arguments it has, and those named otherwise.
+
+    ``written`` returns the arguments that are not written as the API says them, and takes those that these replace out
+    of its last argument. ``absent`` are the members that a block of the provider's does not have. ``latest_only``: the
+    provider identifies it by the function and asks for no qualifier.
+    """
 
     name: str
     identity: tuple[str, ...]
     arguments: frozenset[str]
     renamed: Mapping[str, str] = field(default_factory=dict)
+    written: "Callable[[_Configuration, Resource, dict[str, Any]], dict[str, Any]]" = lambda file, each, arguments: {}
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    latest_only: bool = False
 
 
 _ASYNC_2 = {"max_async_event_age_in_seconds": "maximum_event_age_in_seconds",
@@ -55,50 +64,6 @@ _QUEUE = _words(
     " logging_enabled dlq_policy"
 )
 _SUBSCRIPTION = _words("endpoint push_type filter_tag notify_content_format notify_strategy dlq_policy")
-TYPES: Mapping[str, Type] = {
-    "fc.service": Type("alicloud_fc_service", ("name",),
-                       _words("description internet_access role log_config vpc_config nas_config tracing_config")),
-    "fc.function": Type("alicloud_fc_function", ("service", "name"), _FUNCTION_2),
-    "fc.trigger": Type("alicloud_fc_trigger", ("service", "function", "name"),
-                       _words("type role source_arn config config_mns"),
-                       {"trigger_type": "type", "invocation_role": "role", "trigger_config": "config"}),
-    "fc.alias": Type("alicloud_fc_alias", ("service_name", "alias_name"), _words("description service_version"),
-                     {"version_id": "service_version"}),
-    "fc.async": Type("alicloud_fc_function_async_invoke_config", ("service_name", "function_name", "qualifier"),
-                     _words("destination_config maximum_event_age_in_seconds maximum_retry_attempts"
-                            " stateful_invocation"), _ASYNC_2),
-    "fc.domain": Type("alicloud_fc_custom_domain", ("domain_name",), _words("protocol route_config cert_config")),
-    "fc3.function": Type("alicloud_fcv3_function", ("function_name",), _FUNCTION_3),
-    "fc3.trigger": Type("alicloud_fcv3_trigger", ("function_name", "trigger_name"),
-                        _words("description invocation_role qualifier source_arn trigger_config trigger_type")),
-    "fc3.version": Type("alicloud_fcv3_function_version", ("function_name",), _words("description")),
-    "fc3.alias": Type("alicloud_fcv3_alias", ("function_name", "alias_name"),
-                      _words("version_id description additional_version_weight")),
-    "fc3.async": Type("alicloud_fcv3_async_invoke_config", ("function_name", "qualifier"),
-                      _words("async_task destination_config max_async_event_age_in_seconds max_async_retry_attempts")),
-    "fc3.provision": Type("alicloud_fcv3_provision_config", ("function_name", "qualifier"),
-                          _words("always_allocate_cpu always_allocate_gpu scheduled_actions target"
-                                 " target_tracking_policies")),
-    "fc3.concurrency": Type("alicloud_fcv3_concurrency_config", ("function_name",), _words("reserved_concurrency")),
-    "fc3.domain": Type("alicloud_fcv3_custom_domain", ("custom_domain_name",),
-                       _words("auth_config cert_config cors_config protocol route_config tls_config")),
-    "fc3.layer": Type("alicloud_fcv3_layer_version", ("layer_name",),
-                      _words("acl compatible_runtime description license")),
-    "fnf.flow": Type("alicloud_fnf_flow", ("name",), _words("definition description role_arn type")),
-    "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"),
-                         _arguments_of(SCHEDULE)),
-    "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
-    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging")),
-    "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
-                             _SUBSCRIPTION, {"message_tag": "filter_tag"}),
-    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
-    "ram.role": Type("alicloud_ram_role", ("role_name",),
-                     _arguments_of(ROLE)),
-    "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
-    "ram.attachment": Type("alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"),
-                           frozenset()),
-}  # fmt: skip
-
 _MAPS = frozenset({"environment_variables", "additional_version_weight", "params"})
 """Arguments that are maps whose keys are the user's; every other map is a block."""
 
@@ -110,9 +75,6 @@ _USUAL: Mapping[str, Any] = {
 }  # fmt: skip
 """Values that need not be said, nor noted where a type has no argument for them."""
 
-
-_OF_LATEST = frozenset({"fc3.async", "fc3.provision"})
-"""Kinds that the provider identifies by the function: it asks for no qualifier."""
 
 _ENDPOINTS = (
     ("http", re.compile(r"(https?://.*)")),
@@ -128,15 +90,6 @@ _ENDPOINTS = (
     ("fc", re.compile(r"(.*)")),
 )
 """How each kind of endpoint is written by the API, with what the provider takes for it."""
-
-_ABSENT: Mapping[tuple[str, str], frozenset[str]] = {
-    ("fc.service", "log_config"): _words("log_begin_rule"),
-    ("fc.service", "vpc_config"): _words("role"),
-    ("fc.service", "mount_points"): _words("enable_tls"),
-    ("fc.function", "custom_container_config"): _words("acceleration_type instance_id web_server_mode"),
-    ("fc3.function", "vpc_config"): _words("role"),
-}
-"""Members of the API that a block of the provider's does not have."""
 
 
 def _is_unset(value: Any) -> bool:
@@ -180,9 +133,9 @@ class _Configuration(Writer):
                 if each.kind != "fc.version":  # its service says publish
                     self._notes.append(f"{each.physical}: the provider has no type for {each.kind}; left out")
                 continue
-            if each.kind in _OF_LATEST and each.identity[1] != "LATEST":
-                name = TYPES[each.kind].name
-                self._notes.append(f"{each.physical}: {name} is read back for LATEST alone; left out")
+            known = TYPES[each.kind]
+            if known.latest_only and each.identity[-1] != LATEST:
+                self._notes.append(f"{each.physical}: {known.name} is read back for LATEST alone; left out")
                 continue
             blocks.append(self._resource(each))
             done.append(each)
@@ -218,10 +171,9 @@ class _Configuration(Writer):
 
     def _shown_otherwise(self, each: Resource, arguments: Mapping[str, Any]) -> str:
         """Return the argument that is read back otherwise than it was given, or not at all; "" when there is none."""
-        if each.kind == "fc.service" and "publish" in arguments:
+        if "publish" in arguments:
             return "publish"
-        shown = each.properties.get("Endpoint")
-        return "endpoint" if each.kind == "mns.subscription" and arguments["endpoint"] != shown else ""
+        return "endpoint" if arguments.get("endpoint") != each.properties.get("Endpoint") else ""
 
     def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
@@ -234,7 +186,7 @@ class _Configuration(Writer):
                 arguments[argument] = self._within(each, known, argument, value)
             elif value != _USUAL.get(argument):
                 self._notes.append(f"{each.physical}: {known.name} has no argument for {name}; left out")
-        return arguments | self._special(each, arguments)
+        return arguments | known.written(self, each, arguments)
 
     def _within(self, each: Resource, known: Type, block: str, value: Any) -> Any:
         """Return the value of an argument without the members that the provider does not have."""
@@ -244,7 +196,7 @@ class _Configuration(Writer):
             return value
         kept = {}
         for name, item in value.items():
-            if snake(name) not in _ABSENT.get((each.kind, block), ()):
+            if snake(name) not in known.absent.get(block, ()):
                 inside = self._within(each, known, snake(name), item)
                 if not _is_empty(inside):
                     kept[name] = inside
@@ -252,47 +204,51 @@ class _Configuration(Writer):
                 self._notes.append(f"{each.physical}: {known.name} has no argument for {block}.{name}; left out")
         return kept
 
-    def _special(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return what is written otherwise than the API says it."""
-        match each.kind:
-            case "fc.service":
-                version = key_of("fc.version", (each.identity[0], "version"))
-                return {"publish": True} if version in self._there else {}
-            case "fc.function" if each.package is not None:
-                return {"filename": _Raw(self._filename(each))}
-            case "fc3.function" | "fc3.layer":
-                acl = {"acl": arguments.get("acl", "0")} if each.kind == "fc3.layer" else {}
-                if each.package is None:
-                    return acl
-                return {**acl, "code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
-            case "fc.trigger":
-                config = arguments.pop("config", {})
-                return {"config_mns" if arguments.get("type") == "mns_topic" else "config": self._encoded(config)}
-            case "fc3.trigger":
-                arguments.setdefault("qualifier", "LATEST")
-                return {"trigger_config": self._encoded(arguments.pop("trigger_config", {}))}
-            case "fc.domain":
-                return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
-            case "fnf.flow":
-                return {
-                    "description": arguments.get("description") or each.identity[0],
-                    "type": arguments.get("type") or "FDL",
-                }
-            case "mns.subscription":
-                return self._endpoint(str(arguments.get("endpoint")))
-            case _:
-                pass
-        return {}
+    def service(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return that a service publishes its version."""
+        return {"publish": True} if key_of("fc.version", (each.identity[0], "version")) in self._there else {}
+
+    def function_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the archive of a function in a service."""
+        return {} if each.package is None else {"filename": _Raw(self._filename(each))}
+
+    def code(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the archive of a function or a layer."""
+        return {} if each.package is None else {"code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
+
+    def layer(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the archive of a layer, and whether it is open to all."""
+        return {"acl": arguments.get("acl", "0")} | self.code(each, arguments)
+
+    def trigger_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the configuration of a trigger of a function in a service."""
+        config = arguments.pop("config", {})
+        return {"config_mns" if arguments.get("type") == "mns_topic" else "config": self._encoded(config)}
+
+    def trigger_3(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the configuration of a trigger; one without a qualifier is for LATEST."""
+        arguments.setdefault("qualifier", LATEST)
+        return {"trigger_config": self._encoded(arguments.pop("trigger_config", {}))}
+
+    def domain_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the routes of a domain, each of which is a block."""
+        return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
+
+    def flow(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments that the provider requires."""
+        description = arguments.get("description") or each.identity[0]
+        return {"description": description, "type": arguments.get("type") or "FDL"}
+
+    def subscription(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
+        endpoint = str(arguments.get("endpoint"))
+        found = ((kind, pattern.fullmatch(endpoint)) for kind, pattern in _ENDPOINTS)
+        kind, match = next((kind, match) for kind, match in found if match is not None)
+        return {"endpoint": match[1], "push_type": kind}
 
     def _encoded(self, config: Any) -> _Raw:
         """Return a configuration as JSON text, its keys in the order in which Terraform writes them."""
         return _Raw(f"jsonencode({self._inline(json.loads(json.dumps(config, sort_keys=True)))})")
-
-    def _endpoint(self, endpoint: str) -> dict[str, Any]:
-        """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
-        found = ((kind, pattern.fullmatch(endpoint)) for kind, pattern in _ENDPOINTS)
-        kind, match = next((kind, match) for kind, match in found if match is not None)
-        return {"endpoint": match[1], "push_type": kind}
 
     def _filename(self, each: Resource) -> str:
         return f'"${{path.module}}/code/{self._archive(each)}"'
@@ -353,6 +309,116 @@ class _Configuration(Writer):
                     return '"LATEST"' if service is None else f"alicloud_fc_service.{self._names.of(service)}.version"
                 number = self._there[key_of(version, (owner, "version"))]
                 return f"alicloud_fcv3_function_version.{self._names.of(number)}.version_id"
+
+
+TYPES: Mapping[str, Type] = {
+    "fc.service": Type(
+        "alicloud_fc_service",
+        ("name",),
+        _words("description internet_access role log_config vpc_config nas_config tracing_config"),
+        written=_Configuration.service,
+        absent={
+            "log_config": _words("log_begin_rule"),
+            "vpc_config": _words("role"),
+            "mount_points": _words("enable_tls"),
+        },
+    ),
+    "fc.function": Type(
+        "alicloud_fc_function",
+        ("service", "name"),
+        _FUNCTION_2,
+        written=_Configuration.function_2,
+        absent={"custom_container_config": _words("acceleration_type instance_id web_server_mode")},
+    ),
+    "fc.trigger": Type(
+        "alicloud_fc_trigger",
+        ("service", "function", "name"),
+        _words("type role source_arn config config_mns"),
+        {"trigger_type": "type", "invocation_role": "role", "trigger_config": "config"},
+        _Configuration.trigger_2,
+    ),
+    "fc.alias": Type(
+        "alicloud_fc_alias",
+        ("service_name", "alias_name"),
+        _words("description service_version"),
+        {"version_id": "service_version"},
+    ),
+    "fc.async": Type(
+        "alicloud_fc_function_async_invoke_config",
+        ("service_name", "function_name", "qualifier"),
+        _words("destination_config maximum_event_age_in_seconds maximum_retry_attempts stateful_invocation"),
+        _ASYNC_2,
+    ),
+    "fc.domain": Type(
+        "alicloud_fc_custom_domain",
+        ("domain_name",),
+        _words("protocol route_config cert_config"),
+        written=_Configuration.domain_2,
+    ),
+    "fc3.function": Type(
+        "alicloud_fcv3_function",
+        ("function_name",),
+        _FUNCTION_3,
+        written=_Configuration.code,
+        absent={"vpc_config": _words("role")},
+    ),
+    "fc3.trigger": Type(
+        "alicloud_fcv3_trigger",
+        ("function_name", "trigger_name"),
+        _words("description invocation_role qualifier source_arn trigger_config trigger_type"),
+        written=_Configuration.trigger_3,
+    ),
+    "fc3.version": Type("alicloud_fcv3_function_version", ("function_name",), _words("description")),
+    "fc3.alias": Type(
+        "alicloud_fcv3_alias",
+        ("function_name", "alias_name"),
+        _words("version_id description additional_version_weight"),
+    ),
+    "fc3.async": Type(
+        "alicloud_fcv3_async_invoke_config",
+        ("function_name", "qualifier"),
+        _words("async_task destination_config max_async_event_age_in_seconds max_async_retry_attempts"),
+        latest_only=True,
+    ),
+    "fc3.provision": Type(
+        "alicloud_fcv3_provision_config",
+        ("function_name", "qualifier"),
+        _words("always_allocate_cpu always_allocate_gpu scheduled_actions target target_tracking_policies"),
+        latest_only=True,
+    ),
+    "fc3.concurrency": Type("alicloud_fcv3_concurrency_config", ("function_name",), _words("reserved_concurrency")),
+    "fc3.domain": Type(
+        "alicloud_fcv3_custom_domain",
+        ("custom_domain_name",),
+        _words("auth_config cert_config cors_config protocol route_config tls_config"),
+    ),
+    "fc3.layer": Type(
+        "alicloud_fcv3_layer_version",
+        ("layer_name",),
+        _words("acl compatible_runtime description license"),
+        written=_Configuration.layer,
+    ),
+    "fnf.flow": Type(
+        "alicloud_fnf_flow", ("name",), _words("definition description role_arn type"), written=_Configuration.flow
+    ),
+    "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"), _arguments_of(SCHEDULE)),
+    "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
+    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging")),
+    "mns.subscription": Type(
+        "alicloud_message_service_subscription",
+        ("topic_name", "subscription_name"),
+        _SUBSCRIPTION,
+        {"message_tag": "filter_tag"},
+        _Configuration.subscription,
+    ),
+    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
+    "ram.role": Type("alicloud_ram_role", ("role_name",), _arguments_of(ROLE)),
+    "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
+    "ram.attachment": Type(
+        "alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"), frozenset()
+    ),
+}
+"""By kind: the provider's type; it has none for the kinds that are missing here."""
 
 
 def _identifier(text: str) -> str:

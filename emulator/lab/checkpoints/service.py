@@ -218,7 +218,7 @@ class Checkpoints:
         self._time.take_up()
 
     async def release(self, files: Collection[str]) -> None:
-        """Let *files* go, which no table names any more; checkpoints keep theirs."""
+        """Delete *files*, which no table names any more; copies in checkpoints stay."""
         if files:
             await asyncio.to_thread(self._store.release, files)
 

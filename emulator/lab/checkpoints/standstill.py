@@ -31,7 +31,7 @@ class Suspendable(Protocol):
         ...
 
     async def resume(self) -> None:
-        """Go on with what the tables hold now; every timer has been dropped."""
+        """Resume from what the tables hold now; every timer has been dropped."""
         ...
 
 

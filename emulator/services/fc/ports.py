@@ -31,7 +31,7 @@ class Shell(Protocol):
         """Give it *data* to read."""
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell its terminal a new size."""
+        """Set the size of its terminal."""
 
     def pace(self, go: bool) -> None:
         """Read no output for a while (False), or go on."""
@@ -212,7 +212,7 @@ class HostNames(Protocol):
         """Answer *host* from now on, with *https* over TLS as well."""
 
     def forget(self, host: str) -> None:
-        """Answer *host* no longer."""
+        """Stop answering *host*."""
 
 
 class TopicMissing(Exception):

@@ -181,7 +181,7 @@ class FunctionCompute:
         self.instances.end_all()
 
     async def resume(self) -> None:
-        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""
         await self.codes.unpack_missing(self.store.digests())
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))

@@ -91,7 +91,7 @@ class MnsFront:
         return f"{call.now // 1000:08X}{self._ids.hex(16).upper()}"
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Nothing here is open to callers without a key."""
+        """Return False: every caller needs a key."""
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:

@@ -109,7 +109,7 @@ class MessageService:
         self.queues.watcher = self.topics.watcher = watcher
 
     def start(self) -> None:
-        """Take up what the tables hold: expiry, dead letters, overdue deliveries, what deleted resources have left."""
+        """Resume from the tables: expiry, dead letters, overdue deliveries, the remains of deleted resources."""
         self._dead_letters.start()
         self._contents.retention.start()
         self._purge.start()
@@ -117,11 +117,11 @@ class MessageService:
             self.courier.start()
 
     def end_polls(self) -> None:
-        """Answer long polls with nothing, now rather than at the end of their wait."""
+        """Answer long polls without messages at once."""
         self.long_polls.dismiss_all(MessageNotExist())
 
     def close(self) -> None:
-        """Answer long polls with nothing and set no more timers."""
+        """Answer long polls without messages, and set no more timers."""
         self.end_polls()
         self._contents.retention.close()
         self._dead_letters.close()
@@ -154,7 +154,7 @@ class MessageService:
         await self.courier.close()
 
     def resume(self) -> None:
-        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""
         self._contents.retention.close()
         self._contents.renumber()
         self._dead_letters.close()

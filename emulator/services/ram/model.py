@@ -16,7 +16,7 @@ KEY_PREFIX = "LYUN"
 
 
 class HolderKind(StrEnum):
-    """Who can have policies attached."""
+    """The kinds of identities that policies are attached to."""
 
     USER = "User"
     GROUP = "Group"

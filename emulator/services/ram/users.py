@@ -158,7 +158,7 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
 @operation("GetLoginProfile")
 @operation("DeleteLoginProfile")
 def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Say that a user has no password for the console; nobody has one here.
+    """Answer that a user has no password for the console; nobody has one here.
 
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile.
     Source: RAM API reference, DeleteLoginProfile; Terraform's provider asks before it deletes a user.
@@ -168,7 +168,7 @@ def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UnbindMFADevice")
 def no_device(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Say that a user has no device for a second factor; nobody has one here.
+    """Answer that a user has no device for a second factor; nobody has one here.
 
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice.
     Source: RAM API reference, UnbindMFADevice; Terraform's provider asks before it deletes a user.

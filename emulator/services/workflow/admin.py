@@ -83,7 +83,7 @@ def stops(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
 @operation("debug-execution", "POST /flows/{flow}/executions/{execution}/debug", _BREAKPOINTS)
 def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Let an execution that runs stop at breakpoints, in place of those it has.
+    """Set the breakpoints of a running execution, in place of those it has.
 
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """

@@ -185,7 +185,7 @@ class Refusal(NamedTuple):
 
 @frozen
 class FunctionReply:
-    """What came of a function call.
+    """The result of a function call.
 
     ``refusal``: the function was not run. Else ``body`` is what it answered, and ``error_type`` is set when it failed
     (the value of ``X-Fc-Error-Type``); the body then has ``errorMessage`` and, for an exception of the function's own,
@@ -199,7 +199,7 @@ class FunctionReply:
 
 
 class Submission(NamedTuple):
-    """What came of queueing an asynchronous call: the id of its request, or the refusal."""
+    """The result of queueing an asynchronous call: the id of its request, or the refusal."""
 
     request_id: str
     refusal: Refusal | None = None
@@ -222,7 +222,7 @@ class TaskDouble(Protocol):
         ...
 
     async def rest(self) -> None:
-        """Let the time pass that the answer takes."""
+        """Wait as long as the answer is to take."""
         ...
 
 
@@ -247,7 +247,7 @@ class FunctionInvoker(Protocol):
     async def submit(
         self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
-        """Queue an asynchronous call; with a *key* that is known, return what came of it then.
+        """Queue an asynchronous call; with a *key* that is known, return its result then.
 
         *invocation_id* is the name the call has in Function Compute, ``""`` for none.
         """
@@ -264,7 +264,7 @@ class FunctionInvoker(Protocol):
 
 @frozen
 class MessageReply:
-    """What came of sending a message: the members of the service's reply, or its refusal."""
+    """The result of sending a message: the members of the service's reply, or its refusal."""
 
     members: dict[str, str]
     refusal: Refusal | None = None
@@ -288,7 +288,7 @@ class MessageSender(Protocol):
 
 @frozen
 class HttpReply:
-    """What came of a call over HTTP: the answer, whatever its status, or why there is none."""
+    """The result of a call over HTTP: the answer, whatever its status, or why there is none."""
 
     status: int = 0
     headers: dict[str, str]
@@ -306,7 +306,7 @@ class HttpCaller(Protocol):
 
 @frozen
 class ObjectReply:
-    """What came of reading an object: the members of the reply, or the refusal."""
+    """The result of reading an object: the members of the reply, or the refusal."""
 
     members: dict[str, Any]
     refusal: Refusal | None = None

@@ -154,7 +154,7 @@ class Workflow:
         await self._firing.suspend()
 
     async def resume(self) -> None:
-        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""
         self.executions.forget()
         self._engine.forget()
         self._firing.forget()

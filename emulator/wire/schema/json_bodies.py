@@ -82,7 +82,7 @@ class JsonBodies(Notation[Rule]):
         return read
 
     def one_of(self, kind: OneOf) -> Rule:
-        """Take one of the words."""
+        """Read one of the allowed words."""
         fold, choices = kind.fold, frozenset(kind.choices)
 
         def read(value: Any, name: str) -> str:
@@ -97,7 +97,7 @@ class JsonBodies(Notation[Rule]):
         return read
 
     def flag(self, kind: Flag) -> Rule:
-        """Take true or false."""
+        """Read true or false."""
 
         def read(value: Any, name: str) -> bool:
             if not isinstance(value, bool):
@@ -161,7 +161,7 @@ class JsonBodies(Notation[Rule]):
         return read
 
     def json(self, kind: Json) -> Rule:
-        """Take any value of reasonable depth."""
+        """Read any JSON value that is not nested too deeply."""
 
         def read(value: Any, name: str) -> Any:
             level = [value]
@@ -191,7 +191,7 @@ class JsonBodies(Notation[Rule]):
         return read
 
     def ruled(self, kind: Ruled) -> Rule:
-        """Take what the kind does, and then the rule; or the rule alone."""
+        """Read a value of the inner kind, then check it with the rule; some rules read the value alone."""
         rule = kind.rule
         if kind.alone:
             return rule
@@ -199,7 +199,7 @@ class JsonBodies(Notation[Rule]):
         return lambda value, name: rule(first(value, name), name)
 
     def noted(self, kind: Noted) -> Rule:
-        """Take what is kept."""
+        """Read a value that is stored without effect."""
         return self.reader(kind.kind if kind.kind is not None else Json())
 
     def shape(self, kind: Shape) -> Rule:

@@ -65,7 +65,7 @@ class SettingValues(Notation[Reader]):
         return read
 
     def flag(self, kind: Flag) -> Reader:
-        """Take true or false, also written as text."""
+        """Read true or false, also written as text."""
 
         def read(value: Any, _: Path) -> bool:
             if isinstance(value, bool):
@@ -77,7 +77,7 @@ class SettingValues(Notation[Reader]):
         return read
 
     def one_of(self, kind: OneOf) -> Reader:
-        """Take one of the words."""
+        """Read one of the allowed words."""
 
         def read(value: Any, _: Path) -> str:
             if value not in kind.choices:
@@ -134,7 +134,7 @@ class SettingValues(Notation[Reader]):
         return read
 
     def folder(self, kind: Folder) -> Reader:
-        """Take a path; of a program also its bare name, which is looked up on ``PATH``."""
+        """Read a path; a program may also be given by its bare name, which is looked up on ``PATH``."""
         if kind.program:
             return _executable
 
@@ -149,7 +149,7 @@ class SettingValues(Notation[Reader]):
         return read
 
     def ruled(self, kind: Ruled) -> Reader:
-        """Take what the kind does, and then the rule."""
+        """Read a value of the inner kind, then check it with the rule."""
         first, rule = self.reader(kind.kind), kind.rule
         return lambda value, folder: rule(first(value, folder), "")
 

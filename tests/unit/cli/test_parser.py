@@ -1,30 +1,27 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
-import argparse
-from argparse import HelpFormatter, RawDescriptionHelpFormatter
+import textwrap
 from importlib import import_module
 
 import pytest
 
 from emulator.cli.main import build, main
-from emulator.cli.parser import PlainHelp, wrapped
+from emulator.cli.parser import wrapped
 from emulator.config import FLAGS, OPTIONS, flag_of
 from emulator.drawing.text_width import cells
 
 
 def commands(parser, prefix=""):
     """Yield (words, parser) of every command that can be run."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, child in action.choices.items():
-                yield from commands(child, f"{prefix} {name}".strip())
+    for name, child in parser.commands.items():
+        yield from commands(child, f"{prefix} {name}".strip())
     if prefix and parser.get_default("run"):
         yield prefix, parser
 
 
 def inner(parser):
     """Return the parsers of what *parser* can be followed by."""
-    return next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices
+    return parser.commands
 
 
 def test_every_command_is_there():
@@ -93,10 +90,9 @@ def test_every_command_explains_itself(name, parser):
 def test_start_takes_every_option_that_has_a_flag():
     """The table of options is the grammar of start."""
     start = dict(commands(build()))["start"]
-    flags = {text for action in start._actions for text in action.option_strings}
 
-    assert {flag_of(option) for option in OPTIONS if option.is_in(FLAGS)} <= flags
-    assert not {flag_of(option) for option in OPTIONS if not option.is_in(FLAGS)} & flags
+    assert {flag_of(option) for option in OPTIONS if option.is_in(FLAGS)} <= set(start.options)
+    assert not {flag_of(option) for option in OPTIONS if not option.is_in(FLAGS)} & set(start.options)
 
 
 @pytest.mark.parametrize("words", [["bogus"], ["start", "--auth", "maybe"], ["flow", "start"], ["logs", "-n", "x"]])
@@ -153,11 +149,13 @@ def test_list_of_commands_is_that_of_the_whole(group, columns, monkeypatch):
     assert "None" not in listed
 
 
-def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):
-    """The width is read without `shutil`, with the same result."""
+def test_help_is_as_wide_as_the_terminal_says(monkeypatch):
+    """The width is read without `shutil`."""
     monkeypatch.setenv("COLUMNS", "67")
 
-    assert build()._get_formatter()._width == RawDescriptionHelpFormatter("localyun")._width == 65
+    lines = build().format_help().splitlines()
+
+    assert 55 < max(map(len, lines)) <= 65
 
 
 @pytest.mark.parametrize("width", [11, 24, 40, 65])
@@ -170,9 +168,28 @@ def test_list_of_commands_is_as_wide_as_argparse_would_make_it(monkeypatch):
         "",
     ],
 )
-def test_lines_of_help_are_those_that_argparse_would_make(text, width):
-    """Without ``textwrap``, but that a word with a hyphen or too long for a line stays whole."""
-    assert PlainHelp("localyun")._split_lines(text, width) == HelpFormatter("localyun")._split_lines(text, width)
+def test_lines_of_help_are_those_of_textwrap(text, width):
+    """Without importing it, but that a word with a hyphen or too long for a line stays whole."""
+    assert wrapped(text, width) == textwrap.wrap(" ".join(text.split()), width)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["quue"], "there is no 'quue'; did you mean queue?"),
+        (["--state", "queue", "flwo"], "there is no 'flwo'; did you mean flow?"),
+        (["--json", "queue", "snd"], "there is no 'snd'; did you mean send?"),
+        (["queue", "frobnicate"], "there is no 'frobnicate'\n"),
+        (["--state"], "expected one argument"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_command_that_does_not_exist_is_answered_with_the_nearest(words, text, capsys):
+    """Values of options that stand before the command are no commands."""
+    with pytest.raises(SystemExit):
+        main(words)
+
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["以 --port 8888 在前台启动模拟器", "call a well-known function of it"])

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, StepFailed, from_object, to_object, token
-from emulator.deploy.planner import PROVIDERS, Action, apply, entry_under_way, missing_receivers, plan, removal
+from emulator.deploy.planner import Action, apply, entry_under_way, missing_receivers, plan, removal
 from emulator.deploy.provider import ActualState
 
 

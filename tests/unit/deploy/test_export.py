@@ -9,12 +9,13 @@ import yaml
 
 from emulator.deploy import fc_fields, service_fields
 from emulator.deploy.export import s_yaml, template, terraform
-from emulator.deploy.export.resources import GROUPS, Job, Names, chosen, has_place, looks_secret, needs, parts, portable
+from emulator.deploy.export.resources import Job, Names, chosen, has_place, looks_secret, needs, parts, portable
 from emulator.deploy.files import same_code, write_package
+from emulator.deploy.kinds import GROUPS, PROVIDERS
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.notation import members, written_members
 from emulator.deploy.places import Findings, LocatedValue, whole
-from emulator.deploy.planner import PROVIDERS, read
+from emulator.deploy.planner import read
 from emulator.services.mns.queues.model import QUEUE
 from tests.unit.deploy.conftest import WORLD
 
@@ -432,12 +433,33 @@ def test_terraform_leaves_out_settings_that_it_does_not_read_back(kind):
     assert notes == (f"api/live: {terraform.TYPES[kind].name} is read back for LATEST alone; left out",)
 
 
-def test_every_group_names_kinds_that_exist_and_chooses_them():
-    """No group asks for a kind nobody handles."""
-    assert frozenset().union(*GROUPS.values()) <= set(PROVIDERS)
+def test_every_group_has_kinds_and_chooses_them():
+    """A group that no kind belongs to would export nothing; only a call of a function belongs to none."""
+    assert all(GROUPS.values())
+    assert set(PROVIDERS) - frozenset().union(*GROUPS.values()) == {"fc.invocation", "fc3.invocation"}
     assert chosen(["queues"])("mns.queue", ("q",))
     assert not chosen(["queues"])("mns.topic", ("t",))
     assert chosen([])("mns.topic", ("t",))
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_kind_is_inside_of_kinds_that_exist(kind):
+    """What a row says of others is true of them: their kinds, and as many parts of the identity as they have."""
+    provider = PROVIDERS[kind]
+
+    for owner, places in provider.inside:
+        assert len(places) == len(PROVIDERS[owner].names)
+        assert max(places) < len(provider.names)
+    assert {lead.kind for lead in provider.leads} <= set(PROVIDERS)
+
+
+def test_trigger_needs_the_alias_that_it_is_for_and_no_other_of_its_name():
+    """An alias is named by the qualifier of a trigger, not by the trigger's own name."""
+    aliases = [a_resource("fc.alias", "shop", name) for name in ("live", "hourly")]
+    trigger = a_resource("fc.trigger", "shop", "f", "hourly", qualifier="live")
+    there = {each.key: each for each in (*aliases, trigger)}
+
+    assert [each.identity for each in needs(trigger, there)] == [("shop", "live")]
 
 
 def test_resource_needs_what_it_is_inside_of_and_leads_to():

@@ -7,7 +7,7 @@ from emulator.deploy.notation import members
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.services.fc.asynchronous.model import CONFIG_2, CONFIG_3
 from emulator.services.fc.capacity.model import CONCURRENCY, PROVISION, SCALING
-from emulator.services.fc.catalog import domain_fields
+from emulator.services.fc.catalog import alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
 
 
@@ -26,7 +26,7 @@ def names_of(table):
         (fc_fields.SERVICE, {row.name for row in catalog.SERVICE}),
         (fc_fields.FUNCTION_2, {row.name for row in catalog.FUNCTION_2}),
         (fc_fields.FUNCTION_3, {row.name for row in catalog.FUNCTION_3}),
-        (fc_fields.ALIAS, {row.name for row in catalog.ALIAS}),
+        (fc_fields.ALIAS, {row.name for row in alias_fields.ALIAS}),
         (fc_fields.LAYER, {row.name for row in catalog.LAYER}),
         (fc_fields.ASYNC_2, {row.name for row in CONFIG_2}),
         (fc_fields.ASYNC_3, {row.name for row in CONFIG_3}),

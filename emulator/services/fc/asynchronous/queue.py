@@ -9,16 +9,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import assert_never
 
 from emulator.kernel.clock import HOUR, SECOND, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import look_again_at
-from emulator.kernel.tracing import because, begin, current_trace
-from emulator.kernel.turnstile import Unanswered
+from emulator.kernel.tracing import current_trace
 from emulator.services.fc import limits
+from emulator.services.fc.asynchronous.attempts import Attempts
 from emulator.services.fc.asynchronous.model import (
     FINAL,
     Accepted,
@@ -33,14 +32,13 @@ from emulator.services.fc.asynchronous.model import (
     expires_at,
     judge,
     policy_of,
-    refused,
 )
 from emulator.services.fc.asynchronous.outcomes import Completions, Destinations
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
-from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name, invocation_of
+from emulator.services.fc.model import LATEST, FunctionName, FunctionRef, Scope, display_name
 from emulator.services.fc.ports import Platform
 from emulator.storage.database import CommitFailed
 
@@ -70,11 +68,10 @@ class AsyncQueue:
         self._clock = platform.clock
         self._ids = platform.ids
         self._timers = platform.timers
-        self._turns = platform.timers.turns
         self._invoker = invoker
         self._concurrency = concurrency
         self._edits = edits
-        self._interference = platform.ports.interference
+        self._attempts = Attempts(platform, invoker, edits)
         self._destinations = Destinations(platform.ports, resolver, self._hand_over)
         self._tasks = TaskGroup("fc-async")
         self._running: dict[FunctionRef, dict[int, asyncio.Task[None] | None]] = {}
@@ -86,7 +83,7 @@ class AsyncQueue:
         platform.timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
+        """Resume what an earlier run left unfinished: calls that ran run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():
@@ -317,7 +314,7 @@ class AsyncQueue:
         attempt: Attempt | None = None
         try:
             if call.seq not in self._stopping:
-                attempt = await (self._run(call) if not self._turns.active else self._in_turn(call))
+                attempt = await self._attempts.made(call)
                 await self._see_destinations(call.lane)
                 await self._database.writable()
         except asyncio.CancelledError:
@@ -333,12 +330,6 @@ class AsyncQueue:
         self._wake(call.lane)
         self._database.after_commit(partial(self._again_unless_written, call))
 
-    async def _in_turn(self, call: AsyncCall) -> Attempt:
-        """Make an attempt in its turn."""
-        name = f"{display_name(*call.lane[1:3])}#{call.retries + 1}"
-        detail = call.event[:200].decode("utf-8", "replace")
-        return await self._turns.made("async", name, partial(self._run, call), _unanswered, detail=detail)
-
     def _again_unless_written(self, call: AsyncCall, failure: CommitFailed | None) -> None:
         """Run a call again whose end could not be written: its row still says that it runs."""
         if failure is None or not self._open:
@@ -349,36 +340,6 @@ class AsyncQueue:
             self._wake(call.lane)
 
         self._timers.call_at(Millis(self._clock.now() + SECOND), ("fc async again", call.seq), again)
-
-    async def _run(self, call: AsyncCall) -> Attempt:
-        lane = call.lane
-        begin(call.trace)
-        because("")  # its line of when it was queued says of what it came
-        order = FunctionCall(
-            service=lane.service,
-            function=lane.function,
-            qualifier=lane.qualifier,
-            event=call.event,
-            request_id=call.request_id,
-            now=self._clock.now(),
-            retry_count=call.retries,
-            tracing=call.tracing,
-            http=call.http,
-            origin=call.origin,
-            attempt=True,
-        )
-        if (edits := self._edits(lane.service, lane.function)) is not None:
-            await edits
-        attempted = invocation_of(lane.service, lane.function, lane.qualifier, "async")
-        try:
-            async with self._interference.around(attempted, DIALECT):
-                result = (await self._invoker.invoke(lane.tenant, order)).result
-        except FcError as error:
-            return refused(error)
-        except Exception:
-            _log.exception("%s: the call could not be made", call.request_id)
-            return refused(FcError("InternalServerError"))
-        return Attempt(http_status=200, body=result.body, error=result.error_type or "", instance_id=result.instance_id)
 
     async def _see_destinations(self, lane: FunctionRef) -> None:
         """Make sure that a function which gets the result is known, if it has been written by now."""
@@ -439,13 +400,3 @@ class AsyncQueue:
         self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
         at = look_again_at(self._store.first_end(), limits.KEYED_CALL_KEPT_MS, now, HOUR)
         self._timers.call_at(at, _PURGE, self._purge)
-
-
-def _unanswered(verdict: Unanswered) -> Attempt:
-    match verdict:
-        case "lost-before" | "lost-after":
-            return refused(FcError("InternalServerError"))
-        case "throttle":
-            return refused(FcError("ResourceThrottled"))
-        case _:
-            assert_never(verdict)

@@ -45,8 +45,6 @@ from emulator.services.fc.kinds import (
     GPU_MEMORY,
     MEMORY,
     RUNTIMES,
-    VERSION_ID,
-    WEIGHTS,
 )
 from emulator.services.fc.model import (
     CUSTOM_CONTAINER,
@@ -380,31 +378,6 @@ FUNCTION_3 = Shape(
     FunctionConfig,
 )
 """A function of the API without services."""
-
-_ALIAS = (
-    Field(
-        "versionId",
-        "version_id",
-        VERSION_ID,
-        required=True,
-        help=("the version that calls of the alias reach", "通过该别名调用的版本"),
-    ),
-    DESCRIPTION,
-)
-ALIAS = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset=None)))
-ALIAS_2023 = Shape("Alias", (*_ALIAS, Field("additionalVersionWeight", "weights", WEIGHTS, unset={})))
-ALIAS_2021 = ALIAS.extended(
-    Field("resolvePolicy", "resolve_policy", OneOf({"Random", "Content"})),
-    Field(
-        "routePolicy",
-        "route_policy",
-        record(
-            condition=OneOf({"AND", "OR"}),
-            policyItems=Items(record(type=TEXT, key=TEXT, operator=TEXT, value=TEXT)),
-        ),
-    ),
-)
-"""An alias of each version of the API; one has routing by content."""
 
 
 def check_together(config: FunctionConfig, given: Mapping[str, Any] = MappingProxyType({})) -> FunctionConfig:

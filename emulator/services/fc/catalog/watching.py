@@ -48,17 +48,17 @@ class Edits(Protocol):
 
 
 class Everything:
-    """Nothing is known: all is read. *written* says that announcements were lost, so that any file may be another."""
+    """All files are read, as no changes are known; *written*: announcements were lost, so any file may have changed."""
 
     def __init__(self, *, written: bool = False) -> None:
         self._written = written
 
     def within(self, path: str) -> bool:
-        """Return True."""
+        """Return True: every file is read."""
         return True
 
     def at(self, path: str) -> bool:
-        """Return True."""
+        """Return True: every file is read."""
         return True
 
     def written(self, path: str) -> bool:
@@ -100,7 +100,7 @@ class Announced:
         self._written: set[str] = set()
 
     def add(self, part: str, mask: int) -> None:
-        """Note an announcement."""
+        """Record an announcement."""
         self.parts.add(part)
         if mask & CONTENT:
             self._written.add(part)
@@ -123,7 +123,7 @@ class Unwatchable(Exception):
 
 
 class Unwatched:
-    """Stands for `Watches` where nothing is announced."""
+    """Replaces `Watches` where the system reports no changes of files."""
 
     def begin(self, root: Path) -> None:
         """Do nothing."""
@@ -132,7 +132,7 @@ class Unwatched:
         """Do nothing."""
 
     def part(self, part: str) -> bool:
-        """Return True: nothing says that it is another folder."""
+        """Return True: the folder is taken for unchanged."""
         return True
 
     def renew(self, part: str) -> None:
@@ -245,7 +245,7 @@ class Watches(Unwatched):
         return edits if edits.parts else None
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all folders."""
         self._notifications.close()
 
     def _concerns(self, watch: int, name: str) -> bool:

@@ -143,7 +143,7 @@ class LogBook:
         return (self._folder / service if service else self._folder) / f"{function}.log"
 
     def on_log(self, image: FunctionImage, request_id: str, text: bytes) -> None:
-        """Take what an instance wrote; the listener of the instance pool."""
+        """Receive what an instance wrote; the listener of the instance pool."""
         self.write(image.service or "", image.function, text)  # the lines carry the request's id themselves
         if self._also is not None:
             self._also(image.label, request_id, text)

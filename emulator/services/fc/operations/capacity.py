@@ -312,7 +312,7 @@ def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("EnableFunctionInvocation", "POST /functions/{function}/invoke/enable", api=V2023)
 def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Let a function be called again.
+    """Allow calls of a function again.
 
     Raises: FunctionNotFound. Source: alibabacloud_fc20230330, EnableFunctionInvocation.
     """

@@ -202,7 +202,7 @@ class Terminal:
             socket.close()
 
     def message(self, data: bytes) -> None:
-        """Take what the client sent. One official client puts no channel in front of what is typed."""
+        """Receive what the client sent. One official client puts no channel in front of what is typed."""
         self._busy()
         if self._shell is None or not data:
             return

@@ -265,7 +265,7 @@ def _render_source(arn: str, created_at: Millis) -> dict[str, str]:
 
 @operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
 def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Note that an ARN sends events to a function's qualifier; one that is known keeps its date.
+    """Record that an ARN sends events to a function's qualifier; one that is known keeps its date.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406.

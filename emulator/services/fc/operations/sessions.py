@@ -30,7 +30,7 @@ _ONE = "/functions/{function}/sessions/{session}"
 
 @operation("CreateSession", "POST /functions/{function}/sessions", api=V2023)
 async def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Begin a session with an instance of its own choice or a new one, which is initialized when this answers.
+    """Start a session with an instance of its own choice or a new one, which is initialized when this answers.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, SessionAlreadyExists, InvocationDisabled,
     ResourceExhausted, CAExited.

@@ -10,7 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import codec
-from emulator.services.fc.catalog import fields, rendering
+from emulator.services.fc.catalog import alias_fields, fields, rendering
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.kinds import check_alias_name, check_version_id
@@ -264,7 +264,7 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 
 _DESCRIPTION = Shape("Version", (fields.DESCRIPTION,))
-_FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}
+_FIELDS = {V2016: alias_fields.ALIAS, V2021: alias_fields.ALIAS_2021, V2023: alias_fields.ALIAS_2023}
 
 
 def _alias_fields(call: OperationRequest) -> Shape:

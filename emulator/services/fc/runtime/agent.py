@@ -130,7 +130,7 @@ class AgentProcess(InstanceProcess):
         return future
 
     def abandon(self) -> None:
-        """Let go of a process whose start failed; its listener hears no more of it."""
+        """Abandon a process whose start failed; its listener is not called again."""
         self.kill()
         self._over = True
         self.channel.close()
@@ -142,7 +142,7 @@ class AgentProcess(InstanceProcess):
         return sequence in self._pending or sequence in self._streams
 
     def exited(self, memory_kb: int, reason: str = "") -> None:
-        """Take note that the process has ended; see `InstanceProcess`."""
+        """Record that the process has ended; see `InstanceProcess`."""
         if self.gone.done():
             return
         self.gone.set_result(None)

@@ -70,7 +70,7 @@ class Deadline:
         return (self._loop.time() - self._began) * 1000
 
     def cancel(self) -> None:
-        """Let the process run on."""
+        """Cancel the deadline: the process may go on."""
         self._clock.deadlines.discard(self)
         self._handle.cancel()
         self._unwatch()

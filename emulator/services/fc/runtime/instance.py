@@ -7,7 +7,7 @@ serves a call, and how long it is kept, is the pool's business.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import replace
@@ -18,7 +18,6 @@ from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,
     FunctionImage,
-    HttpAnswer,
     InstanceInfo,
     InstanceStartFailed,
     Invocation,
@@ -27,6 +26,7 @@ from emulator.services.fc.runtime.model import (
     ResponseTooLarge,
     RuntimeFailure,
 )
+from emulator.services.fc.runtime.outcome import CallNotRead, Outcome, judged
 from emulator.services.fc.runtime.process import (
     INITIALIZE,
     INVOKE,
@@ -48,44 +48,25 @@ _LEFT = (Abandoned, RequestBroken, asyncio.CancelledError)
 """What cuts a body short when its reader has gone, or sends no request to its end."""
 
 
-class CallNotRead(Exception):
-    """The instance ended before it saw the call, which can go to another one; the text is what it wrote last."""
-
-
 class Occupant(Protocol):
     """Somebody who sits in an instance."""
 
     def leave(self) -> None:
-        """Stand up."""
-
-
-class Outcome(NamedTuple):
-    """How one run of user code ended. ``error`` is the text of the end marker, empty for success."""
-
-    body: bytes
-    error: str
-    duration_ms: float
-    too_large: bool = False
-    http: HttpAnswer | None = None
-    stream: StreamedBody | None = None
-
-    @property
-    def error_type(self) -> ErrorType | None:
-        """The error type of a failed invocation."""
-        if not self.error:
-            return None
-        return "HandledInvocationError" if self.error == logs.HANDLED else "UnhandledInvocationError"
+        """Leave the instance."""
 
 
 class Instance:
     """One instance. Calls may overlap up to the image's instance concurrency.
 
-    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has
-    disconnected; *banner* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong
-    to the pool, like ``seats``, those of the sessions bound to it, ``closed``, whether it takes nobody else and ends
-    with the last of them and of its calls, ``frozen``, resolved when a preFreeze hook that runs has ended, and
-    ``awaited``, resolved when a call has. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the
-    port of the debugger in it; ``on_exit`` are called when the process has ended.
+    *on_log* gets each piece of log with its request; *spawn* runs what goes on after a caller has disconnected;
+    *banner* begins the log of the first call. ``clock`` measures the deadlines of calls, ``debugger`` is resolved with
+    the port of a debugger in the process, and ``on_exit`` are called when the process has ended.
+
+    The pool owns ``provisioned``, ``started_at``, ``idle_since`` and:
+
+    - ``seats``: those of the sessions that are bound to the instance;
+    - ``closed``: no other session is bound to it any more, and it ends with the last seat and the last call;
+    - ``frozen``: resolved when a preFreeze hook that runs has ended; ``awaited``: resolved when a call has ended.
     """
 
     def __init__(
@@ -160,7 +141,7 @@ class Instance:
         return self._process is not None and self._process.outdated
 
     def empty(self) -> None:
-        """Let every session go: their next calls are bound anew."""
+        """Unbind every session from the instance; its next call is bound to another."""
         for seat in list(self.seats):
             seat.leave()
 
@@ -177,7 +158,7 @@ class Instance:
         self._attached.set()
 
     def fail(self, error: BaseException) -> None:
-        """Take note that there will be no process, and fail every call that waits for it."""
+        """Record that there will be no process, and fail every call that waits for it."""
         self._failure = error if isinstance(error, RuntimeFailure) else InstanceStartFailed("the start was given up")
         self._attached.set()
         self.ended(0)
@@ -271,12 +252,12 @@ class Instance:
             self._on_log(self.image, "", data)
 
     def listening(self, port: int) -> None:
-        """Take note of the port that the debugger in the process listens on."""
+        """Record the port that the debugger in the process listens on."""
         if not self.debugger.done():
             self.debugger.set_result(port)
 
     def ended(self, memory_kb: int) -> None:
-        """Take note that the process is gone."""
+        """Record that the process is gone."""
         if not self.alive:
             return
         self._note_memory(memory_kb)
@@ -390,30 +371,15 @@ class Instance:
         self._logs.pop(request_id, None)
 
     def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
-        """Say how a run ended and discard the instance unless it can go on.
+        """Return how a run ended, and discard the instance unless it can go on.
 
         Raises: CallNotRead; InstanceStartFailed.
         """
         self._note_memory(reply.memory_kb)
-        elapsed_ms = deadline.elapsed_ms()
-        if deadline.passed:
-            message = logs.timed_out(round(timeout_s), self._shown(self._memory_mb))
-        elif isinstance(reply, Exit):
-            if reply.fatal:
-                raise InstanceStartFailed(reply.fatal)
-            if reply.unread:
-                raise CallNotRead(reply.written)
-            message = logs.process_exited(self._shown(elapsed_ms), self._shown(self._memory_mb))
-        elif reply.over_memory:
-            message = logs.process_exited(self._shown(elapsed_ms), self._shown(self._memory_mb))
-        else:
-            error = "" if reply.succeeded else logs.HANDLED if reply.handled else logs.UNHANDLED
-            too_large = reply.size > len(reply.body)
-            if too_large:
-                error = str(ResponseTooLarge(self._settings.response_limit))
-            return Outcome(reply.body, error, min(reply.duration_ms, elapsed_ms), too_large, reply.http)
-        self._discard()
-        return Outcome(body=logs.error_body(message), error=message, duration_ms=elapsed_ms)
+        outcome = judged(reply, deadline, timeout_s, self._shown, self._memory_mb, self._settings.response_limit)
+        if outcome.is_last:
+            self._discard()
+        return outcome
 
     def _result(
         self, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool

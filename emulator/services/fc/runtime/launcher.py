@@ -52,7 +52,7 @@ class Launchers:
             _log.warning("isolate: no effect here, instances can change what you can")
 
     def warm_up(self) -> None:
-        """Begin to prepare what makes first calls of Python functions quick, without waiting for it.
+        """Start preparing what makes first calls of Python functions quick, without waiting for it.
 
         Nothing is prepared for the other families: most installations run none of them.
         """

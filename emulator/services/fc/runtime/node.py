@@ -188,7 +188,7 @@ class NodeProcess(AgentProcess):
         self._answered = False
 
     def output(self, data: bytes) -> None:
-        """Take in output; what comes before the first answer may say why there is none."""
+        """Receive output; what comes before the first answer may say why there is none."""
         if not self._answered:
             self._said = (self._said + data)[-_SHOWN:]
         super().output(data)

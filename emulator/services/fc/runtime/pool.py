@@ -18,7 +18,7 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import CallNotRead, Instance, OnLog
+from emulator.services.fc.runtime.instance import Instance, OnLog
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -30,6 +30,7 @@ from emulator.services.fc.runtime.model import (
     ShellCommand,
     Size,
 )
+from emulator.services.fc.runtime.outcome import CallNotRead
 from emulator.services.fc.runtime.provisions import Provisions
 from emulator.services.fc.runtime.seating import Seat, check_most, place_for
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -89,7 +90,7 @@ class InstancePool:
         self._reaping = False
 
     async def start(self) -> None:
-        """Begin to prepare what makes first calls quick, without waiting for it."""
+        """Start preparing what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
         self._timers = LoopTimers(self._clock, loop)

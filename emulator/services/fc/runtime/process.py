@@ -122,7 +122,7 @@ class ProcessControl(Protocol):
         ...
 
     def watch(self, on: bool) -> None:
-        """Look regularly at what it uses, or no longer."""
+        """Start or stop watching what the process uses."""
         ...
 
 
@@ -254,7 +254,7 @@ class InstanceProcess(ABC):
         return False
 
     async def turn_clock(self) -> None:  # noqa: B027 - most families see a time from their start on
-        """Let the process see the emulator's time before a call begins, whose deadline shall not pay for it."""
+        """Set the process's time to the emulator's, before a call begins and with it the deadline."""
 
     @abstractmethod
     def begin(self, kind: CallKind, call: Invocation) -> Pending:
@@ -282,15 +282,15 @@ class InstanceProcess(ABC):
 
     @abstractmethod
     def abandon(self) -> None:
-        """Let go of a process whose start failed; its listener hears no more of it."""
+        """Abandon a process whose start failed; its listener is not called again."""
 
     def output(self, data: bytes) -> None:
-        """Take in what came through the log pipe."""
+        """Receive bytes of the log pipe."""
         self.listener.output(data, None)
 
     @abstractmethod
     def exited(self, memory_kb: int, reason: str = "") -> None:
-        """Take note that the process has ended, having used that much at most; what it sent is still delivered.
+        """Record that the process has ended, having used that much at most; what it sent is still delivered.
 
         *reason* is what it was killed for having too much of, ``memory`` or ``processes``.
         """
@@ -300,7 +300,7 @@ class InstanceProcess(ABC):
         """Take a frame of the process."""
 
     def _on_lost(self, error: Exception | None) -> None:
-        """Take note that the channel has closed."""
+        """Record that the channel has closed."""
         self._lost = True
 
 

@@ -202,10 +202,10 @@ class ProgramProcess(InstanceProcess):
 
     @abstractmethod
     def _never_ready(self, limit_s: float) -> str:
-        """Say that the program does not take calls after *limit_s*."""
+        """Return the message about a program that did not take calls within *limit_s*."""
 
     def at_end(self, action: Callable[[], object]) -> None:
-        """Have *action* called when the process has ended, or was never started."""
+        """Call *action* when the process has ended, or was never started."""
         self._at_end.append(action)
 
     def _written(self) -> str:
@@ -250,26 +250,26 @@ class ProgramProcess(InstanceProcess):
                 self.kill()
 
     def watch(self, on: bool) -> None:
-        """Have the process looked at, or no longer; see `InstanceProcess`."""
+        """Start or stop watching the process; see `InstanceProcess`."""
         if self._measured:
             super().watch(on)
 
     def abandon(self) -> None:
-        """Let go of a process whose start failed; its listener hears no more of it."""
+        """Abandon a process whose start failed; its listener is not called again."""
         self._over = True
         self.kill()
         if self.control is None or self.gone.done():
             self._release()
 
     def output(self, data: bytes) -> None:
-        """Take in what the program wrote."""
+        """Receive output of the program."""
         data = _OWN_MARKER.sub(b"", data)
         if data:
             self._tail = (self._tail + data)[-_SAID:]
             self.listener.output(data, None)
 
     def exited(self, memory_kb: int, reason: str = "") -> None:
-        """Take note that the process has ended; answers on their way are still delivered."""
+        """Record that the process has ended; answers on their way are still delivered."""
         if self.gone.done():
             return
         if self._measured:
@@ -317,7 +317,7 @@ class ProgramProcess(InstanceProcess):
         )
 
     def _measure(self) -> bool:
-        """Take note of the memory that a living process uses; return whether it is more than the function's."""
+        """Record the memory that a living process uses; return whether it is more than the function's."""
         if not self._measured or (control := self._running) is None:
             return False
         peak_kb = tree_peak_kb(control.pid)

@@ -62,11 +62,11 @@ class Provisions:
         self._kept_ms[key] = self._kept_ms.get(key, 0) + max(0, now - instance.started_at)
 
     def clear(self) -> None:
-        """Keep nothing ready any more; what is there belongs to the pool."""
+        """Stop keeping instances ready; those that are there belong to the pool."""
         self._wanted.clear()
 
     def drop(self, family: str) -> None:
-        """Keep nothing of *family* ready any more."""
+        """Stop keeping instances of *family* ready."""
         for key, provision in list(self._wanted.items()):
             if provision.image.family == family:
                 del self._wanted[key]

@@ -72,7 +72,7 @@ class CallQueue:
 
 
 class RuntimeApi:
-    """Serves that interface to every instance of an emulator; it listens from the first `address` on."""
+    """Serves the runtime API to every instance of an emulator; it listens from the first `address` on."""
 
     def __init__(self, ids: Ids, response_limit: int) -> None:
         self._ids = ids
@@ -94,7 +94,7 @@ class RuntimeApi:
         self._processes[address.rpartition("/")[2]] = process
 
     def forget(self, address: str) -> None:
-        """Serve the instance with that address no longer."""
+        """Stop serving the instance with that address."""
         self._processes.pop(address.rpartition("/")[2], None)
 
     async def close(self) -> None:
@@ -104,11 +104,11 @@ class RuntimeApi:
             await self._connections.stop(0)
 
     def admit(self, request: Request) -> Response | int:
-        """Take bodies of known instances only."""
+        """Accept bodies of known instances only."""
         return self._limit if self._find(request)[0] is not None else _said(404)
 
     def early(self, request: Request) -> int:
-        """Take every body whole."""
+        """Wait for the whole body of every request."""
         return 0
 
     def too_large(self, request: Request, limit: int) -> Response:
@@ -269,7 +269,7 @@ class PollingProcess(ProgramProcess):
         self._log.settle("", end)
 
     def outgrown(self, request_id: str, limit: int) -> None:
-        """Take note that the answer to a call is larger than *limit* bytes."""
+        """Record that the answer to a call is larger than *limit* bytes."""
         waiting = self._open.pop(request_id, None)
         if waiting is not None:
             duration_ms = (self._loop.time() - waiting.began) * 1000

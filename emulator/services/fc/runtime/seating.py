@@ -37,7 +37,7 @@ class Seat:
             instance.closed = True
 
     def leave(self) -> None:
-        """Stand up."""
+        """Leave the instance."""
         if self.instance is not None:
             self.instance.seats.discard(self)
             self.instance = None

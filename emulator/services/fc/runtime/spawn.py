@@ -299,7 +299,7 @@ class MarkedLog:
         self._waiting: dict[str, Callable[[], None]] = {}
 
     def feed(self, data: bytes) -> None:
-        """Take in output, pass it on up to the first mark, and go on with what waits for that."""
+        """Receive output, pass it on up to the first mark, and go on with what waits for that."""
         self._held += data
         while self._held:
             at = self._held.find(0)

@@ -58,7 +58,7 @@ class Starter:
         self._spawn = spawn
 
     def open(self) -> None:
-        """Begin to prepare what makes first calls quick, without waiting for it; called on the loop."""
+        """Start preparing what makes first calls quick, without waiting for it; called on the loop."""
         self.launchers = Launchers(self._settings, self._ids)
         self._settings = self.launchers.settings
         self.launchers.warm_up()

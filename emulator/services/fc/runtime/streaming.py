@@ -33,7 +33,7 @@ class Pieces(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Read no further."""
+        """Stop reading, and drop what has not been read."""
         ...
 
 
@@ -68,7 +68,7 @@ class RequestPieces:
         return piece
 
     async def aclose(self) -> None:
-        """Read no further."""
+        """Stop reading, and drop what has not been read."""
         self.begun = True
         await self._pieces.aclose()
 
@@ -86,12 +86,12 @@ class StreamedBody:
         self._look: Callable[[bytes], None] | None = None
 
     def at_end(self, action: OnEnd) -> None:
-        """Have *action* called at the end, with what cut the body short or None; the first one registered is first."""
+        """Call *action* at the end, with what cut the body short or None; the first one registered is first."""
         assert self._on_end is not None
         self._on_end.append(action)
 
     def tap(self, look: Callable[[bytes], None]) -> None:
-        """Have *look* called with each piece that passes."""
+        """Call *look* with each piece that passes."""
         self._look = look
 
     def __aiter__(self) -> Self:
@@ -115,7 +115,7 @@ class StreamedBody:
         return piece
 
     async def aclose(self) -> None:
-        """Read no further."""
+        """Stop reading, and drop what has not been read."""
         await self._pieces.aclose()
         self._end(Abandoned() if self.upstream is None else None)
 

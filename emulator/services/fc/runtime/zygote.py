@@ -78,17 +78,17 @@ class ZygoteControl:
         self._zygote.order(frames.ADOPT, self._number, self._process.listener, [link.fileno()])
 
     def watch(self, on: bool) -> None:
-        """Have the zygote look at it."""
+        """Ask the zygote to watch the process."""
         self._zygote.command(frames.WATCH if on else frames.UNWATCH, self._number)
 
     def on_started(self, pid: int) -> None:
-        """Take note of the process id."""
+        """Record the process id."""
         self._pid = pid
         if not self.started.done():
             self.started.set_result(None)
 
     def on_ended(self, status: int, memory_kb: int, reason: str) -> None:
-        """Take note that the process has ended, or that there never was one."""
+        """Record that the process has ended, or that there never was one."""
         if reason == "fork":
             if not self.started.done():
                 self.started.set_exception(InstanceStartFailed(f"fork: {os.strerror(status)}"))
@@ -98,7 +98,7 @@ class ZygoteControl:
         self._process.exited(memory_kb, reason)
 
     def on_zygote_lost(self) -> None:
-        """Take note that no zygote reaps the process any more; one that runs goes on."""
+        """Record that no zygote reaps the process any more; one that runs goes on."""
         if not self.started.done():
             self.started.set_exception(ZygoteLost("the zygote ended"))
         elif self._killed:
@@ -216,7 +216,7 @@ class Zygote:
             await asyncio.sleep(0.005)
 
     def _expect_event(self, number: int) -> None:
-        """Take note that an event about an instance has to come soon."""
+        """Record that an event about an instance has to come soon."""
         if not self.alive:
             return
         if not self._awaited:

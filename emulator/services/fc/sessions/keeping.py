@@ -52,7 +52,7 @@ class Sessions:
         platform.timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Go on with what an earlier run left: what was running is idle now, streams have ended."""
+        """Resume what an earlier run left unfinished: what was running is idle now, streams have ended."""
         self._open = True
         for session in self.store.all_live():
             if session.kind == SSE and session.seq is not None:
@@ -62,7 +62,7 @@ class Sessions:
         self._arm()
 
     def close(self) -> None:
-        """Let go of every instance; the rows stay."""
+        """Release every instance; the rows of sessions stay."""
         self._open = False
         self._timers.cancel(_TIMER)
         self._armed = None
@@ -118,7 +118,7 @@ class Sessions:
     async def create(
         self, lane: FunctionRef, session_id: str, target: Target, given: Mapping[str, Any], request_id: str
     ) -> Session:
-        """Begin a session with an instance that is initialized.
+        """Start a session with an instance that is initialized.
 
         Raises: SessionAlreadyExists, InvalidArgument; RuntimeFailure, which leaves no session.
         """
@@ -232,7 +232,7 @@ class Sessions:
         self._seats[session.seq] = seat
 
     def enter(self, session: Session) -> None:
-        """Take note that a call of a session begins."""
+        """Record that a call of a session begins."""
         assert session.seq is not None
         count = self._running.get(session.seq, 0)
         self._running[session.seq] = count + 1
@@ -240,7 +240,7 @@ class Sessions:
             self._put(working(session, self._clock.now()))
 
     def leave(self, session: Session) -> None:
-        """Take note that a call of a session has ended; one that expired meanwhile is taken from its instance."""
+        """Record that a call of a session has ended; one that expired meanwhile is taken from its instance."""
         assert session.seq is not None
         count = self._running.pop(session.seq, 1) - 1
         if count > 0:

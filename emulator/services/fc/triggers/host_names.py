@@ -22,7 +22,7 @@ class TriggerNames(TriggerWatcher):
         self._names = names
 
     def start(self) -> None:
-        """Have the names of an earlier run answered again."""
+        """Register the host names of an earlier run again."""
         for tenant, trigger in self._store.of_kind("http"):
             self.changed(tenant, trigger)
 
@@ -32,6 +32,6 @@ class TriggerNames(TriggerWatcher):
             self._names.allow(name, https=False)  # the authority permits these domains in any case
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Answer the trigger's names no longer."""
+        """Stop answering the trigger's host names."""
         for name in names_of(tenant, trigger):
             self._names.forget(name)

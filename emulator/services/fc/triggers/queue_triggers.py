@@ -85,7 +85,7 @@ class QueueTriggers(TriggerWatcher):
             self.changed(tenant, trigger)
 
     async def close(self) -> None:
-        """Read no longer."""
+        """Stop reading the queues."""
         self._readers.clear()
         await self._tasks.close()
 

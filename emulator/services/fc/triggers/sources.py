@@ -14,22 +14,18 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import Function, FunctionName
 from emulator.services.fc.ports import Platform
-from emulator.services.fc.triggers.host_names import TriggerNames, names_of
-from emulator.services.fc.triggers.http_invoke import HttpInvoker
-from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
-from emulator.services.fc.triggers.model import (
+from emulator.services.fc.triggers.events import (
     ObjectChange,
     TopicMessage,
-    Trigger,
-    bucket_of,
     fires,
     object_event,
     timer_event,
     topic_event,
-    topic_of,
-    trigger_path,
-    trigger_type_of,
 )
+from emulator.services.fc.triggers.host_names import TriggerNames, names_of
+from emulator.services.fc.triggers.http_invoke import HttpInvoker
+from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
+from emulator.services.fc.triggers.model import Trigger, bucket_of, topic_of, trigger_path, trigger_type_of
 from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import Domains, TriggerStore
 from emulator.services.fc.triggers.timer_triggers import TimerTriggers
@@ -82,7 +78,7 @@ class EventSources:
             self.triggers.watchers.append(self.queue_triggers)
 
     def start(self) -> None:
-        """Take up what an earlier run has left: timers are armed, host names answered."""
+        """Resume what an earlier run has left: arm timers, register host names."""
         self.domains.start()
         for watcher in self.triggers.watchers:
             watcher.start()

@@ -68,7 +68,7 @@ class Domains(CountingStore):
         self._names = names
 
     def start(self) -> None:
-        """Have the names of an earlier run answered again."""
+        """Register the host names of an earlier run again."""
         for domain in self.all():
             self._allow(domain)
 

@@ -17,7 +17,8 @@ from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.triggers.model import Fire, Trigger, TriggerKey, timer_event, trigger_key
+from emulator.services.fc.triggers.events import timer_event
+from emulator.services.fc.triggers.model import Fire, Trigger, TriggerKey, trigger_key
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import TriggerWatcher
 

@@ -21,7 +21,7 @@ class TopicTriggers(TriggerWatcher):
         self._subscriptions = subscriptions
 
     def topic_made(self, tenant: Tenant, topic: str) -> None:
-        """Subscribe the functions of the folder whose triggers name a new topic, in the transaction that makes it."""
+        """Subscribe the functions of the folder whose triggers name a new topic, in the transaction that creates it."""
         for owner, trigger in self._store.of_kind("mns_topic"):
             if owner == tenant and trigger.folder and topic_of(trigger.source_arn) == topic:
                 self.joining(tenant, trigger)

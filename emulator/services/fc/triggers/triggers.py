@@ -53,13 +53,13 @@ class TriggerWatcher:
         """Stop acting on triggers."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take part in making or changing *trigger*, within the same transaction.
+        """Called within the transaction that creates or changes *trigger*.
 
         Raises: FcError when it cannot be.
         """
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take part in removing *trigger*, within the same transaction."""
+        """Called within the transaction that removes *trigger*."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """React to a trigger that is new or has changed; called after the commit."""

@@ -60,7 +60,7 @@ class DeadLetters:
         self._armed.clear()
 
     def expect(self, queue_id: QueueId, at: int) -> None:
-        """Note that a message received for the last time becomes visible at *at*."""
+        """Record that a message received for the last time becomes visible at *at*."""
         armed = self._armed.get(queue_id)
         if armed is None or at < armed:
             self._armed[queue_id] = Millis(at)

@@ -79,11 +79,11 @@ class Tally:
         self._by_priority[priority] += number
 
     def hidden(self, visible_from: int, now: Millis, *, received: bool, number: int = 1) -> None:
-        """Note that *number* counted messages are hidden until *visible_from*: received ones, or delayed ones."""
+        """Record that *number* counted messages are hidden until *visible_from*: received ones, or delayed ones."""
         (self._inactive if received else self._delayed).add(hidden_key(visible_from), now, number)
 
     def unhidden(self, visible_from: int, *, received: bool) -> None:
-        """Take back one `hidden`; harmless when the time has passed."""
+        """Undo one `hidden`; has no effect once the time has passed."""
         (self._inactive if received else self._delayed).discard(hidden_key(visible_from))
 
     def removed(self, priority: int, visible_from: int, *, received: bool) -> None:

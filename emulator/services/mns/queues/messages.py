@@ -143,7 +143,7 @@ class Messages:
         return self._waiters.park(live.queue.queue_id, count, deadline, shape, self)
 
     def peek(self, live: LiveQueue, count: int) -> list[Message]:
-        """Return up to *count* visible messages and change nothing.
+        """Return up to *count* visible messages; they stay visible.
 
         Raises: InvalidArgument, MessageNotExist. Source: that only active messages are shown is assumed.
         """

@@ -62,7 +62,7 @@ class Retention:
         self._purging.clear()
 
     def expect(self, queue_id: QueueId, at: int) -> None:
-        """Note that a message of the queue expires at *at*."""
+        """Record that a message of the queue expires at *at*."""
         bound = self.bounds.get(queue_id)
         if bound is None or at < bound:
             self.bounds[queue_id] = Millis(at)

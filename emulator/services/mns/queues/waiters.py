@@ -111,7 +111,7 @@ class LongPolls:
             self.dismiss(queue_id, reason)
 
     def visible_at(self, queue_id: QueueId, at: int, now: Millis) -> None:
-        """Note that a message is, or will be, visible from *at* on.
+        """Record that a message is, or will be, visible from *at* on.
 
         A message that is visible already wakes the room once it is committed: a receiver must not get
         what was never acknowledged to its sender.

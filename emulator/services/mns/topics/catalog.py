@@ -107,7 +107,7 @@ class TopicRegistry:
         return live
 
     def counted(self, topic_id: TopicId, change: int) -> None:
-        """Note that a topic has more or fewer messages on their way."""
+        """Record that a topic has more or fewer messages on their way."""
         live = self._by_id.get(topic_id)
         if live is not None and live.message_count is not None:
             live.message_count += change
@@ -374,7 +374,7 @@ class Purge:
         self._waiting: deque[SubscriptionId] = deque()
 
     def start(self) -> None:
-        """Go on with what an earlier run has left."""
+        """Resume what an earlier run has left unfinished."""
         self._waiting.extend(self._store.deleted_subscriptions())
         self._arm()
 

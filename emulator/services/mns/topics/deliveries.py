@@ -9,22 +9,20 @@ Attempts, ended deliveries and their messages, and counts of them are remembered
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import assert_never
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.frozen import replace
 from emulator.kernel.ids import Ids
-from emulator.kernel.metering import Tally
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
 from emulator.kernel.turnstile import Unanswered
-from emulator.services.mns.limits import BODY_SHOWN, HISTORY, PUSHES, PUSHES_PER_SUBSCRIPTION, TRIES
+from emulator.services.mns.limits import PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
+from emulator.services.mns.topics.history import History, made
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -36,7 +34,6 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     Topic,
     Try,
-    kind_of,
 )
 from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
@@ -46,17 +43,6 @@ _log = logging.getLogger(__name__)
 
 _REST_MS = 5 * SECOND
 """A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
-
-_ATTEMPT_LINE = (
-    "attempt %(attempt)d to deliver message %(message_id)s to subscription %(subscription)s of topic %(topic)s"
-    " %(result)s: %(detail)s"
-)
-
-_TRIED_KEPT = 1000
-"""Pending deliveries whose attempts are remembered."""
-
-_PUBLISHED_KEPT = 8 * 1024 * 1024
-"""Bytes of messages that are remembered after their last delivery has ended, to deliver them again by hand."""
 
 
 class _Lane:
@@ -106,7 +92,7 @@ class Courier:
         timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Take up what is pending: overdue attempts are made now, the others at their times."""
+        """Resume pending deliveries: overdue attempts are made now, the others at their times."""
         self._closed = False
         for subscription_id in self._store.subscriptions_with_deliveries():
             self._pump(subscription_id)
@@ -154,7 +140,7 @@ class Courier:
             self._database.after_commit(partial(self._committed, [row[0] for row in rows]))
 
     def forget(self, subscription_id: SubscriptionId) -> None:
-        """Break off and forget what is on its way to a subscriber that has left."""
+        """Cancel and forget all deliveries to a removed subscription."""
         lane = self._lanes.pop(subscription_id, None)
         self._timers.cancel(_timer(subscription_id))
         self._starved.pop(subscription_id, None)
@@ -331,111 +317,6 @@ class Courier:
 
 def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:
     return ("mns-push", subscription_id)
-
-
-class History:
-    """The latest attempts at pending deliveries, the latest ended deliveries, and counts of both since the start."""
-
-    def __init__(self) -> None:
-        self.attempts: dict[tuple[str, str], int] = {}
-        """Attempts since the start by kind of endpoint and result."""
-        self.pushes = Tally()
-        """Attempts since the start by topic and kind of endpoint."""
-        self.ended: dict[str, int] = {}
-        """Deliveries that have ended since the start, by how."""
-        self._reports: dict[SubscriptionId, deque[DeliveryReport]] = {}
-        self._tries: dict[DeliveryId, tuple[Try, ...]] = {}
-        self._published: dict[str, Publication] = {}
-        self._published_bytes = 0
-
-    def clear(self) -> None:
-        """Forget everything but the counts."""
-        self._reports.clear()
-        self._tries.clear()
-        self._published.clear()
-        self._published_bytes = 0
-
-    def forget(self, subscription_id: SubscriptionId) -> None:
-        """Forget the ended deliveries of a subscription."""
-        self._reports.pop(subscription_id, None)
-
-    def count(self, subscription: Subscription, publication: Publication, attempt: int, outcome: Outcome) -> None:
-        """Count an attempt and log it."""
-        key = kind_of(subscription.settings.endpoint), "delivered" if outcome.delivered else "failed"
-        self.attempts[key] = self.attempts.get(key, 0) + 1
-        self.pushes.add("mns.pushes", f"topics/{subscription.topic_name}", key[0])
-        _log.info(
-            _ATTEMPT_LINE,
-            {
-                "attempt": attempt, "message_id": publication.message_id, "subscription": subscription.name,
-                "topic": subscription.topic_name, "result": key[1], "detail": outcome.detail,
-                "trace": publication.trace,
-            },
-        )  # fmt: skip
-
-    def tried(self, delivery_id: DeliveryId, number: int, at: Millis, outcome: Outcome) -> tuple[Try, ...]:
-        """Return the latest attempts at a delivery, this one included, and forget them: `keep` remembers them."""
-        return (*self._tries.pop(delivery_id, ()), made(number, at, outcome))[-TRIES:]
-
-    def keep(self, delivery_id: DeliveryId, tries: tuple[Try, ...]) -> None:
-        """Remember the attempts at a pending delivery; of very many deliveries, of the latest."""
-        self._tries[delivery_id] = tries
-        if len(self._tries) > _TRIED_KEPT:
-            del self._tries[next(iter(self._tries))]
-
-    def end(
-        self, subscription: Subscription, publication: Publication, state: DeliveryState, tries: tuple[Try, ...],
-        detail: str = "",
-    ) -> None:  # fmt: skip
-        """Remember a delivery that has ended with the last of *tries*; *detail* says more than its result."""
-        last = tries[-1]
-        self.ended[state] = self.ended.get(state, 0) + 1
-        self._keep_published(publication)
-        reports = self._reports.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
-        reports.append(
-            DeliveryReport(
-                delivery_id=DeliveryId(0),
-                message_id=publication.message_id,
-                body=publication.body[:BODY_SHOWN],
-                tag=publication.tag,
-                endpoint=subscription.settings.endpoint,
-                tries=tries,
-                published_at=publication.published_at,
-                state=state,
-                attempts=last.number,
-                last_result=detail or last.detail,
-                ended_at=last.at,
-            )
-        )
-
-    def publication(self, message_id: str) -> Publication | None:
-        """Return a message of an ended delivery, if it is still remembered."""
-        return self._published.get(message_id)
-
-    def reports(
-        self, subscription: Subscription, pending: Sequence[DeliveryReport], limit: int
-    ) -> list[DeliveryReport]:
-        """Return *pending* with endpoint and attempts, then the ended deliveries of a subscription, newest first."""
-        endpoint = subscription.settings.endpoint
-        complete = [
-            replace(each, body=each.body[:BODY_SHOWN], endpoint=endpoint, tries=self._tries.get(each.delivery_id, ()))
-            for each in pending
-        ]
-        return [*complete, *reversed(self._reports.get(subscription.subscription_id, ()))][:limit]
-
-    def _keep_published(self, publication: Publication) -> None:
-        """Remember a message, and forget the oldest ones that are too much."""
-        if publication.message_id in self._published:
-            return
-        self._published[publication.message_id] = publication
-        self._published_bytes += len(publication.body)
-        while self._published_bytes > _PUBLISHED_KEPT:
-            self._published_bytes -= len(self._published.pop(next(iter(self._published))).body)
-
-
-def made(number: int, at: Millis, outcome: Outcome) -> Try:
-    """Return an attempt with what came of it."""
-    return Try(number=number, at=at, delivered=outcome.delivered, detail=outcome.detail, push=outcome.push)
 
 
 def _unanswered(verdict: Unanswered) -> Outcome:

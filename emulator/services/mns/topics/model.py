@@ -273,7 +273,7 @@ class Push:
 
 @frozen
 class Outcome:
-    """What came of one attempt: whether the subscriber has the message, and a line for people."""
+    """The result of one attempt: whether the subscriber has the message, and a line for people."""
 
     delivered: bool
     detail: str

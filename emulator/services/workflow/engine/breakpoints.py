@@ -97,7 +97,7 @@ class Watch:
         return decided
 
     def release(self, stop: Stop) -> None:
-        """Let the strand of *stop* go on."""
+        """Resume the strand that is stopped at *stop*."""
         del self.stops[stop.strand]
         self.passed[stop.strand] = stop.at
         self.is_changed = True

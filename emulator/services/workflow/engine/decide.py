@@ -215,7 +215,7 @@ def _result(
 
 
 def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
-    """Let the execution fail when *decided* would outgrow the history; its last event is always a final one."""
+    """Return *decided*, or the event that fails the execution when the history would exceed its limit."""
     limit = facts.bounds.events
     if decided and decided[-1].id >= limit:
         for index, event in enumerate(decided):

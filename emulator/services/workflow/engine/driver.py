@@ -184,7 +184,7 @@ class Driver:
         return True
 
     def callback_done(self, execution: ExecutionId) -> None:
-        """Note that the end of an execution need not be reported any more."""
+        """Record that the end of an execution need not be reported any more."""
         part = Slice()
         part.reported.append(execution)
         self._write(part)

@@ -93,11 +93,11 @@ class Effects:
         self._act_soon()
 
     def forget(self) -> None:
-        """Leave undone what is still to be done; the store has been emptied."""
+        """Cancel all effects that are pending; the store has been emptied."""
         self._waiting.clear()
 
     def close(self) -> None:
-        """Do nothing more."""
+        """Stop; further effects are not performed."""
         self._closed = True
 
     def _act_soon(self) -> None:

@@ -26,7 +26,7 @@ class Recorder(Protocol):
         ...
 
     def ask(self, command: Command) -> None:
-        """See to what a parked strand waits for."""
+        """Arm the timers and make the calls that a parked strand waits for."""
         ...
 
 
@@ -72,7 +72,7 @@ class Execution:
         return admitted
 
     def follow(self, recorded: Recorded) -> None:
-        """Move the state on by an event that has been recorded: nothing is decided.
+        """Apply a recorded event to the state, without deciding anything.
 
         Raises: LookupError, ValueError, TypeError or AttributeError when the event does not fit the program.
         """

@@ -201,12 +201,30 @@ class Task(ABC):
         return self.timeout_s
 
 
+class Plain:
+    """A step with no steps inside, of which its name says enough. A mixin, before a `Step`."""
+
+    __slots__ = ()
+
+    def about(self) -> str:
+        """Return nothing."""
+        return ""
+
+    def parts(self) -> list[tuple[str, StepList]]:
+        """Return nothing."""
+        return []
+
+
 class Branching:
     """A step that runs its ``branches`` side by side, each with the step's input. A mixin, before a `Step`."""
 
     __slots__ = ()
 
     branches: tuple[StepList, ...]
+
+    def about(self) -> str:
+        """Return nothing: its branches are shown."""
+        return ""
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork":
         """Return a fork with one strand for each branch."""
@@ -293,7 +311,7 @@ ROOT = 0
 
 
 class Phase(IntEnum):
-    """How far an entered step has come."""
+    """The phases of a step, from its entry to its end."""
 
     ENTERED = 0
     STARTED = 1
@@ -386,7 +404,7 @@ class Scope:
 
     @property
     def local(self) -> Any:
-        """The value of the local."""
+        """The local data of the scope."""
         return self.left.value
 
     def is_over(self) -> bool:

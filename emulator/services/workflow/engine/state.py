@@ -46,13 +46,13 @@ class ExecutionState:
         return self.strands[self.ready[0]] if self.ready else None
 
     def park(self, strand: Strand) -> None:
-        """Note that *strand* has nothing to do until an event arrives from outside or from a strand it opened."""
+        """Record that *strand* has nothing to do until an event arrives from outside or from a strand it opened."""
         if not strand.parked:
             strand.parked = True
             self._not_ready(strand)
 
     def unpark(self, strand: Strand) -> None:
-        """Let *strand* be looked at again."""
+        """Put *strand* back among those that are decided on."""
         if strand.parked:
             strand.parked = False
             heappush(self.ready, strand.id)

@@ -241,7 +241,7 @@ class EngineStore:
         return {token: (flow, name) for token, flow, name in rows}
 
     def orphan_stopped(self, execution: ExecutionId, entry: int) -> None:
-        """Note that what an abandoned attempt has started was stopped."""
+        """Record that what an abandoned attempt has started was stopped."""
         self._database.write(
             "DELETE FROM workflow_calls WHERE execution = ? AND entry = ? AND attempt < 0", (execution, entry)
         )

@@ -63,7 +63,7 @@ class FlowStarter(Protocol):
         ...
 
     def start_map_run(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
-        """Begin a run of a distributed map, whose end is reported to *token*."""
+        """Start a run of a distributed map, whose end is reported to *token*."""
         ...
 
 

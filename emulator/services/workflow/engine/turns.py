@@ -158,7 +158,7 @@ class Turn:
             part.dispatches.append((run, command))
 
     def settle(self, *, parked: bool) -> None:
-        """Note how far the execution has come."""
+        """Record the position of the execution."""
         run, part, state = self._run, self._part, self._run.state
         if state.outcome is not None:
             self._end(state.outcome)

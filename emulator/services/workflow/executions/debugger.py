@@ -49,7 +49,7 @@ class Debugger:
         return self.show(tenant, flow_name, record.name)
 
     def watch(self, tenant: Tenant, flow_name: str, name: str, breakpoints: Iterable[Any]) -> dict[str, Any]:
-        """Let an open execution stop at *breakpoints* from now on, without any before its next step.
+        """Stop an open execution at *breakpoints* from now on, without any before its next step.
 
         Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
         """

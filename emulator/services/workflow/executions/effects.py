@@ -206,7 +206,7 @@ class Effects:
         return render_child(record)
 
     def start_map_run(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
-        """Begin a run of a distributed map."""
+        """Start a run of a distributed map."""
         return self._maps.start(tenant, call, target, key, token)
 
     def _call_back(self, execution: ExecutionId) -> None:

@@ -388,7 +388,7 @@ class Retention:
         return not self._sweeping
 
     def start(self) -> None:
-        """Begin to remove executions older than their retention, after the start."""
+        """Start removing executions older than their retention, after the start."""
         if self._kept_ms:
             self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
 

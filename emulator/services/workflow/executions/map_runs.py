@@ -83,7 +83,7 @@ class MapRuns:
         self._progress: dict[int, _Progress] = {}
 
     def start(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
-        """Begin the run of a map's attempt and return its name; the same run when that is asked for again."""
+        """Start the run of a map's attempt and return its name; the same run when that is asked for again."""
         asked = read_token(token)
         if asked is None:
             return Result(error="FnF.ActionNotSupported", cause="A step alone has no map runs.", refused=True)
@@ -104,7 +104,7 @@ class MapRuns:
         return Result(output=canonical({"MapRunName": name}))
 
     def resume(self) -> None:
-        """Go on with every open run, at start."""
+        """Resume every open run, at start."""
         for run in self._store.open_runs():
             self._go_on_with(run.id)
 

@@ -79,7 +79,7 @@ class ExecutionStore:
         )  # fmt: skip
 
     def share(self, execution: ExecutionId, origin: Origin) -> None:
-        """Let a new execution begin with the events of *origin*."""
+        """Copy the events of *origin* to a new execution, as its beginning."""
         self._database.write(
             "UPDATE workflow_executions SET status = 'Running', last_event = ?, watch = ? WHERE id = ?",
             (origin.last_event, origin.watch, execution),
@@ -370,7 +370,7 @@ class MapRunStore:
         return [json.loads(output) for (output,) in rows.fetchall()]
 
     def end(self, run: MapRun, status: str, now: Millis) -> None:
-        """Note how a run has ended."""
+        """Store the final status of a run."""
         self._database.write(
             "UPDATE workflow_map_runs SET status = ?, stopped_at = ? WHERE id = ?", (status, now, run.id)
         )

@@ -96,7 +96,7 @@ class StepRun(Drive):
         return self.state.strands[ROOT].scopes[0]
 
     async def run(self, perform: Perform, reports: Callable[[CallService], Result | None]) -> dict[str, Any]:
-        """Run the step and return what came of it, in JSON's terms.
+        """Run the step and return its result, in JSON's terms.
 
         *perform* makes calls; *reports* gives what is reported of a task that waits for it, None for nothing.
         """
@@ -199,7 +199,7 @@ class LoneSteps:
         mocks: Mapping[str, Any],
         variables: dict[str, Any],
     ) -> dict[str, Any]:
-        """Run *step* of a definition on the input *step_input*, and return what came of it.
+        """Run *step* of a definition on the input *step_input*, and return its result.
 
         Raises: InvalidArgument for an invalid definition, step, local or mock.
         """

@@ -4,10 +4,11 @@ Whatever reads raises `DefinitionError`, which names the field and its place.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from emulator.services.workflow.engine.language import DefinitionError
+from emulator.wire.schema.kinds import Either, Field, Shape
 from emulator.wire.yaml import Node, Scalar, Sequence, Table, UnreadableYaml, plain_value, read_nodes
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
@@ -147,3 +148,27 @@ def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:
             reached.add(name)
             waiting.extend(ways[name])
     return reached
+
+
+Arguments = dict[str, Any]
+Finish = Callable[[Arguments, LocatedNode, Reading], Arguments]
+
+
+def as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
+    """Return the values that were read as the arguments of a class."""
+    return values
+
+
+class StepType(NamedTuple):
+    """How a type of step is read: its class, its fields, and what makes the class's arguments of their values."""
+
+    kind: type[Any]
+    shape: Shape
+    finish: Finish
+
+
+def step_type(
+    kind: type[Any], name: str, fields: Iterable[Field], finish: Finish = as_it_is, either: tuple[Either, ...] = ()
+) -> StepType:
+    """Return how steps of the class *kind* are read, which the language calls *name*."""
+    return StepType(kind, Shape(name, tuple(fields), kind, either), finish)

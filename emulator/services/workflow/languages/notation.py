@@ -159,7 +159,7 @@ class Definitions(Notation[Reader]):
         return read
 
     def one_of(self, kind: OneOf) -> Reader:
-        """Take one of the words."""
+        """Read one of the allowed words."""
         choices = tuple(kind.choices)
         listed = ", ".join(choices)
         if kind.label:
@@ -176,7 +176,7 @@ class Definitions(Notation[Reader]):
         return read
 
     def flag(self, kind: Flag) -> Reader:
-        """Take true or false."""
+        """Read true or false."""
 
         def read(part: LocatedNode, _reading: Reading) -> bool:
             value = part.value()
@@ -227,7 +227,7 @@ class Definitions(Notation[Reader]):
         return read
 
     def json(self, kind: Json) -> Reader:
-        """Take any value that JSON has."""
+        """Read any JSON value."""
         return lambda part, _reading: part.value()
 
     def shape(self, kind: Shape) -> Reader:
@@ -236,7 +236,7 @@ class Definitions(Notation[Reader]):
         return lambda part, reading: make(**self.read(kind, part, reading))
 
     def ruled(self, kind: Ruled) -> Reader:
-        """Take what the kind does, and then the rule, whose ValueError is refused here."""
+        """Read a value of the inner kind, then check it with the rule, whose ValueError becomes a problem."""
         first, rule = self.reader(kind.kind), kind.rule
 
         def read(part: LocatedNode, reading: Reading) -> Any:
@@ -249,7 +249,7 @@ class Definitions(Notation[Reader]):
         return read
 
     def also(self, kind: Also) -> Reader:
-        """Take what the language reads in its own way."""
+        """Read a value with the function that the language gives for it."""
         read: Reader = kind.read
         return read
 

@@ -61,7 +61,7 @@ class Suite:
 
 
 class Outcome(NamedTuple):
-    """What came of a case: the reasons why it failed, and what the execution did."""
+    """The result of a case: the reasons why it failed, and what the execution did."""
 
     case: Case
     reasons: list[str]

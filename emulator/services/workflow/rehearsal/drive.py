@@ -39,11 +39,11 @@ class Observer(Protocol):
     """Sees every event before and after the state moves on by it."""
 
     def before(self, state: ExecutionState, event: Event) -> None:
-        """Take note of *event*, which is about to be applied to *state*."""
+        """Record *event*, which is about to be applied to *state*."""
         ...
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """Take note of *event*, which has just been applied, and of the *state* that it led to."""
+        """Record *event*, which has just been applied, and of the *state* that it led to."""
         ...
 
 
@@ -80,11 +80,11 @@ class Drive(Execution):
         self.record((ExecutionStarted(with_text(step_input)),))
 
     def advance(self) -> None:
-        """Go on until every strand waits for something."""
+        """Record decisions until every strand waits for something."""
         self.go_on(self)
 
     def arrive(self, arrival: Arrival) -> Events:
-        """Let something arrive now; return what it caused."""
+        """Deliver an arrival now; return the events that it caused."""
         return self.take(self, arrival)
 
     def follow(self, recorded: Recorded) -> None:
@@ -116,7 +116,7 @@ class Drive(Execution):
             self._wakeups[command.entry, command.kind] = command.at
 
     def post(self, delay_ms: int, arrival: StepArrival) -> None:
-        """Let something arrive after a while."""
+        """Schedule an arrival after a delay."""
         self._posted += 1
         heappush(self._due, Due(Millis(self.now + delay_ms), self._posted, arrival))
 
@@ -140,7 +140,7 @@ class Drive(Execution):
         return True
 
     def fire(self, entry: int, kind: StepTimer) -> Events:
-        """Let a timer of an entry be due."""
+        """Fire a timer of an entry now."""
         at = self._wakeups.pop((entry, kind), self.now)
         self.now = Millis(max(self.now, at))
         return self.arrive(TimerFired(entry, kind, self.now))

@@ -86,7 +86,7 @@ class Trial(NamedTuple):
 
 
 class Came(NamedTuple):
-    """What came of a trial: what it took, and what `actual_of` says."""
+    """The result of a trial: what it took, and what `actual_of` says."""
 
     taken: Counter[Item]
     actual: dict[str, Any]

@@ -81,7 +81,7 @@ class Note(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """What came of a replay; ``events`` counts those that agree."""
+    """The result of a replay; ``events`` counts those that agree."""
 
     difference: Difference | None
     notes: list[Note]

@@ -74,7 +74,7 @@ class Firing:
         timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Take up the schedules of an earlier run; what was missed since is passed over."""
+        """Resume the schedules of an earlier run; runs that were missed since are skipped."""
         if self._store.next_run() is not None:
             self._review(self._clock.now(), overdue_too=True)
 

@@ -8,15 +8,15 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.ports import QueuedMessage
 from emulator.services.fc.triggers.cloud_events import event_matches, message_event, message_events
-from emulator.services.fc.triggers.model import (
+from emulator.services.fc.triggers.events import (
     ObjectChange,
     TopicMessage,
-    config_of,
     fires,
     object_event,
     timer_event,
     topic_event,
 )
+from emulator.services.fc.triggers.model import config_of
 
 WORLD = Tenant("123456789012", "cn-hangzhou")
 

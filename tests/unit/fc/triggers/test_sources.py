@@ -7,7 +7,7 @@ import pytest
 
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
-from emulator.services.fc.triggers.model import ObjectChange
+from emulator.services.fc.triggers.events import ObjectChange
 from emulator.wire.dates import iso_seconds
 from tests.waiting import until
 

@@ -45,7 +45,7 @@ class FinalEvent(Event):
 
 
 class ExecutionSucceeded(FinalEvent):
-    """The execution has come to its end with *output*."""
+    """The execution succeeded with *output*."""
 
     __slots__ = ("output",)
 

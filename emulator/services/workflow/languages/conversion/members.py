@@ -13,7 +13,7 @@ from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
 
 
 class Made:
-    """An object on its way: members in the order of their mappings, each a value or an object of its own."""
+    """An object under construction: members in the order of their mappings, each a value or such an object."""
 
     def __init__(self) -> None:
         self._members: list[tuple[str, Any, str]] = []

@@ -1,21 +1,16 @@
 """What a strand of a flow does next: pure, total, without clock, randomness or store.
 
-One function for each `Phase` of an entered step. Something that cannot be evaluated fails the step with
-``FnF.RuntimeError``, and only a task can catch that: functions here raise `FAULTS` and TooMuchData.
+Something that cannot be evaluated fails the step with ``FnF.RuntimeError``, and only a task can catch that.
 """
 
-from collections.abc import Callable
 from typing import Any, assert_never
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.decide import (
-    FAULTS,
     RUNTIME_ERROR,
     SURELY_FITS,
-    after_fault,
-    after_scheduled,
-    after_trouble,
     attempt,
     catch_for,
     check_bytes,
@@ -24,12 +19,11 @@ from emulator.services.workflow.engine.decide import (
     final_event,
     open_strands,
     strand_exited,
-    while_called,
 )
 from emulator.services.workflow.engine.events import Event
 from emulator.services.workflow.engine.json_text import Json, canonical, joined, member_bytes, member_texts, with_text
-from emulator.services.workflow.engine.language import EvaluationError, Events, Facts, Park, Program, TimerFired, WakeAt
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
+from emulator.services.workflow.engine.language import EvaluationError, Events, Facts, Park, WakeAt
+from emulator.services.workflow.engine.model import ROOT, Entry, Phase, RetryPolicy, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.fdl.mappings import Data, reads_context
 from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
@@ -46,77 +40,174 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
     flow_step,
 )
+from emulator.services.workflow.languages.strands import StrandProgram
 from emulator.services.workflow.limits import ITERATIONS_AT_ONCE
 
 
 @frozen
-class FlowProgram(Flow, Program):
+class FlowProgram(Flow, StrandProgram):
     """A flow of the flow definition language that can be run."""
-
-    def decide(self, facts: Facts, state: ExecutionState, strand: Strand) -> Events | Park:
-        """Return the next events of *strand*, or what it parks with."""
-        scope = strand.scopes[-1]
-        entry = scope.entry
-        try:
-            if entry is not None:
-                return _BY_PHASE[entry.phase](facts, state, strand, entry)
-            if scope.position < len(scope.steps.steps):
-                return _enter(facts, state, strand, scope)
-            return _end_of_strand(self, facts, state, strand, scope)
-        except FAULTS as fault:
-            return _fault(facts, state, strand, str(fault))
-
-    def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
-        """Return what follows from the end of a wait, or of the pause before a retry."""
-        step = entry.step
-        try:
-            if fired.kind == "wait" and isinstance(step, WaitStep) and entry.phase is Phase.STARTED:
-                if step.wakes_at(entry.input, entry.at) > fired.now:
-                    return ()
-                return _succeeded(facts, state, strand, entry, {}, {})
-            if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
-                return _next_attempt(facts, state, strand, entry)
-        except FAULTS as fault:
-            return (failed(state, strand, entry, RUNTIME_ERROR, str(fault)),)
-        return ()
-
-    def again(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-        """Return the events that open one more attempt."""
-        return _next_attempt(facts, state, strand, entry)
 
     def skipped(self, facts: Facts, strand: Strand, step: model.Step, number: int, data: Any) -> events.StepExited:
         """Return StepExited with *data* merged into the local of the scope."""
         return _exited(facts, number, strand.last, strand, step.name, data or {}, None)
 
+    def end(self, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+        """Return the event that ends a strand; at the root, its output goes through outputMappings."""
+        if strand.id != ROOT:
+            return (strand_exited(state, strand, scope.left),)
+        output = scope.left
+        if self.output_mappings is not None:
+            output = with_text(
+                apply_mappings(self.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
+            )
+            check_size(facts, output.text)
+        return (events.ExecutionSucceeded(state.last + 1, strand.last, output),)
 
-def _end_of_strand(flow: Flow, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    if strand.id != ROOT:
-        return (strand_exited(state, strand, scope.left),)
-    output = scope.left
-    if flow.output_mappings is not None:
-        output = with_text(apply_mappings(flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local)))
-        check_size(facts, output.text)
-    return (events.ExecutionSucceeded(state.last + 1, strand.last, output),)
+    def enter(self, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+        """Return the event that enters the next step, or all four of one that only maps."""
+        step = scope.steps.steps[scope.position]
+        assert isinstance(step, Step)
+        entry_id = state.last + 1
+        value = step.derived_input(scope)
+        if value is None:
+            data = Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
+            value = apply_mappings(step.input_mappings or (), data)
+        local = scope.left
+        given = local if value is local.value else with_text(value)
+        if len(given.text) + len(local.text) > SURELY_FITS:
+            check_size(facts, given.text)
+            check_size(facts, local.text)
+        target = step.resource_arn if isinstance(step, TaskStep) else None
+        entered = events.StepEntered(entry_id, strand.id, strand.last, step.name, given, local.text, target)
+        if step.ends_at_once:
+            return _at_once(facts, state, strand, step, entered)
+        return (entered,)
 
+    def after_entered(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that start a step."""
+        step = flow_step(entry.step)
+        branch = seconds = timestamp = None
+        match step:
+            case TaskStep():
+                return _attempt(state, strand, step, entry.given, 0)
+            case FailStep():
+                return (failed(state, strand, entry, step.error, step.cause),)
+            case ChoiceStep():
+                branch = _choose(step, entry.input)
+            case WaitStep():
+                step.wakes_at(entry.input, state.at)
+                seconds, timestamp = step.waited_for(entry.input)
+            case ForeachStep():
+                if not isinstance(step.collection.find_in(entry.input), list):
+                    raise EvaluationError(f"the collection {step.collection} of the input is not an array")
+            case PassStep() | SucceedStep() | ParallelStep():
+                pass
+            case _:
+                assert_never(step)
+        return (
+            events.StepStarted(
+                state.last + 1, strand.id, strand.last, step.name, entry.given, branch, seconds, timestamp
+            ),
+        )
 
-def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    step = scope.steps.steps[scope.position]
-    assert isinstance(step, Step)
-    entry_id = state.last + 1
-    value = step.derived_input(scope)
-    if value is None:
-        data = Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
-        value = apply_mappings(step.input_mappings or (), data)
-    local = scope.left
-    given = local if value is local.value else with_text(value)
-    if len(given.text) + len(local.text) > SURELY_FITS:
-        check_size(facts, given.text)
-        check_size(facts, local.text)
-    target = step.resource_arn if isinstance(step, TaskStep) else None
-    entered = events.StepEntered(entry_id, strand.id, strand.last, step.name, given, local.text, target)
-    if step.ends_at_once:
-        return _at_once(facts, state, strand, step, entered)
-    return (entered,)
+    def after_started(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+        """Return what a started step does: it waits, opens strands or has succeeded."""
+        step = entry.step
+        if isinstance(step, WaitStep):
+            due = step.wakes_at(entry.input, entry.at)
+            if due > entry.at:
+                return Park(strand.id, (WakeAt(entry.id, "wait", due),))
+        if entry.fork is not None:
+            if entry.fork.total:
+                return _open_strands(facts, state, strand, entry)
+            return _succeeded(facts, state, strand, entry, [], {})
+        return _succeeded(facts, state, strand, entry, {}, {})
+
+    def after_joined(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events of a choice, parallel or foreach inside which all has ended well."""
+        default = entry.local if isinstance(entry.step, ChoiceStep) else {}
+        return _succeeded(facts, state, strand, entry, entry.local, default)
+
+    def after_succeeded(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a step, with its output."""
+        return (
+            _exited(
+                facts,
+                state.last + 1,
+                strand.last,
+                strand,
+                entry.step.name,
+                entry.output.value if entry.output else {},
+                _chosen_goto(entry),
+            ),
+        )
+
+    def after_done(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a task, with the output that its result is mapped to."""
+        step = entry.step
+        assert isinstance(step, TaskStep)
+        output = entry.local
+        if step.output_mappings is not None:
+            data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
+            output = apply_mappings(step.output_mappings, data)
+        output_text = canonical(output)
+        check_size(facts, entry.given.text, canonical(entry.local), output_text)
+        exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, None)
+        exited.input_text, exited.output_text, exited.target = entry.given.text, output_text, step.resource_arn
+        return (exited,)
+
+    def after_wait(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that end a wait."""
+        return _succeeded(facts, state, strand, entry, {}, {})
+
+    def wakes_at(self, entry: Entry) -> Millis | None:
+        """Return when a wait ends, None for a step of another kind."""
+        return entry.step.wakes_at(entry.input, entry.at) if isinstance(entry.step, WaitStep) else None
+
+    def retry_of(self, entry: Entry) -> tuple[RetryPolicy, ...]:
+        """Return the policies of a task; no other step is tried again."""
+        return entry.step.retry if isinstance(entry.step, TaskStep) else ()
+
+    def fault(self, facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
+        """Return the events after something that cannot be evaluated; a step that has ended cannot fail any more."""
+        entry = strand.scopes[-1].entry
+        if entry is not None and entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
+            return (final_event(state, events.ExecutionFailed, RUNTIME_ERROR, cause),)
+        return StrandProgram.fault(self, facts, state, strand, cause)
+
+    def after_failed(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a step which has failed."""
+        step, scope = entry.step, strand.scopes[-1]
+        exited = events.StepExited(
+            state.last + 1, strand.id, strand.last, step.name, scope.left, error=entry.error, cause=entry.cause
+        )
+        return (_of_failed_task(exited, entry, step) if isinstance(step, TaskStep) else exited,)
+
+    def caught(
+        self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str
+    ) -> Event | None:
+        """Return the event that leaves a task whose error is caught."""
+        step = entry.step
+        policy = catch_for(step.catch, error) if isinstance(step, TaskStep) else None
+        if policy is None or not isinstance(step, TaskStep):
+            return None
+        output: dict[str, Any] = {}
+        if step.error_mappings is not None:
+            local = {"error": error, "cause": cause}
+            data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
+            output = apply_mappings(step.error_mappings, data)
+            check_size(facts, entry.given.text, canonical(output))
+        exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, policy.goto)
+        exited.error, exited.cause = error, cause
+        return _of_failed_task(exited, entry, step)
+
+    def next_attempt(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that open the next attempt of a task."""
+        step = entry.step
+        assert isinstance(step, TaskStep)
+        sent = _attempt_input(facts, state, strand, entry, entry.retries + 1)
+        return _attempt(state, strand, step, sent, entry.retries + 1)
 
 
 def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: Step, entered: events.StepEntered) -> Events:
@@ -133,49 +224,11 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: Step, en
     )
 
 
-def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    step = flow_step(entry.step)
-    branch = seconds = timestamp = None
-    match step:
-        case TaskStep():
-            return _attempt(state, strand, step, entry.given, 0)
-        case FailStep():
-            return (failed(state, strand, entry, step.error, step.cause),)
-        case ChoiceStep():
-            branch = _choose(step, entry.input)
-        case WaitStep():
-            step.wakes_at(entry.input, state.at)
-            seconds, timestamp = step.waited_for(entry.input)
-        case ForeachStep():
-            if not isinstance(step.collection.find_in(entry.input), list):
-                raise EvaluationError(f"the collection {step.collection} of the input is not an array")
-        case PassStep() | SucceedStep() | ParallelStep():
-            pass
-        case _:
-            assert_never(step)
-    return (
-        events.StepStarted(state.last + 1, strand.id, strand.last, step.name, entry.given, branch, seconds, timestamp),
-    )
-
-
 def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
     for index, option in enumerate(step.options):
         if option.condition is None or option.condition.holds(value):
             return index
     return len(step.options) if step.default is not None else None
-
-
-def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    step = entry.step
-    if isinstance(step, WaitStep):
-        due = step.wakes_at(entry.input, entry.at)
-        if due > entry.at:
-            return Park(strand.id, (WakeAt(entry.id, "wait", due),))
-    if entry.fork is not None:
-        if entry.fork.total:
-            return _open_strands(facts, state, strand, entry)
-        return _succeeded(facts, state, strand, entry, [], {})
-    return _succeeded(facts, state, strand, entry, {}, {})
 
 
 def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
@@ -196,61 +249,6 @@ def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: En
     return open_strands(state, strand, entry, ITERATIONS_AT_ONCE, iteration)
 
 
-def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    default = entry.local if isinstance(entry.step, ChoiceStep) else {}
-    return _succeeded(facts, state, strand, entry, entry.local, default)
-
-
-def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    return (
-        _exited(
-            facts,
-            state.last + 1,
-            strand.last,
-            strand,
-            entry.step.name,
-            entry.output.value if entry.output else {},
-            _chosen_goto(entry),
-        ),
-    )
-
-
-def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    output = entry.local
-    if step.output_mappings is not None:
-        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
-        output = apply_mappings(step.output_mappings, data)
-    output_text = canonical(output)
-    check_size(facts, entry.given.text, canonical(entry.local), output_text)
-    exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, None)
-    exited.input_text, exited.output_text, exited.target = entry.given.text, output_text, step.resource_arn
-    return (exited,)
-
-
-def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    return after_trouble(facts, state, strand, entry, step.retry, _next_attempt, _caught)
-
-
-def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
-    step = entry.step
-    policy = catch_for(step.catch, error) if isinstance(step, TaskStep) else None
-    if policy is None or not isinstance(step, TaskStep):
-        return None
-    output: dict[str, Any] = {}
-    if step.error_mappings is not None:
-        local = {"error": error, "cause": cause}
-        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
-        output = apply_mappings(step.error_mappings, data)
-        check_size(facts, entry.given.text, canonical(output))
-    exited = _exited(facts, state.last + 1, strand.last, strand, step.name, output, policy.goto)
-    exited.error, exited.cause = error, cause
-    return _of_failed_task(exited, entry, step)
-
-
 def _of_failed_task(exited: events.StepExited, entry: Entry, step: TaskStep) -> events.StepExited:
     """Let the event show what the event of a failed task shows.
 
@@ -258,30 +256,6 @@ def _of_failed_task(exited: events.StepExited, entry: Entry, step: TaskStep) -> 
     """
     exited.input_text, exited.target, exited.retries = entry.given.text, step.resource_arn, entry.retries
     return exited
-
-
-def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    return (failed(state, strand, entry, entry.error, entry.cause),)
-
-
-def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    step, scope = entry.step, strand.scopes[-1]
-    exited = events.StepExited(
-        state.last + 1, strand.id, strand.last, step.name, scope.left, error=entry.error, cause=entry.cause
-    )
-    return (_of_failed_task(exited, entry, step) if isinstance(step, TaskStep) else exited,)
-
-
-def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
-    """Answer something that cannot be evaluated: a task may catch it, any other step fails.
-
-    Outside a step (its input, the output of the flow) there is nothing to fail but the execution.
-    """
-    scope = strand.scopes[-1]
-    entry = scope.entry
-    if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
-        return (final_event(state, events.ExecutionFailed, RUNTIME_ERROR, cause),)
-    return after_fault(facts, state, strand, entry, cause, _caught)
 
 
 def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> Json:
@@ -298,14 +272,6 @@ def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: E
 def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, sent: Json, retries: int) -> Events:
     target, timeout_s = step.resource_arn, step.timeout_s
     return attempt(state, strand, step, sent, target=target, timeout_s=timeout_s, retries=retries)
-
-
-def _next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that open the next attempt of a task."""
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    sent = _attempt_input(facts, state, strand, entry, entry.retries + 1)
-    return _attempt(state, strand, step, sent, entry.retries + 1)
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, local: Any, default: Any) -> Events:
@@ -351,19 +317,3 @@ def _chosen_goto(entry: Entry) -> str | None:
     """Return where the option a choice took jumps to, if it does."""
     option = entry.step.option(entry.mark) if isinstance(entry.step, ChoiceStep) else None
     return option.goto if option is not None else None
-
-
-_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (
-    _after_entered,
-    _after_started,
-    _after_joined,
-    _after_succeeded,
-    after_scheduled,
-    while_called,
-    while_called,
-    _after_done,
-    _after_trouble,
-    _after_failing,
-    _after_failed,
-)
-"""In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""

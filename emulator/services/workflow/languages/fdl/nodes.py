@@ -20,6 +20,7 @@ from emulator.services.workflow.engine.model import (
     Entry,
     Fork,
     ParameterError,
+    Plain,
     RetryPolicy,
     Scope,
     StepList,
@@ -85,20 +86,12 @@ class Step(model.Step):
 
 
 @frozen
-class PlainStep(Step):
+class PlainStep(Plain, Step):
     """A step with nothing inside, which goes on with the next one."""
-
-    def about(self) -> str:
-        """Return nothing."""
-        return ""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next step."""
         return self.onward(steps, position)
-
-    def parts(self) -> list[tuple[str, StepList]]:
-        """Return nothing."""
-        return []
 
 
 @frozen
@@ -326,10 +319,6 @@ class ParallelStep(Branching, Step):
     branches: tuple[StepList, ...]
 
     kind: ClassVar[StepKind] = "parallel"
-
-    def about(self) -> str:
-        """Return nothing: its branches are shown."""
-        return ""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next step."""

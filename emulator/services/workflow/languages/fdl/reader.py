@@ -3,11 +3,20 @@
 Source: flow definition language, Serverless Workflow guide.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final
 
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.languages.document import LocatedNode, Reading, reachable
+from emulator.services.workflow.languages.document import (
+    Arguments,
+    Finish,
+    LocatedNode,
+    Reading,
+    StepType,
+    as_it_is,
+    reachable,
+    step_type,
+)
 from emulator.services.workflow.languages.fdl.conditions import Condition
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.mappings import constant_of
@@ -50,7 +59,6 @@ from emulator.wire.yaml import Node
 VERSIONS: Final = ("v1", "v1beta1", "v1.0")
 """Three names of one language: its name, its preview name and the one of the API reference."""
 
-Arguments = dict[str, Any]
 """Keyword arguments for a step's class."""
 
 
@@ -78,10 +86,6 @@ def _read_step(part: LocatedNode, reading: Reading) -> FlowStep:
     values = DEFINITIONS.read(shape, part, reading)
     values = finish(values, part, reading)
     return flow_step(node(constant_output=constant_of(values.get("output_mappings")), **values))
-
-
-def _as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
-    return values
 
 
 def _finish_wait(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
@@ -185,21 +189,8 @@ _ITERATION: Final = Shape("iterationMapping", (
 _BRANCH: Final = Shape("branch", (_INNER_STEPS._replace(required=True),))
 
 
-class StepType(NamedTuple):
-    """What is read of one type: its class, its fields, and what makes of their values the class's arguments."""
-
-    kind: type[Step]
-    shape: Shape
-    finish: Callable[[Arguments, LocatedNode, Reading], Arguments]
-
-
-def _step_type(
-    kind: type[Step],
-    *own: Field,
-    finish: Callable[[Arguments, LocatedNode, Reading], Arguments] = _as_it_is,
-    either: tuple[Either, ...] = (),
-) -> StepType:
-    return StepType(kind, Shape(kind.__name__.removesuffix("Step").lower(), (*_EVERY_STEP, *own), kind, either), finish)
+def _step_type(kind: type[Step], *own: Field, finish: Finish = as_it_is, either: tuple[Either, ...] = ()) -> StepType:
+    return step_type(kind, kind.__name__.removesuffix("Step").lower(), (*_EVERY_STEP, *own), finish, either)
 
 
 KINDS: Final = {

@@ -62,7 +62,7 @@ class ParameterValues(Notation[Rule]):
         return read
 
     def one_of(self, kind: OneOf) -> Rule:
-        """Take one of the words."""
+        """Read one of the allowed words."""
         choices, fold, text = tuple(kind.choices), kind.fold, self.reader(TEXT)
         refusal = f"must be one of {', '.join(choices)}" if fold else f"must be {' or '.join(choices)}"
 
@@ -82,7 +82,7 @@ class ParameterValues(Notation[Rule]):
         return lambda value, _name: whole_number(value, low, high)
 
     def json(self, kind: Json) -> Rule:
-        """Take any value, or a map."""
+        """Read any value, or a map."""
         only = kind.only
 
         def read(value: Any, _name: str) -> Any:
@@ -93,7 +93,7 @@ class ParameterValues(Notation[Rule]):
         return read
 
     def ruled(self, kind: Ruled) -> Rule:
-        """Take what the kind does, and then the rule."""
+        """Read a value of the inner kind, then check it with the rule."""
         first, rule = self.reader(kind.kind), kind.rule
         return lambda value, name: rule(first(value, name), name)
 

@@ -1,16 +1,14 @@
 """What a strand of a machine does next: pure, total, without clock, randomness or store.
 
-One function for each `Phase` of an entered state. What a state evaluates is recorded by the event it leads to: the
+What a state evaluates is recorded by the event it leads to: the
 constructed input and the branch, seconds or elements that follow from it by StepStarted, the parameters by
 TaskScheduled, output and ``$Global`` by StepSucceeded and StepExited; so nothing is evaluated again after a crash.
-Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch: functions here
-raise `FAULTS` and TooMuchData.
+Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch.
 
 Source: error handling, CloudFlow documentation, for the order of Retry and Catch; that an input which a catch leaves
 without OutputConstructor is ``{}``, and that a retried parallel or map starts as a whole, are assumed.
 """
 
-from collections.abc import Callable
 from typing import Any, assert_never
 
 from emulator.kernel.clock import SECOND, Millis
@@ -18,22 +16,17 @@ from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.decide import (
     FAULTS,
-    after_fault,
-    after_scheduled,
-    after_trouble,
     attempt,
     catch_for,
     check_size,
     failed,
     open_strands,
-    retry_at,
     strand_exited,
-    while_called,
 )
 from emulator.services.workflow.engine.events import Event, StepEntered, StepExited, StepStarted, StepSucceeded
 from emulator.services.workflow.engine.json_text import NOTHING, Json, canonical, with_text
-from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand, all_steps
+from emulator.services.workflow.engine.language import Events, Facts, Park, WakeAt
+from emulator.services.workflow.engine.model import ROOT, Entry, RetryPolicy, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.statemachine.evaluating import (
     Data,
@@ -63,38 +56,13 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     machine_state,
 )
+from emulator.services.workflow.languages.strands import StrandProgram
 from emulator.services.workflow.languages.values import as_input
 
 
 @frozen
-class MachineProgram(Machine, Program):
+class MachineProgram(Machine, StrandProgram):
     """A machine that can be run."""
-
-    def decide(self, facts: Facts, state: ExecutionState, strand: Strand) -> Events | Park:
-        """Return the next events of *strand*, or what it parks with."""
-        scope = strand.scopes[-1]
-        entry = scope.entry
-        if entry is not None:
-            try:
-                return _BY_PHASE[entry.phase](facts, state, strand, entry)
-            except FAULTS as fault:
-                return after_fault(facts, state, strand, entry, str(fault), _caught)
-        if scope.position < len(scope.steps.steps):
-            return _enter(facts, state, strand, scope)
-        return _end_of_strand(state, strand, scope)
-
-    def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
-        """Return what follows from the end of a wait, or of the pause before a retry."""
-        try:
-            if fired.kind == "wait" and isinstance(entry.step, WaitState) and entry.phase is Phase.STARTED:
-                return () if _wakes_at(entry) > fired.now else _succeeded(facts, state, strand, entry)
-            if fired.kind == "retry" and isinstance(entry.step, Guarded):
-                due = retry_at(entry.step.retry, entry.error, entry.retries, entry.at)
-                if entry.phase in {Phase.TROUBLED, Phase.FAILING} and due is not None and due <= fired.now:
-                    return _again(facts, state, strand, entry)
-        except FAULTS as fault:
-            return after_fault(facts, state, strand, entry, str(fault), _caught)
-        return ()
 
     def processor(self, step: int) -> "MachineProgram":
         """Return the machine that the elements of a distributed map run through."""
@@ -103,25 +71,106 @@ class MachineProgram(Machine, Program):
             raise LookupError(f"the state {state.name!r} is no distributed map")  # noqa: TRY004 - as for a language without
         return MachineProgram(name=self.name, steps=state.steps)
 
-    def again(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-        """Return the events that open one more attempt."""
-        try:
-            return _again(facts, state, strand, entry)
-        except FAULTS as fault:
-            raise ValueError(str(fault)) from fault
-
     def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> StepExited:
         """Return StepExited with *data* as output, or with what the state got when that is None."""
         left = strand.scopes[-1].left if data is None else with_text(data)
         check_size(facts, left.text)
         return StepExited(number, strand.id, strand.last, step.name, left)
 
+    def end(self, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+        """Return the event that ends a strand."""
+        if strand.id == ROOT:
+            return (events.ExecutionSucceeded(state.last + 1, strand.last, scope.left),)
+        is_branch = isinstance(state.strands[strand.parent].entry.step, ParallelState)
+        return (strand_exited(state, strand, scope.left, _branch_name(strand.index) if is_branch else None),)
 
-def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    if strand.id == ROOT:
-        return (events.ExecutionSucceeded(state.last + 1, strand.last, scope.left),)
-    is_branch = isinstance(state.strands[strand.parent].entry.step, ParallelState)
-    return (strand_exited(state, strand, scope.left, _branch_name(strand.index) if is_branch else None),)
+    def enter(self, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+        """Return the event that enters the next state, or all four of one that only constructs."""
+        step = scope.steps.steps[scope.position]
+        assert isinstance(step, State)
+        called = step.action.name if isinstance(step, TaskState) and not isinstance(step, DistributedMapState) else None
+        entered = StepEntered(state.last + 1, strand.id, strand.last, step.name, scope.left, target=called)
+        if step.ends_at_once:
+            try:
+                return _at_once(facts, state, strand, step, entered)
+            except FAULTS:
+                return (entered,)  # it fails once it has been entered
+        return (entered,)
+
+    def after_entered(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that start a state."""
+        step = entry.step
+        if isinstance(step, TaskState) and step.input is None:
+            return _scheduled(facts, state, strand, entry, 0)
+        step_input = constructed_input(facts, state, entry, state.last + 1)
+        return _started(facts, state, strand, entry, step_input, 0)
+
+    def after_started(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+        """Return what a started state does: it is scheduled, waits, opens strands or has succeeded."""
+        if isinstance(entry.step, TaskState):
+            return _scheduled(facts, state, strand, entry, 0)
+        if (due := self.wakes_at(entry)) is not None:
+            return Park(strand.id, (WakeAt(entry.id, "wait", due),))
+        if entry.fork is not None and entry.fork.total:
+            return _open_strands(state, strand, entry)
+        return _succeeded(facts, state, strand, entry)
+
+    def after_joined(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events of a parallel or map inside which all has ended well."""
+        return _succeeded(facts, state, strand, entry)
+
+    def after_wait(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that end a wait."""
+        return _succeeded(facts, state, strand, entry)
+
+    def wakes_at(self, entry: Entry) -> Millis | None:
+        """Return when a wait ends; its seconds were recorded when it started."""
+        return Millis(entry.at + (entry.mark or 0) * SECOND) if isinstance(entry.step, WaitState) else None
+
+    def retry_of(self, entry: Entry) -> tuple[RetryPolicy, ...]:
+        """Return the policies of a state that may be tried again, none of another."""
+        return entry.step.retry if isinstance(entry.step, Guarded) else ()
+
+    def after_failing(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+        """Return what a parallel or map does inside which something has failed: as after a failed attempt."""
+        return self.after_trouble(facts, state, strand, entry)
+
+    def after_succeeded(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a state, with its output."""
+        _, variables = outcome(facts, state, entry, state.last, state.last + 1)
+        assert entry.output is not None
+        return (_exited(state.last + 1, strand.last, strand, entry, entry.output, variables),)
+
+    def after_done(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a task, with its output."""
+        number = state.last + 1
+        output, variables = outcome(facts, state, entry, number, number)
+        return (_exited(number, strand.last, strand, entry, output, variables),)
+
+    def after_failed(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the event that leaves a state which has failed."""
+        return (_left_with_error(state, strand, entry, entry.error, entry.cause, NOTHING, None),)
+
+    def caught(
+        self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str
+    ) -> Event | None:
+        """Return the event that leaves a state whose error is caught."""
+        step = entry.step
+        rule = catch_for(step.catch, error) if isinstance(step, Guarded) else None
+        if rule is None:
+            return None
+        output = NOTHING
+        if isinstance(rule, Catch) and rule.output is not None:
+            data = data_of(facts, state, entry)
+            data.error = (error, cause)
+            output = built(facts, rule.output, data, state.last + 1)
+        return _left_with_error(state, strand, entry, error, cause, output, rule.goto)
+
+    def next_attempt(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that open one more attempt of a task, or start a parallel or map as a whole."""
+        if isinstance(entry.step, TaskState):
+            return _scheduled(facts, state, strand, entry, entry.retries + 1)
+        return _started(facts, state, strand, entry, entry.given, entry.retries + 1)
 
 
 def _branch_name(index: int) -> str:
@@ -130,19 +179,6 @@ def _branch_name(index: int) -> str:
     Source: Succeed states, CloudFlow documentation; that the events of a branch have it as StepName is assumed.
     """
     return f"ParallelBranch #{index}"
-
-
-def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    step = scope.steps.steps[scope.position]
-    assert isinstance(step, State)
-    called = step.action.name if isinstance(step, TaskState) and not isinstance(step, DistributedMapState) else None
-    entered = StepEntered(state.last + 1, strand.id, strand.last, step.name, scope.left, target=called)
-    if step.ends_at_once:
-        try:
-            return _at_once(facts, state, strand, step, entered)
-        except FAULTS:
-            return (entered,)  # it fails once it has been entered
-    return (entered,)
 
 
 def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, entered: StepEntered) -> Events:
@@ -157,14 +193,6 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
         StepSucceeded(first + 1, sid, first, name, output),
         StepExited(first + 2, sid, first + 1, name, output, None, variables),
     )
-
-
-def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    step = entry.step
-    if isinstance(step, TaskState) and step.input is None:
-        return _scheduled(facts, state, strand, entry, 0)
-    step_input = constructed_input(facts, state, entry, state.last + 1)
-    return _started(facts, state, strand, entry, step_input, 0)
 
 
 def _started(
@@ -199,21 +227,6 @@ def _started(
     )
 
 
-def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    if isinstance(entry.step, TaskState):
-        return _scheduled(facts, state, strand, entry, 0)
-    if isinstance(entry.step, WaitState):
-        return Park(strand.id, (WakeAt(entry.id, "wait", _wakes_at(entry)),))
-    if entry.fork is not None and entry.fork.total:
-        return _open_strands(state, strand, entry)
-    return _succeeded(facts, state, strand, entry)
-
-
-def _wakes_at(entry: Entry) -> Millis:
-    """Return when a wait ends; its seconds were recorded when it started."""
-    return Millis(entry.at + (entry.mark or 0) * SECOND)
-
-
 def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     fork, step, name = entry.fork, entry.step, entry.step.name
     assert fork is not None
@@ -245,12 +258,6 @@ def _exited(
     return StepExited(number, strand.id, scheduled, step.name, output, goto, variables)
 
 
-def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    _, variables = outcome(facts, state, entry, state.last, state.last + 1)
-    assert entry.output is not None
-    return (_exited(state.last + 1, strand.last, strand, entry, entry.output, variables),)
-
-
 def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, retries: int) -> Events:
     """Return the two events that open an attempt of a task, with its parameters evaluated for it."""
     step = entry.step
@@ -262,60 +269,9 @@ def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     return attempt(state, strand, step, sent, target=step.action.name, timeout_s=timeout_s, retries=retries)
 
 
-def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    number = state.last + 1
-    output, variables = outcome(facts, state, entry, number, number)
-    return (_exited(number, strand.last, strand, entry, output, variables),)
-
-
-def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    step = entry.step
-    assert isinstance(step, Guarded)
-    return after_trouble(facts, state, strand, entry, step.retry, _again, _caught)
-
-
-def _again(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    if isinstance(entry.step, TaskState):
-        return _scheduled(facts, state, strand, entry, entry.retries + 1)
-    return _started(facts, state, strand, entry, entry.given, entry.retries + 1)
-
-
-def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
-    step = entry.step
-    rule = catch_for(step.catch, error) if isinstance(step, Guarded) else None
-    if rule is None:
-        return None
-    output = NOTHING
-    if isinstance(rule, Catch) and rule.output is not None:
-        data = data_of(facts, state, entry)
-        data.error = (error, cause)
-        output = built(facts, rule.output, data, state.last + 1)
-    return _left_with_error(state, strand, entry, error, cause, output, rule.goto)
-
-
-def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    return (_left_with_error(state, strand, entry, entry.error, entry.cause, NOTHING, None),)
-
-
 def _left_with_error(
     state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str, output: Json, goto: str | None
 ) -> StepExited:
     """Return StepExited of a state that failed, with its *output*; *goto* is the state that follows."""
     number, name, retries = state.last + 1, entry.step.name, entry.retries
     return StepExited(number, strand.id, strand.last, name, output, goto, error=error, cause=cause, retries=retries)
-
-
-_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (
-    _after_entered,
-    _after_started,
-    _succeeded,
-    _after_succeeded,
-    after_scheduled,
-    while_called,
-    while_called,
-    _after_done,
-    _after_trouble,
-    _after_trouble,
-    _after_failed,
-)
-"""In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""

@@ -16,6 +16,7 @@ from emulator.services.workflow.engine.model import (
     Entry,
     Fork,
     ParameterError,
+    Plain,
     RetryPolicy,
     StepList,
     Task,
@@ -76,20 +77,12 @@ class State(model.Step):
 
 
 @frozen
-class PlainState(State):
+class PlainState(Plain, State):
     """A state with nothing inside, which goes on with the next one."""
-
-    def about(self) -> str:
-        """Return nothing."""
-        return ""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next state."""
         return self.onward()
-
-    def parts(self) -> list[tuple[str, StepList]]:
-        """Return nothing."""
-        return []
 
 
 @frozen
@@ -200,10 +193,6 @@ class ParallelState(Branching, Guarded):
 
     kind: ClassVar[StepKind] = "parallel"
 
-    def about(self) -> str:
-        """Return nothing: its branches are shown."""
-        return ""
-
 
 @frozen
 class MapState(Guarded):
@@ -306,7 +295,7 @@ class TaskState(Guarded, Task):
         return self.action.target(value)
 
     def written_target(self) -> Resource:
-        """Return the resource where it is written down, else the action."""
+        """Return the resource that the definition names, else the one of its action."""
         called: dict[str, Any] = {}
         if isinstance(self.arguments, Members):
             called = {name: each.value for name, each in self.arguments.members if isinstance(each, Fixed)}

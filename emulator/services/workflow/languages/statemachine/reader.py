@@ -7,11 +7,18 @@ another flow of it.
 Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from emulator.services.workflow.engine.model import StepList
-from emulator.services.workflow.languages.document import LocatedNode, Reading
+from emulator.services.workflow.languages.document import (
+    Arguments,
+    Finish,
+    LocatedNode,
+    Reading,
+    StepType,
+    as_it_is,
+    step_type,
+)
 from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, placed
 from emulator.services.workflow.languages.statemachine.actions import Action, Kind
 from emulator.services.workflow.languages.statemachine.decide import MachineProgram
@@ -84,7 +91,6 @@ KEY_BYTES: Final = 128
 
 MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind(record(), ("sync",)))
 
-Arguments = dict[str, Any]
 """Keyword arguments for a state's class."""
 
 
@@ -146,10 +152,6 @@ def _processor(part: LocatedNode, reading: Reading) -> tuple[StepList, str]:
     values = DEFINITIONS.read(_PROCESSOR, part, reading)
     mode = values.get("config", {}).get("mode", "Inline")
     return _scope_of(values), "" if mode == "Inline" else mode
-
-
-def _as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
-    return values
 
 
 def _going_on(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
@@ -266,21 +268,8 @@ _PERCENTAGE: Final = ("ToleratedFailurePercentage", "ToleratedFailedPercentage")
 """How many executions of a distributed map may fail, in the vendor's two spellings."""
 
 
-class StateType(NamedTuple):
-    """What is read of one kind: its class, its fields, and what makes of their values the class's arguments."""
-
-    kind: type[State]
-    shape: Shape
-    finish: Callable[[Arguments, LocatedNode, Reading], Arguments]
-
-
-def _state_type(
-    kind: type[State],
-    *own: Field,
-    finish: Callable[[Arguments, LocatedNode, Reading], Arguments] = _as_it_is,
-    either: tuple[Either, ...] = (),
-) -> StateType:
-    return StateType(kind, Shape(kind.__name__.removesuffix("State"), (*_HEAD, *own), kind, either), finish)
+def _state_type(kind: type[State], *own: Field, finish: Finish = as_it_is, either: tuple[Either, ...] = ()) -> StepType:
+    return step_type(kind, kind.__name__.removesuffix("State"), (*_HEAD, *own), finish, either)
 
 
 _CONSTRUCTED: Final = (_INPUT, _OUTPUT, _GLOBAL)

@@ -41,7 +41,7 @@ TIMEOUTS: Final = Either(("Timeout", "Timeout.$"), needed=False)
 
 
 def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
-    """Return the arguments of a `TaskState`, from what its fields say each and together."""
+    """Return the arguments of a `TaskState`; reports fields that do not go together."""
     mode = values.pop("mode")
     pattern = PATTERNS[mode] if mode is not None else "requestResponse"
     called: LocatedNode = values["action"]
