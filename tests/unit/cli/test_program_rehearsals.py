@@ -39,6 +39,13 @@ steps:
     outputMappings: [{target: by, source: $local.by}]
 """
 
+ASKS = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: Ask, resourceArn: acs:fc:::services/shop/functions/ask}
+"""
+
 
 @pytest.fixture
 def cases(program):
@@ -146,6 +153,27 @@ def test_tasks_of_executions_are_mocked_by_step_and_by_action(program):
     assert "what is reported of the task Approve is a map" in refused.stderr
     assert shown.returncode == 0
     assert json.loads(execution["Output"]) == {"id": "m", "by": "lee"}
+
+
+def test_a_mock_raises_the_error_by_its_name(program):
+    """Of a step, of a function, and in a case: the execution fails with the name that was given."""
+    program.start()
+    (program.folder / "calls.yml").write_text(ASKS)
+    program.run("flow", "create", "calls", "calls.yml")
+    (program.folder / "calls.test.yaml").write_text(
+        "flow: calls.yml\ncases:\n  - {mocks: {Ask: {error: SoldOut}}, expect: {error: SoldOut}}\n"
+    )
+
+    program.run("mock", "add", "shop/ask", "--raises", "SoldOut: no seat is left")
+    by_function = program.run("flow", "start", "calls", "--follow")
+    program.run("mock", "add", "--step", "calls/Ask", "--raises", "SoldOut")
+    by_step = program.run("flow", "start", "calls", "--follow")
+    case = program.run("flow", "test", "calls.test.yaml")
+
+    assert by_function.stdout.splitlines()[-1].startswith("Failed: SoldOut"), by_function.stdout
+    assert "no seat is left" in by_function.stdout
+    assert by_step.stdout.splitlines()[-1].startswith("Failed: SoldOut"), by_step.stdout
+    assert case.returncode == 0, case.stdout
 
 
 def test_mistakes_in_a_file_of_mocks_are_told_with_their_line(program):

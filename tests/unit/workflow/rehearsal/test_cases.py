@@ -219,7 +219,7 @@ fixtures:
     mocks: {Reserve: {error: NoRoom}, Ask: {return: {ok: true}}}
 cases:
   - {name: yes, use: full, expect: {status: Succeeded, sent: {Ask: {hotel: full, n: 1}}}, input: {n: 1}}
-  - {name: no, use: [full], mocks: {Ask: {never: true}}, expect: {error: FnF.TaskTimeout, lasts: 60s}}
+  - {name: no, use: [full], mocks: {Ask: {never: true}}, expect: {error: FnF.TaskTimeout, lasts: 63s}}
 """
     )
 
