@@ -176,6 +176,44 @@ def test_a_mock_raises_the_error_by_its_name(program):
     assert case.returncode == 0, case.stdout
 
 
+REFERRING = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: Pay, resourceArn: !Ref shop/pay}
+  - {type: wait, name: Rest, duration: !Ref Pause}
+"""
+
+
+def test_a_definition_of_a_template_is_rehearsed_and_created_with_parameters(program):
+    """Cases, a run in the emulator, and its history played to the file; what has no value is told where it must."""
+    program.start()
+    (program.folder / "pay.yml").write_text(REFERRING)
+    pause = ("--parameter", "Pause=0")
+
+    bare = program.run("flow", "cases", "pay.yml")
+    proposed = program.run("flow", "cases", "pay.yml", *pause, "--output", "pay.test.yaml")
+    tested = program.run("flow", "test", "pay.test.yaml", "--coverage", "--fail-under", "100")
+    refused = program.run("flow", "create", "pay", "pay.yml", *pause)
+    created = program.run(
+        "flow", "create", "pay", "pay.yml", *pause, "--parameter", "shop/pay=acs:fc:::services/shop/functions/pay"
+    )
+    program.run("mock", "add", "shop/pay", "--returns", "{}")
+    program.run("flow", "start", "pay", "--follow")
+    (program.folder / "history.json").write_text(program.run("flow", "history", "pay", "--json").stdout)
+    replayed = program.run("flow", "replay", "history.json", "--definition", "pay.yml", *pause)
+    step = program.run("flow", "step", "pay.yml", "Pay", *pause)
+
+    assert bare.returncode == 2
+    assert "pay.yml:6:40: !Ref has no value here; a parameter gives it one" in bare.stderr, bare.stderr
+    assert (proposed.returncode, tested.returncode) == (0, 0), tested.stdout
+    assert "parameters:\n  Pause: '0'\n" in (program.folder / "pay.test.yaml").read_text()
+    assert (refused.returncode, created.returncode) == (1, 0), created.stderr
+    assert "line 5: !Ref has no value here" in refused.stderr
+    assert (replayed.returncode, replayed.stdout) == (0, "no difference in 11 events\n"), replayed.stdout
+    assert "Succeeded: {}" in step.stdout, step.stdout
+
+
 def test_mistakes_in_a_file_of_mocks_are_told_with_their_line(program):
     """Before anything is sent."""
     (program.folder / "calls.yml").write_text(CALLS)
