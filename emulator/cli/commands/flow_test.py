@@ -76,8 +76,9 @@ def test(arguments: Namespace, settings: Settings) -> int:
         say_json(_as_json(results))
     else:
         _tell(results, with_coverage=arguments.coverage is not None)
-        text = _("{number} cases, {failed} failed, in {seconds} s")
-        say(text.format(number=number, failed=failed, seconds=f"{SystemClock().monotonic() - began:.2f}"))
+        came = _("1 case") if number == 1 else _("{number} cases", number=number)
+        seconds = f"{SystemClock().monotonic() - began:.2f}"
+        say(_("{cases}, {failed} failed, in {seconds} s", cases=came, failed=failed, seconds=seconds))
     if not number:
         return NO_CASES
     return FAILED if (failed and not arguments.update) or _is_below(results, arguments.fail_under) else DONE
