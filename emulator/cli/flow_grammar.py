@@ -37,14 +37,13 @@ def add_flow(actions: Commands) -> None:
     graph.add_argument("--open", action="store_true", help="open the picture in the browser")
     check = command(actions, "check", "definition:check", "check a definition, without an emulator")
     check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
+    _add_parameters(check)
     check.add_argument("--watch", action="store_true", help="check again whenever the file changes")
     convert = command(actions, "convert", "definition:convert", "convert a flow of the old language to a state machine")
     convert.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     convert.add_argument("--name", help="name of the state machine (default: the file's)")
     convert.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
-    convert.add_argument(
-        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of !Ref NAME and ${NAME}"
-    )
+    _add_parameters(convert)
     convert.add_argument(
         "--strict", action="store_true", help="exit with code 3 if the state machine differs in behaviour"
     )
@@ -56,6 +55,7 @@ def add_flow(actions: Commands) -> None:
         "--local", default="{}", metavar="JSON", help="content of $local when the step begins (default: {})"
     )
     step.add_argument("--mocks", metavar="FILE", help="mocks for tasks, in JSON; other tasks are really called")
+    _add_parameters(step)
     step.add_argument("--global", dest="variables", default="{}", metavar="JSON", help="values of $Global")
     debug = command(actions, "debug", "flow_debug:debug", "debug an execution with breakpoints", "flow")
     debug.add_argument("--before", action="append", default=[], metavar="STEP", help="stop before a step; repeatable")
@@ -73,6 +73,7 @@ def add_flow(actions: Commands) -> None:
     fork.add_argument("--event", type=int, metavar="NUMBER", help="fork before this event")
     fork.add_argument("--input", metavar="JSON", help="input of the step (default: its original input)")
     fork.add_argument("--definition", metavar="FILE", help="continue with this definition")
+    _add_parameters(fork)
     fork.add_argument("--name", metavar="EXECUTION", help="name of the fork (default: generated)")
     _add_rehearsals(actions)
     listing = command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
@@ -88,11 +89,13 @@ def add_flow(actions: Commands) -> None:
         "--from", dest="before", metavar="STEP", help="continue before this step, with the data it had then"
     )
     rerun.add_argument("--definition", metavar="FILE", help="continue with this definition")
+    _add_parameters(rerun)
     rerun.add_argument("--parallel", type=int, default=4, metavar="N", help="how many run at once (default: 4)")
     describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
     describe.add_argument("execution", metavar="EXECUTION", nargs="?")
     create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
     create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} in it becomes the account's id")
+    _add_parameters(create)
     create.add_argument("--description", default="", help="what the flow is for")
     create.add_argument("--role-arn", default="", help="role the flow acts in")
     create.add_argument("--update", action="store_true", help="update the flow if it exists")
@@ -117,6 +120,7 @@ def _add_rehearsals(actions: Commands) -> None:
     test.add_argument("files", metavar="FILE", nargs="*", help="files of cases, or folders of *.test.yaml (default: .)")
     test.add_argument("-k", dest="name", action="append", metavar="TEXT", help="only cases whose names contain this")
     test.add_argument("--tag", action="append", metavar="TAG", help="only cases with this tag")
+    _add_parameters(test)
     test.add_argument("--junit", metavar="FILE", help="write a report that CI systems read")
     test.add_argument(
         "--coverage", nargs="?", const="text", choices=("text", "html"),
@@ -131,12 +135,14 @@ def _add_rehearsals(actions: Commands) -> None:
     test.add_argument("--jobs", type=int, metavar="N", help="processes for many cases (default: one for each core)")
     cases = command(actions, "cases", "flow_test:cases", "propose cases for the paths of a flow that no case covers")
     cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")
+    _add_parameters(cases)
     cases.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
     replay = command(
         actions, "replay", "flow_replay:replay", "compare a recorded history with what a definition would do"
     )
     replay.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory returns it")
     replay.add_argument("--definition", metavar="FILE", help="the definition (default: the one in the history's file)")
+    _add_parameters(replay)
     replay.add_argument(
         "--from-cloud", action="store_true", help="also report which details the cloud's events show differently"
     )
@@ -144,5 +150,6 @@ def _add_rehearsals(actions: Commands) -> None:
     shown = command(actions, "show", "flow_replay:show", "show a recorded history as a tree, or as a graph")
     shown.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory returns it")
     shown.add_argument("--definition", metavar="FILE", help="definition to draw it on")
+    _add_parameters(shown)
     shown.add_argument("--output", metavar="FILE", help="file for the graph, as SVG")
     shown.add_argument("--full", action="store_true", help="do not cut long lines")

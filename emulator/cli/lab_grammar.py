@@ -76,7 +76,7 @@ def _add_mock(actions: Commands) -> None:
     add.add_argument("--step", metavar="FLOW/STEP", help="instead of a function: a task of a flow, whatever it calls")
     add.add_argument("--action", metavar="SERVICE:OPERATION", help="instead of a function: an action that tasks call")
     add.add_argument("--returns", action="append", metavar="JSON", help="value to return; repeatable, one per call")
-    add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="error to raise, after the values")
+    add.add_argument("--raises", metavar="ERROR[:MESSAGE]", help="error to raise, after the values")
     add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
     add.add_argument("--delay", metavar="D", help="time that a call takes, by the emulator's clock")
     add.add_argument(

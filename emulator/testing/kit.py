@@ -227,9 +227,10 @@ class Localyun:
         Or what a task of a flow calls: *step* is ``FLOW/STEP``, *action* one such as ``MNS:SendMessage``, also of
         products that are not here. A task that waits for a report gets the answer as what is reported.
 
-        One answer is given by name: *returns* a value, or *raises* an exception, a text or ``{"errorType": ...,
-        "errorMessage": ...}``, and ``delay="1s"`` for one that takes a while. Several stand in *answers*, with the same
-        members, and are given in turn. The HTTP API's names, ``return`` and ``error``, do in both places.
+        One answer is given by name: *returns* a value, or *raises* an exception, a text such as ``"SoldOut"`` or
+        ``"SoldOut: no seat"``, or ``{"errorType": ..., "errorMessage": ...}``, and ``delay="1s"`` for one that takes a
+        while. Several stand in *answers*, with the same members, and are given in turn. The HTTP API's names,
+        ``return`` and ``error``, do in both places.
         *then* says what follows the last: ``repeat``, ``real`` or ``fail``.
 
         Raises: TestingError for one answer beside *answers*, ApiError for what an answer does not have.

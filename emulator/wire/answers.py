@@ -4,6 +4,7 @@ Source: the project's own; the same members in the admin API, on the command lin
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
@@ -14,6 +15,9 @@ MOST_ANSWERS: Final = 10_000
 
 Then = Literal["repeat", "real", "fail"]
 """What follows the last answer: it again, the real thing, or a failure."""
+
+_ERROR: Final = re.compile(r"([A-Za-z_][\w.-]*)\s*(?::\s*(.*))?", re.DOTALL)
+"""An error in one text: its name, or its name and its message after a colon."""
 
 _ALSO: Final = {"returns": "return", "raises": "error"}
 """How options and arguments call the members of an answer."""
@@ -113,10 +117,17 @@ def read_answer(answer: Any) -> Answer:
         return Answer(value=answer.get("return"), delay_ms=delay_ms)
     error = answer["error"]
     if isinstance(error, str):
-        error = {"errorType": "Error", "errorMessage": error}
+        error = error_in(error)
     if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
         raise ValueError('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
     return Answer(error=error, delay_ms=delay_ms)
+
+
+def error_in(text: str) -> dict[str, str]:
+    """Return the error that a text means: ``SoldOut``, ``SoldOut: no seat is left``, or a message without a name."""
+    named = _ERROR.fullmatch(text.strip())
+    kind, message = (named[1], named[2] or "") if named else ("Error", text)
+    return {"errorType": kind, "errorMessage": message}
 
 
 def _delay(text: Any) -> int:

@@ -75,12 +75,16 @@ def test_address_of_the_page_is_the_last_line(bare, mocks):
         env={**bare.env, "PYTHONUTF8": "1", "LC_ALL": "C"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    address = done.stdout.splitlines()[-1].strip()
+    lines = done.stdout.splitlines()
+    address = lines[-1].strip()
     landed = requests.Session().get(address, timeout=20)
 
     (latest, *_) = bare.api.admin("GET", "explorations")["explorations"]
     assert landed.url.endswith(f"/explorations/{latest['id']}")
     assert "Outcomes: 1" in landed.text
+    assert lines[-3] == "1 outcome; schedules tried: 1 of 1"
+    assert lines[1].startswith("Succeeded  1     first              {")
+    assert max(map(len, lines[:-1])) <= 80
 
 
 def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):

@@ -213,7 +213,7 @@ def _add_lab_tools(add: Add, project: Project) -> None:
         action: Literal["add", "list", "remove", "calls"],
         function: Annotated[str, Field(description="[SERVICE/]FUNCTION, for remove and calls a mock's id too")] = "",
         returns: Annotated[list[str], Field(description="JSON results, one call after the other")] = [],  # noqa: B006
-        raises: Annotated[str, Field(description="[TYPE:]MESSAGE to fail with, after the results")] = "",
+        raises: Annotated[str, Field(description="ERROR or ERROR:MESSAGE to fail with, after the results")] = "",
     ) -> str:
         """Answer calls of a function in its place; the function need not exist."""
         options = [f"--returns={each}" for each in returns] + ([f"--raises={raises}"] if raises else [])

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from emulator.cli.client import pause
 from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, wants_json
-from emulator.cli.references import Misplaced, Reference, parameters_of, put_back, stand_ins
+from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.language import DefinitionError
-
-ACCOUNT = "{accountID}"
-"""What ``flow create`` replaces by the account's id."""
+    from emulator.services.workflow.languages.references import Reference
 
 STANDARD_INPUT = "-"
 
@@ -61,17 +59,16 @@ def _check(arguments: Namespace) -> int:
     # Imported here: the reader takes longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.engine.model import all_steps
-    from emulator.services.workflow.languages.programs import read_program
+    from emulator.services.workflow.languages.references import standalone
 
-    text, references = stand_ins(read_definition(arguments.file))
+    definition = standalone(read_definition(arguments.file), parameters_of(arguments.parameter))
     notes = [
         _("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag)
-        for each in references
+        for each in definition.references
         for tag, line in each.tags
     ]
     try:
-        # Digits in the place of the account's id, as many as it takes to leave every column where it is.
-        flow = read_program(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
+        flow = definition.program()
     except DefinitionError as error:
         _refuse(arguments, error)
         return 1
@@ -95,17 +92,17 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.document import NAME
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
     from emulator.services.workflow.languages.programs import read_program
+    from emulator.services.workflow.languages.references import ACCOUNT, ZEROS, Misplaced, put_back, stand_ins
 
     source, references = stand_ins(read_definition(arguments.file), parameters_of(arguments.parameter))
     stem = Path(arguments.file).stem
     name = arguments.name or (stem if NAME.match(stem) else "converted")
-    zeros = "0" * len(ACCOUNT)
     try:
-        program = read_program(source.replace(ACCOUNT, zeros))
+        program = read_program(source.replace(ACCOUNT, ZEROS))
         if not isinstance(program, FlowProgram):
             raise CommandFailed(_("{file} is a state machine already", file=arguments.file))
         converted = convert(program, name)
-        text = put_back(converted.text.replace(zeros, ACCOUNT), references)
+        text = put_back(converted.text.replace(ZEROS, ACCOUNT), references)
     except DefinitionError as error:
         at_fault = next((each for each in references if each.line == error.line), None)
         if at_fault is not None:
@@ -119,7 +116,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     return _converted(arguments, text, converted.remarks)
 
 
-def _without_value(reference: Reference) -> CommandFailed:
+def _without_value(reference: "Reference") -> CommandFailed:
     where = {"line": reference.line, "tag": reference.tag}
     return CommandFailed(_("line {line}: {tag} has no value here; --parameter NAME=VALUE gives it one", **where))
 
@@ -138,6 +135,19 @@ def _converted(arguments: Namespace, text: str, remarks: int) -> int:
         else _("{number} remarks in it say what differs", number=remarks)
     )
     return OTHERWISE if arguments.strict else DONE
+
+
+def definition_to_send(arguments: Namespace, name: str, account: str) -> str:
+    """Return the definition in a file as an emulator takes it: with the account's id and the values of parameters.
+
+    Raises: CommandFailed, also for a reference that has got no value.
+    """
+    from emulator.services.workflow.languages.references import ACCOUNT, stand_ins
+
+    text, references = stand_ins(read_definition(name), parameters_of(arguments.parameter))
+    if references:
+        raise _without_value(references[0])
+    return text.replace(ACCOUNT, account)
 
 
 def read_definition(name: str) -> str:

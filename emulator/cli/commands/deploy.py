@@ -25,8 +25,8 @@ from emulator.cli.output import (
     show_rows,
     wants_json,
 )
+from emulator.cli.parameters import parameters_of
 from emulator.cli.problem_texts import problem_text
-from emulator.cli.references import parameters_of
 from emulator.config import Settings
 from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.layers_used import MissingLayer, without_foreign_layers

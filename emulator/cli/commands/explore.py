@@ -40,6 +40,9 @@ _ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{32}\
 _SHOWN = 200
 """Characters of an output that a table shows."""
 
+_WIDTH = 44
+"""Columns of a line of it: with the others it is no wider than a page."""
+
 _EVENTS = "1000"
 _HISTORIES = 20
 """So many outcomes are kept with their history, which begins with so many events."""
@@ -206,18 +209,15 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     if wants_json(arguments):
         say_json({"outcomes": outcomes, **_extent(search), "page": page})
         return
-    rows = [
-        (each["status"], str(each["runs"]), each["schedule"], _counted(each), each["output"][:_SHOWN])
-        for each in outcomes
-    ]
-    say_table(("status", "runs", "shortest schedule", "calls and pushes", "output"), rows)
+    rows = [row for each in outcomes for row in _rows(each)]
+    say_table(("status", "runs", "shortest schedule", "output, calls and pushes"), rows)
     for each in outcomes:
         if each["deviations"]:
             note(f"{each['schedule']}:")
             for sentence in each["deviations"]:
                 note(f"  {sentence}")
-    say(_("{outcomes} outcomes, {tried} schedules of {known} tried", outcomes=len(outcomes), tried=search.tried,
-          known=search.known))  # fmt: skip
+    found = _("1 outcome") if len(outcomes) == 1 else _("{number} outcomes", number=len(outcomes))
+    say(_("{found}; schedules tried: {tried} of {known}", found=found, tried=search.tried, known=search.known))
     if search.tried == 1:
         note(_("No effect could go in another order; --faults names what may happen to effects."))
     with suppress(CommandFailed):  # an emulator without a console
@@ -237,7 +237,13 @@ def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[st
     say(f"{outcome['status']}: {outcome['output']}" if outcome["output"] else outcome["status"])
 
 
-def _counted(outcome: Mapping[str, Any]) -> str:
-    """Return what was called and pushed, each once with how often."""
+def _rows(outcome: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of an outcome, narrow enough for a page: its output, and what was called and pushed, each once."""
     counts = Counter([*outcome["calls"], *outcome["messages"]])
-    return ", ".join(what if count == 1 else f"{count} x {what}" for what, count in counts.items())
+    effects = [what if count == 1 else f"{count} x {what}" for what, count in counts.items()]
+    begin = (outcome["status"], str(outcome["runs"]), outcome["schedule"])
+    output = outcome["output"][:_SHOWN]
+    lines = [output[at : at + _WIDTH] for at in range(0, len(output), _WIDTH)]
+    for line in [*lines, *effects] or [""]:
+        yield *begin, line
+        begin = ("", "", "")

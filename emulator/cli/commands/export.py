@@ -23,7 +23,7 @@ from emulator.cli.output import (
     say_table,
     wants_json,
 )
-from emulator.cli.references import parameters_of
+from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.comparison import ABSENT, OTHER, THERE, THIS, Difference, NotCompared, compare

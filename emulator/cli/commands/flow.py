@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.cli.client import Client, connect, pause, say_what_is_elsewhere
-from emulator.cli.commands.definition import read_definition
+from emulator.cli.commands.definition import definition_to_send
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -235,11 +235,10 @@ def describe(arguments: Namespace, settings: Settings) -> int:
 
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a flow from a file; with ``--update`` also replace one that exists."""
-    definition = read_definition(arguments.file)
     client = connect(settings)
     parameters = {
         "Name": arguments.flow,
-        "Definition": definition.replace("{accountID}", client.keys.account_id),
+        "Definition": definition_to_send(arguments, arguments.file, client.keys.account_id),
         "Description": arguments.description,
         "Type": "FDL",
     }

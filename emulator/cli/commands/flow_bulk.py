@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.definition import read_definition
+from emulator.cli.commands.definition import definition_to_send
 from emulator.cli.output import (
     DONE,
     FAILED,
@@ -86,7 +86,8 @@ def rerun(arguments: Namespace, settings: Settings) -> int:
     """Run executions again that have failed, from the beginning or from a step."""
     client = connect(settings)
     arguments.status = "Failed"
-    definition = read_definition(arguments.definition) if arguments.definition else ""
+    file = arguments.definition
+    definition = definition_to_send(arguments, file, client.keys.account_id) if file else ""
 
     def again(record: dict[str, Any]) -> Outcome:
         own = connect(settings)

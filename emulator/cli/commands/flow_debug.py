@@ -5,11 +5,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, pause
-from emulator.cli.commands.definition import STANDARD_INPUT, read_definition
+from emulator.cli.commands.definition import STANDARD_INPUT, definition_to_send, read_definition
 from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, name_execution
 from emulator.cli.output import (
     CallRefused,
@@ -23,26 +23,33 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
+from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
+
+if TYPE_CHECKING:
+    from emulator.services.workflow.languages.references import Standalone
 
 _LETTERS = {"n": "next", "c": "continue", "r": "retry", "s": "skip", "d": "detach", "i": "inspect", "q": "quit"}
 
 
 def step(arguments: Namespace, settings: Settings) -> int:
     """Run one step of a definition; the exit code is 1 when it failed."""
-    definition = read_definition(arguments.file)
+    from emulator.services.workflow.languages.references import standalone
+
+    text, parameters = read_definition(arguments.file), parameters_of(arguments.parameter)
     mocks = _object("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {}
     if arguments.mocks not in {None, STANDARD_INPUT}:
-        _check_mocks(arguments.mocks, definition)
+        _check_mocks(arguments.mocks, standalone(text, parameters))
+    client = connect(settings)
     body = {
-        "definition": definition,
+        "definition": standalone(text, parameters, client.keys.account_id).text,
         "step": arguments.step,
         "input": _object("--input", arguments.input),
         "local": _object("--local", arguments.local),
         "global": _object("--global", arguments.variables),
         "mocks": mocks,
     }
-    came = connect(settings).admin("POST", "flows/step", body)
+    came = client.admin("POST", "flows/step", body)
     if wants_json(arguments):
         say_json(came)
     else:
@@ -58,15 +65,14 @@ def step(arguments: Namespace, settings: Settings) -> int:
     return 1 if came["status"] == "Failed" else 0
 
 
-def _check_mocks(file: str, definition: str) -> None:
+def _check_mocks(file: str, definition: "Standalone") -> None:
     """Find mistakes in a file of mocks where their lines are known; the definition is the emulator's to refuse."""
     # Imported here: the languages take longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.languages.programs import read_program
     from emulator.services.workflow.rehearsal.documents import CaseError, read_mock_file
 
     try:
-        doubts = read_mock_file(Path(file), read_program(definition))
+        doubts = read_mock_file(Path(file), definition.program())
     except CaseError as error:
         raise WrongUsage(str(error)) from error
     except DefinitionError:
@@ -83,15 +89,17 @@ def fork(arguments: Namespace, settings: Settings) -> int:
         raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
     if (arguments.before is None) == (arguments.event is None):
         raise WrongUsage(_("either --before or --event says where the fork begins"))
+    client = connect(settings)
+    account = client.keys.account_id
     body = {
         "before": arguments.before,
         "event": arguments.event,
         "input": None if arguments.input is None else _object("--input", arguments.input),
-        "definition": read_definition(arguments.definition) if arguments.definition else None,
+        "definition": arguments.definition and definition_to_send(arguments, arguments.definition, account),
         "name": arguments.name,
     }
     content = {name: value for name, value in body.items() if value is not None}
-    made = connect(settings).admin("POST", f"{_page(flow, execution)}/fork", content)
+    made = client.admin("POST", f"{_page(flow, execution)}/fork", content)
     return tell(arguments, _("started {name}", name=made["execution"]), made)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.cli.commands.graph import write
 from emulator.cli.output import DONE, FAILED, CommandFailed, WrongUsage, _, say, say_json, wants_json
+from emulator.cli.parameters import parameters_of
 from emulator.cli.tree_view import Style, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
@@ -14,9 +15,8 @@ from emulator.kernel.clock import Millis
 from emulator.wire.dates import iso_millis
 
 if TYPE_CHECKING:
+    from emulator.services.workflow.languages.references import Standalone
     from emulator.services.workflow.rehearsal.replay import Entered, Replayed
-
-ACCOUNT = "{accountID}"
 
 
 class UnreadableHistory(WrongUsage):
@@ -28,17 +28,16 @@ def replay(arguments: Namespace, settings: Settings) -> int:
     # Imported here: the languages take longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.document import read_document
-    from emulator.services.workflow.languages.programs import read_program
     from emulator.services.workflow.rehearsal import replay as rehearsal
 
     document, history = _history(arguments.file)
-    text, place = _definition(arguments, document)
+    definition, place = _definition(arguments, document, rehearsal.account_in(history))
     try:
-        program = read_program(text)
-        root = read_document(text)
+        program = definition.program()
+        root = read_document(definition.text)
     except DefinitionError as error:
         raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
-    replayed = rehearsal.replay(program, history)
+    replayed = rehearsal.replay(program, history, definition.resources)
     if arguments.report:
         write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
     line = None if replayed.difference is None else rehearsal.line_of(root, replayed.difference.step)
@@ -73,15 +72,16 @@ def show(arguments: Namespace, settings: Settings) -> int:
     """Print a history as the tree of its steps, or write its graph."""
     from emulator.drawing.picture import picture
     from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.rehearsal.replay import account_in
 
     document, history = _history(arguments.file)
     execution = Execution()
     for event in history:
         execution.add(_shown(event))
     if arguments.output:
-        text, place = _definition(arguments, document)
+        definition, place = _definition(arguments, document, account_in(history))
         try:
-            write(Path(arguments.output), picture(text, Path(arguments.file).stem, execution, "svg"))
+            write(Path(arguments.output), picture(definition.text, Path(arguments.file).stem, execution, "svg"))
         except DefinitionError as error:
             raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
         say(_("wrote {file}", file=arguments.output))
@@ -119,17 +119,19 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
         raise UnreadableHistory(_("{file} is not a history: {error}", file=file, error=error)) from error
 
 
-def _definition(arguments: Namespace, document: Any) -> tuple[str, str]:
-    """Return the text of the definition and where it is: the file that is named, or one that the history brings."""
+def _definition(arguments: Namespace, document: Any, account: str) -> "tuple[Standalone, str]":
+    """Return the definition and where it is: the file that is named, or one that the history brings."""
+    from emulator.services.workflow.languages.references import standalone
+    from emulator.services.workflow.rehearsal.replay import definition_in
+
+    parameters = parameters_of(arguments.parameter)
     if arguments.definition:
         try:
             text = Path(arguments.definition).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.definition, error=error)) from error
-        return text.replace(ACCOUNT, "0" * len(ACCOUNT)), arguments.definition
-    from emulator.services.workflow.rehearsal.replay import definition_in
-
+        return standalone(text, parameters, account), arguments.definition
     found = definition_in(document)
     if found is not None:
-        return found, arguments.file
+        return standalone(found, parameters, account), arguments.file
     raise WrongUsage(_("the history file has no definition; name one with --definition FILE"))

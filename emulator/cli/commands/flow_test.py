@@ -3,12 +3,13 @@
 import json
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from emulator.cli.output import DONE, FAILED, WRONG_USAGE, CommandFailed, _, complain, say, say_json, wants_json
+from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 from emulator.kernel.clock import SystemClock
 
@@ -48,7 +49,8 @@ class Ran(NamedTuple):
 def test(arguments: Namespace, settings: Settings) -> int:
     """Run cases; the exit code is 0 when all went as expected, 1 when not, 2 for a bad file, 5 for none."""
     began = SystemClock().monotonic()
-    suites = [_read(file) for file in _files(arguments.files)]
+    parameters = parameters_of(arguments.parameter)
+    suites = [_read(file, parameters) for file in _files(arguments.files)]
     for doubt in dict.fromkeys(doubt for suite in suites for doubt in suite.doubts):
         complain(doubt)
     results: list[tuple[Suite, Coverage, list[Ran]]] = []
@@ -74,8 +76,9 @@ def test(arguments: Namespace, settings: Settings) -> int:
         say_json(_as_json(results))
     else:
         _tell(results, with_coverage=arguments.coverage is not None)
-        text = _("{number} cases, {failed} failed, in {seconds} s")
-        say(text.format(number=number, failed=failed, seconds=f"{SystemClock().monotonic() - began:.2f}"))
+        came = _("1 case") if number == 1 else _("{number} cases", number=number)
+        seconds = f"{SystemClock().monotonic() - began:.2f}"
+        say(_("{cases}, {failed} failed, in {seconds} s", cases=came, failed=failed, seconds=seconds))
     if not number:
         return NO_CASES
     return FAILED if (failed and not arguments.update) or _is_below(results, arguments.fail_under) else DONE
@@ -102,12 +105,12 @@ def _files(names: Sequence[str]) -> list[Path]:
     return found
 
 
-def _read(file: Path) -> "Suite":
+def _read(file: Path, parameters: Mapping[str, str]) -> "Suite":
     from emulator.services.workflow.rehearsal.cases import read_suite  # loads the languages
     from emulator.services.workflow.rehearsal.documents import CaseError
 
     try:
-        return read_suite(file)
+        return read_suite(file, parameters)
     except CaseError as error:
         raise Unusable(str(error)) from error
 
@@ -124,14 +127,18 @@ def _run(suite: "Suite", chosen: list[int], jobs: int) -> "tuple[Coverage, list[
         size = -(-len(chosen) // jobs)
         parts = [chosen[at : at + size] for at in range(0, len(chosen), size)]
         with ProcessPoolExecutor(len(parts)) as pool:
-            ran = [each for part in pool.map(_run_of_file, [str(suite.file)] * len(parts), parts) for each in part]
+            ran = [
+                each
+                for part in pool.map(_run_of_file, [suite.file] * len(parts), [suite.parameters] * len(parts), parts)
+                for each in part
+            ]
     for each in ran:
         coverage.add(each.taken)
     return coverage, ran
 
 
-def _run_of_file(file: str, chosen: list[int]) -> list[Ran]:
-    return _run_some(_read(Path(file)), chosen)
+def _run_of_file(file: Path, parameters: Mapping[str, str], chosen: list[int]) -> list[Ran]:
+    return _run_some(_read(file, parameters), chosen)
 
 
 def _run_some(suite: "Suite", chosen: list[int]) -> list[Ran]:
@@ -240,15 +247,16 @@ def cases(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.rehearsal.proposals import propose
 
     path = Path(arguments.file)
+    parameters: Mapping[str, str] = parameters_of(arguments.parameter)
     covered: list[Any] = []
     if path.name.endswith(SUFFIXES):
-        suite = _read(path)
-        program, definition = suite.program, suite.flow
+        suite = _read(path, parameters)
+        program, definition, parameters = suite.program, suite.flow, suite.parameters
         covered = [each.taken for each in _run_some(suite, list(range(len(suite.cases))))]
     else:
         definition = path
         try:
-            program = load_program(path)
+            program = load_program(path, parameters)
         except (OSError, UnicodeDecodeError) as error:
             raise Unusable(_("{file} cannot be read: {error}", file=path, error=error)) from error
         except DefinitionError as error:
@@ -260,7 +268,8 @@ def cases(arguments: Namespace, settings: Settings) -> int:
     import yaml  # here only: slow to import
 
     folder = Path(arguments.output).parent if arguments.output else Path()
-    document = {"flow": Path(os.path.relpath(definition, folder)).as_posix(), "cases": proposed}
+    given = {"parameters": dict(parameters)} if parameters else {}
+    document = {"flow": Path(os.path.relpath(definition, folder)).as_posix(), **given, "cases": proposed}
     text: str = yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=120)
     text += "".join(f"# no case was found for: {item.kind}, {item.text}\n" for item in missing)
     if arguments.output:

@@ -187,9 +187,7 @@ def _answers(arguments: Namespace) -> list[Any]:
         return answers if isinstance(answers, list) else [answers]
     answers = [{"return": _value(text)} for text in arguments.returns or ()]
     if arguments.raises:
-        kind, colon, message = arguments.raises.partition(":")
-        thrown = {"errorType": kind if colon else "Error", "errorMessage": (message if colon else kind).strip()}
-        answers.append({"error": thrown})
+        answers.append({"error": arguments.raises})
     if arguments.delay:
         answers = [{**answer, "delay": arguments.delay} for answer in answers]
     return answers

@@ -15,14 +15,18 @@ from emulator.console.language import catalogue
 from emulator.console.view import Row, done, field, held, hold, number
 from emulator.gateway.errors import GatewayError
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.languages.references import standalone
 from emulator.services.workflow.model import HistoryEvent
-from emulator.services.workflow.rehearsal.replay import Entered, NoHistory, definition_in, read_history, read_pages
+from emulator.services.workflow.rehearsal.replay import (
+    Entered,
+    NoHistory,
+    account_in,
+    definition_in,
+    read_history,
+    read_pages,
+)
 
 blueprint = Blueprint("histories", __name__, url_prefix="/histories")
-
-ACCOUNT = "{accountID}"
-"""What files of definitions have for the account's id."""
 
 MOST_EVENTS = 5_000
 """No execution of the cloud records more."""
@@ -40,14 +44,16 @@ def read() -> Response:
     try:
         document = read_pages(field("history"))
         events = read_history(document)
-        definition = (field("definition") or definition_in(document) or "").replace(ACCOUNT, "0")
-        if definition:
-            read_program(definition)
+        definition = standalone(field("definition") or definition_in(document) or "", account=account_in(events))
+        if definition.text:
+            definition.program()
     except (NoHistory, DefinitionError) as error:
         raise GatewayError("InvalidArgument", str(error)) from error
     if len(events) > MOST_EVENTS:
         raise GatewayError("InvalidArgument", f"a history has at most {MOST_EVENTS} events")
-    return done("histories.show", key=hold({"events": [event_of(each) for each in events], "definition": definition}))
+    return done(
+        "histories.show", key=hold({"events": [event_of(each) for each in events], "definition": definition.text})
+    )
 
 
 @blueprint.get("/<key>")

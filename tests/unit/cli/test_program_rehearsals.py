@@ -39,6 +39,13 @@ steps:
     outputMappings: [{target: by, source: $local.by}]
 """
 
+ASKS = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: Ask, resourceArn: acs:fc:::services/shop/functions/ask}
+"""
+
 
 @pytest.fixture
 def cases(program):
@@ -146,6 +153,65 @@ def test_tasks_of_executions_are_mocked_by_step_and_by_action(program):
     assert "what is reported of the task Approve is a map" in refused.stderr
     assert shown.returncode == 0
     assert json.loads(execution["Output"]) == {"id": "m", "by": "lee"}
+
+
+def test_a_mock_raises_the_error_by_its_name(program):
+    """Of a step, of a function, and in a case: the execution fails with the name that was given."""
+    program.start()
+    (program.folder / "calls.yml").write_text(ASKS)
+    program.run("flow", "create", "calls", "calls.yml")
+    (program.folder / "calls.test.yaml").write_text(
+        "flow: calls.yml\ncases:\n  - {mocks: {Ask: {error: SoldOut}}, expect: {error: SoldOut}}\n"
+    )
+
+    program.run("mock", "add", "shop/ask", "--raises", "SoldOut: no seat is left")
+    by_function = program.run("flow", "start", "calls", "--follow")
+    program.run("mock", "add", "--step", "calls/Ask", "--raises", "SoldOut")
+    by_step = program.run("flow", "start", "calls", "--follow")
+    case = program.run("flow", "test", "calls.test.yaml")
+
+    assert by_function.stdout.splitlines()[-1].startswith("Failed: SoldOut"), by_function.stdout
+    assert "no seat is left" in by_function.stdout
+    assert by_step.stdout.splitlines()[-1].startswith("Failed: SoldOut"), by_step.stdout
+    assert case.returncode == 0, case.stdout
+
+
+REFERRING = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: Pay, resourceArn: !Ref shop/pay}
+  - {type: wait, name: Rest, duration: !Ref Pause}
+"""
+
+
+def test_a_definition_of_a_template_is_rehearsed_and_created_with_parameters(program):
+    """Cases, a run in the emulator, and its history played to the file; what has no value is told where it must."""
+    program.start()
+    (program.folder / "pay.yml").write_text(REFERRING)
+    pause = ("--parameter", "Pause=0")
+
+    bare = program.run("flow", "cases", "pay.yml")
+    proposed = program.run("flow", "cases", "pay.yml", *pause, "--output", "pay.test.yaml")
+    tested = program.run("flow", "test", "pay.test.yaml", "--coverage", "--fail-under", "100")
+    refused = program.run("flow", "create", "pay", "pay.yml", *pause)
+    created = program.run(
+        "flow", "create", "pay", "pay.yml", *pause, "--parameter", "shop/pay=acs:fc:::services/shop/functions/pay"
+    )
+    program.run("mock", "add", "shop/pay", "--returns", "{}")
+    program.run("flow", "start", "pay", "--follow")
+    (program.folder / "history.json").write_text(program.run("flow", "history", "pay", "--json").stdout)
+    replayed = program.run("flow", "replay", "history.json", "--definition", "pay.yml", *pause)
+    step = program.run("flow", "step", "pay.yml", "Pay", *pause)
+
+    assert bare.returncode == 2
+    assert "pay.yml:6:40: !Ref has no value here; a parameter gives it one" in bare.stderr, bare.stderr
+    assert (proposed.returncode, tested.returncode) == (0, 0), tested.stdout
+    assert "parameters:\n  Pause: '0'\n" in (program.folder / "pay.test.yaml").read_text()
+    assert (refused.returncode, created.returncode) == (1, 0), created.stderr
+    assert "line 5: !Ref has no value here" in refused.stderr
+    assert (replayed.returncode, replayed.stdout) == (0, "no difference in 11 events\n"), replayed.stdout
+    assert "Succeeded: {}" in step.stdout, step.stdout
 
 
 def test_mistakes_in_a_file_of_mocks_are_told_with_their_line(program):

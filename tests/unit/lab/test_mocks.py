@@ -65,7 +65,9 @@ def test_a_mock_that_is_used_up_fails_where_that_is_asked_for(mocks):
         ({"return": "text"}, b"text", False),
         ({"return": None}, b"null", False),
         ({"error": {"errorType": "E", "errorMessage": "m"}}, b'{"errorType": "E", "errorMessage": "m"}', True),
-        ({"error": "m"}, b'{"errorType": "Error", "errorMessage": "m"}', True),
+        ({"error": "SoldOut"}, b'{"errorType": "SoldOut", "errorMessage": ""}', True),
+        ({"raises": "Seats.SoldOut: row: 7"}, b'{"errorType": "Seats.SoldOut", "errorMessage": "row: 7"}', True),
+        ({"error": "no seat is left"}, b'{"errorType": "Error", "errorMessage": "no seat is left"}', True),
     ],
 )
 def test_answers_are_what_functions_answer(mocks, answer, body, failed):

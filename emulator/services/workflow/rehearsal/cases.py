@@ -16,7 +16,7 @@ from emulator.services.workflow.engine.events import StepEntered, TaskScheduled
 from emulator.services.workflow.engine.language import CallService, DefinitionError, Facts, Program
 from emulator.services.workflow.engine.model import all_steps
 from emulator.services.workflow.engine.tasks import target_of
-from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.languages.references import standalone
 from emulator.services.workflow.model import STATUS_OF, Status
 from emulator.services.workflow.rehearsal.answers import Mocks, give
 from emulator.services.workflow.rehearsal.coverage import Coverage, Item, Tracer
@@ -31,7 +31,7 @@ from emulator.wire.yaml import Node, Sequence, plain_value
 BEGINNING: Final = Millis(1_704_067_200_000)
 """When every case begins: 2024-01-01T00:00:00Z."""
 
-_FILE: Final = ("flow", "cases", "mocks", "input", "fixtures", "account", "strict")
+_FILE: Final = ("flow", "cases", "mocks", "input", "fixtures", "parameters", "strict")
 _CASE: Final = ("name", "input", "mocks", "expect", "tags", "use")
 _EXPECT: Final = ("status", "error", "cause", "path", "calls", "sent", "output", "lasts")
 _STATUSES: Final = ("Succeeded", "Failed", "TimedOut", "Waiting")
@@ -51,12 +51,16 @@ class Case:
 
 @frozen
 class Suite:
-    """A file of cases and the flow it is for; ``doubts`` are mocks that answer what nothing real does."""
+    """A file of cases and the flow it is for; ``doubts`` are mocks that answer what nothing real does.
+
+    ``parameters`` are what the definition was read with.
+    """
 
     file: Path
     flow: Path
     program: Program
     cases: tuple[Case, ...]
+    parameters: Mapping[str, str]
     doubts: tuple[str, ...] = ()
 
 
@@ -75,30 +79,33 @@ class Outcome(NamedTuple):
         return not self.reasons
 
 
-def read_suite(file: Path) -> Suite:
+def read_suite(file: Path, parameters: Mapping[str, str] | None = None) -> Suite:
     """Read a file of cases and the flow it names, which is looked for from the file's folder.
+
+    *parameters* take precedence over those of the file.
 
     Raises: CaseError.
     """
-    return _Reader(file).suite()
+    return _Reader(file).suite(parameters or {})
 
 
-def load_program(path: Path, account: str = "0") -> Program:
-    """Return the program of the definition in a file; ``{accountID}`` in it is *account*.
+def load_program(path: Path, parameters: Mapping[str, str]) -> Program:
+    """Return the program of the definition in a file, with *parameters* for what only its template knows.
 
     Raises: OSError, UnicodeDecodeError, DefinitionError.
     """
-    return read_program(path.read_text(encoding="utf-8").replace("{accountID}", account))
+    return standalone(path.read_text(encoding="utf-8"), parameters).program()
 
 
 class _Reader(DocumentReader):
-    def suite(self) -> Suite:
+    def suite(self, given: Mapping[str, str]) -> Suite:
         root = self.root()
         members = self.members(root, _FILE, "a file of cases")
         if "flow" not in members or "cases" not in members:
             self.refuse(root, "a file of cases has flow and cases")
         flow = self._file.parent / self.text(members["flow"])
-        program = self._program(flow, members["flow"])
+        parameters = {**self._parameters(members.get("parameters")), **given}
+        program = self._program(flow, members["flow"], parameters)
         self._steps = [step.name for step in all_steps(program.steps)]
         self._mocks = MockReader(self._file, program, strict=self._is_strict(members.get("strict")))
         shared = self._scripts(members.get("mocks"))
@@ -113,7 +120,13 @@ class _Reader(DocumentReader):
             if case.name in seen:
                 self.refuse(node, f"there are two cases called {case.name!r}")
             seen.add(case.name)
-        return Suite(file=self._file, flow=flow, program=program, cases=read, doubts=tuple(self._mocks.doubts))
+        return Suite(
+            file=self._file, flow=flow, program=program, cases=read, parameters=parameters,
+            doubts=tuple(self._mocks.doubts),
+        )  # fmt: skip
+
+    def _parameters(self, node: Node | None) -> dict[str, str]:
+        return {key.text: self.text(value) for key, value in self.entries(node, "parameters")}
 
     def _is_strict(self, node: Node | None) -> bool:
         value = False if node is None else plain_value(node)
@@ -192,9 +205,9 @@ class _Reader(DocumentReader):
         except ValueError:
             self.refuse(node, "lasts is a duration such as 500ms, 7s or 1h30m")
 
-    def _program(self, flow: Path, node: Node) -> Program:
+    def _program(self, flow: Path, node: Node, parameters: Mapping[str, str]) -> Program:
         try:
-            return load_program(flow)
+            return load_program(flow, parameters)
         except (OSError, UnicodeDecodeError) as error:
             raise CaseError(self._file, f"the flow {flow} cannot be read: {error}", node.line, node.column) from error
         except DefinitionError as error:

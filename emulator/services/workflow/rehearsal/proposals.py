@@ -1,8 +1,9 @@
 """Cases for what no case has taken: inputs and answers are tried until nothing new comes.
 
 What a condition compares tells which values matter; they are put wherever a definition looks for a member of that name,
-into inputs and answers alike, and errors are those that rules name. What leads to something new is kept. Whatever is
-not found that way is told as missing: its condition may be out of reach, or too far for this search.
+into inputs and answers alike, and errors are those that rules name. What leads to something new is kept, and three
+trials in four are one of those with a part drawn anew: so a long way is found step by step. Whatever is not found that
+way is told as missing: its condition may be out of reach, or too far for this search.
 """
 
 import re
@@ -16,7 +17,7 @@ from emulator.services.workflow.engine.language import CallService, Program
 from emulator.services.workflow.engine.model import Task, all_steps
 from emulator.services.workflow.languages.fdl.mappings import Mapping as FlowMapping
 from emulator.services.workflow.languages.statemachine.expressions import Expression, Members
-from emulator.services.workflow.languages.terms import Array, Comparison, Constant
+from emulator.services.workflow.languages.terms import Array, Comparison, Constant, Minus, Term
 from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.rehearsal.answers import Mocks, give, is_reported
 from emulator.services.workflow.rehearsal.cases import BEGINNING, actual_of, facts_of
@@ -25,8 +26,8 @@ from emulator.services.workflow.rehearsal.drive import Drive, run
 from emulator.services.workflow.rehearsal.replies import REPLIES
 from emulator.wire.answers import Script, action_key, read_script
 
-TRIES: Final = 1500
-QUIET_TRIES: Final = 500
+TRIES: Final = 2000
+QUIET_TRIES: Final = 700
 """So many tries without anything new end the search."""
 
 _BOUNDS: Final = Bounds(events=400)
@@ -61,18 +62,20 @@ def propose(program: Program, covered: Iterable[Counter[Item]]) -> tuple[list[di
         coverage.add(taken)
     search = _Search(program)
     proposed: list[dict[str, Any]] = []
+    kept: list[tuple[Trial, Came]] = []
     quiet = 0
     for number in range(TRIES):
         missing = set(coverage.missing())
         if not missing or quiet > QUIET_TRIES:
             break
-        trial = search.trial(number)
+        trial = search.varied(kept) if kept and number % 4 else search.trial(number)
         came = search.run(trial, coverage)
         new = set() if came is None else missing & came.taken.keys()
         quiet = 0 if new else quiet + 1
         if new:
             trial, came = search.shrunk(trial, coverage, new)
             coverage.add(came.taken)
+            kept.append((trial, came))
             first = min(new, key=lambda item: list(coverage.items).index(item))
             proposed.append({"name": f"{len(proposed) + 1}: {first.text}", **_shown(trial, came)})
     return proposed, coverage.missing()
@@ -114,6 +117,18 @@ class _Search:
         """Return something to try; the first one is nothing."""
         given = self._object() if number else {}
         return Trial(given, {task.name: self._answers(task, number) for task in self._tasks})
+
+    def varied(self, kept: list[tuple[Trial, Came]]) -> Trial:
+        """Return one of the trials that were kept, with another input or other answers of a task or two it called.
+
+        Those that came further are taken more often.
+        """
+        trial, came = max((self._draw.of(kept) for _ in range(2)), key=lambda each: len(each[1].actual["path"]))
+        called = [task for task in self._tasks if task.name in came.actual["calls"]]
+        if not called or not self._draw.below(4):
+            return Trial(self._object(), trial.answers)
+        tasks = (self._draw.of(called) for _ in range(1 + self._draw.below(2)))
+        return Trial(trial.input, {**trial.answers, **{task.name: self._answers(task, 1) for task in tasks}})
 
     def run(self, trial: Trial, coverage: Coverage) -> Came | None:
         """Run the flow; None when it goes on for longer than anybody would write down."""
@@ -181,8 +196,12 @@ class _Search:
             for part in _parts(step):
                 if isinstance(part, Comparison):
                     _compare(part, compared)
+                    both = [(one, other) for one in _last(part.left) for other in _last(part.right)]
+                    renamed += [*both, *((other, one) for one, other in both)]
                 elif isinstance(part, FlowMapping):
                     renamed += [(part.keys[-1], name) for name in _last(part.source)]
+                    if isinstance(part.source, int | float):
+                        compared.setdefault(part.keys[-1], []).extend(_around(part.source))
                 elif isinstance(part, Members):
                     trees = ((key, each.tree) for key, each in part.members if isinstance(each, Expression))
                     renamed += [(key, name) for key, tree in trees for name in _last(tree)]
@@ -193,7 +212,7 @@ class _Search:
             arrays += _last(looped)
         for _ in range(4):  # a value may be handed on under several names
             for target, source in renamed:
-                compared.setdefault(source, []).extend(compared.get(target, ()))
+                compared[source] = _distinct([*compared.get(source, ()), *compared.get(target, ())])
                 arrays += [source] * (target in arrays)
         for name in {place[-1] for place in self._places}:
             self._values[name] = _distinct(compared.get(name, ())) or ["x", 1, True, False]
@@ -260,10 +279,21 @@ def _last(part: Any) -> list[str]:
 def _compare(part: Comparison, compared: dict[str, list[Any]]) -> None:
     for path, other in ((part.left, part.right), (part.right, part.left)):
         for name in _last(path):
-            constants = other.items if isinstance(other, Array) else (other,)
-            for each in constants:
-                if isinstance(each, Constant):
-                    compared.setdefault(name, []).extend(_around(each.constant))
+            for constant in _constants(other):
+                compared.setdefault(name, []).extend(_around(constant))
+
+
+def _constants(term: Term) -> Iterator[Any]:
+    match term:
+        case Array():
+            for each in term.items:
+                yield from _constants(each)
+        case Constant():
+            yield term.constant
+        case Minus(operand=Constant(constant=int() | float() as number)):
+            yield -number
+        case _:
+            pass
 
 
 def _around(value: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from emulator.services.workflow.engine.language import (
 )
 from emulator.services.workflow.engine.model import Entry, Phase, Task
 from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.languages.references import ZEROS
 from emulator.services.workflow.rehearsal.answers import is_reported
 from emulator.services.workflow.rehearsal.cases import facts_of
 from emulator.services.workflow.rehearsal.drive import Drive
@@ -35,6 +36,8 @@ from emulator.wire.yaml import Node, Scalar, Sequence, Table
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _TOKEN: Final = re.compile(r"token-\d+-\d+")
+
+_ACCOUNT: Final = re.compile(r"acs:[a-z]+:[\w-]*:(\d+):")
 
 _FROM_OUTSIDE: Final = frozenset(
     {"TaskSucceeded", "TaskFailed", "TaskTimedOut", "TaskSubmitted", "TaskSubmitFailed", "MapRunStarted"}
@@ -160,6 +163,12 @@ def _event(members: Mapping[str, Any]) -> Entered:
         raise NoHistory(f"an event cannot be read: {error}") from error
 
 
+def account_in(history: list[Entered]) -> str:
+    """Return the account whose resources a history names first, zeros for one that names none."""
+    found = (_ACCOUNT.search(text) for each in history for text in each.detail.values() if isinstance(text, str))
+    return next((match[1] for match in found if match is not None), ZEROS)
+
+
 def line_of(root: Node | None, step: str) -> int | None:
     """Return the line of a definition in which a step begins, None for one that it does not have."""
     if isinstance(root, Table):
@@ -175,9 +184,9 @@ def line_of(root: Node | None, step: str) -> int | None:
     return next((line for each in inner if (line := line_of(each, step)) is not None), None)
 
 
-def replay(program: Program, history: list[Entered]) -> Replayed:
-    """Play *history* to *program*."""
-    player = _Player(program, history)
+def replay(program: Program, history: list[Entered], unknown: frozenset[str] = frozenset()) -> Replayed:
+    """Play *history* to *program*; *unknown* are texts in it that stand for anything that was recorded."""
+    player = _Player(program, history, unknown)
     try:
         difference = player.play()
     except _GoesAnotherWay as found:
@@ -194,10 +203,11 @@ class _GoesAnotherWay(Exception):
 class _Player:
     """Gives what was recorded and compares what is decided (`drive.Observer`)."""
 
-    def __init__(self, program: Program, history: list[Entered]) -> None:
+    def __init__(self, program: Program, history: list[Entered], unknown: frozenset[str]) -> None:
         self.left = {event.id: event for event in history}
         self.notes: list[Note] = []
         self._ids = {0: 0}
+        self._unknown = unknown
         given = history[0].detail.get("input")
         facts = facts_of(program, "replayed", given if isinstance(given, dict) else {})
         self._drive = Drive(facts, history[0].at, self)
@@ -256,7 +266,7 @@ class _Player:
             mine, theirs = found[member], recorded.detail[member]
             if kind == "IterationEntered" and member == "input" and isinstance(theirs, dict):
                 theirs = {name: theirs.get(name) for name in mine}  # kept without what all iterations share
-            if alike(mine, theirs):
+            if alike(mine, theirs, self._unknown):
                 continue
             if member == "cause":
                 self.notes.append(Note(recorded.id, kind, recorded.step, member, "worded otherwise"))
@@ -325,12 +335,15 @@ def _result_of(recorded: Entered) -> Result:
     return Result(output=canonical(recorded.detail.get("output", {})))
 
 
-def alike(mine: Any, theirs: Any) -> bool:
-    """Whether two values are the same, but for ids, times and tokens, which are new in every run."""
+def alike(mine: Any, theirs: Any, unknown: frozenset[str] = frozenset()) -> bool:
+    """Whether two values are the same, but for ids, times and tokens, new in every run, and what is *unknown*."""
     if isinstance(mine, dict) and isinstance(theirs, dict):
-        return mine.keys() == theirs.keys() and all(alike(mine[name], theirs[name]) for name in mine)
+        return mine.keys() == theirs.keys() and all(alike(mine[name], theirs[name], unknown) for name in mine)
     if isinstance(mine, list) and isinstance(theirs, list):
-        return len(mine) == len(theirs) and all(alike(one, other) for one, other in zip(mine, theirs, strict=True))
+        pairs = zip(mine, theirs, strict=False)
+        return len(mine) == len(theirs) and all(alike(one, other, unknown) for one, other in pairs)
+    if isinstance(mine, str) and mine in unknown:
+        return True
     if isinstance(mine, str) and isinstance(theirs, str) and mine != theirs:
         plain_mine, plain_theirs = (_TIME.sub("@", _ID.sub("#", text)) for text in (mine, theirs))
         if not _TOKEN.search(mine):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.rehearsal.cases import read_suite, run_case
 from emulator.services.workflow.rehearsal.coverage import Coverage, Item
 from emulator.services.workflow.rehearsal.documents import CaseError
@@ -219,13 +220,73 @@ fixtures:
     mocks: {Reserve: {error: NoRoom}, Ask: {return: {ok: true}}}
 cases:
   - {name: yes, use: full, expect: {status: Succeeded, sent: {Ask: {hotel: full, n: 1}}}, input: {n: 1}}
-  - {name: no, use: [full], mocks: {Ask: {never: true}}, expect: {error: FnF.TaskTimeout, lasts: 60s}}
+  - {name: no, use: [full], mocks: {Ask: {never: true}}, expect: {error: FnF.TaskTimeout, lasts: 63s}}
 """
     )
 
     came, _ = outcomes(read)
 
     assert [each.reasons for each in came] == [[], []]
+
+
+REFERRING = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: Pay, resourceArn: !Ref shop/pay}
+  - {type: wait, name: Rest, duration: !Ref Pause}
+"""
+
+
+def test_a_definition_of_a_template_is_tested_with_parameters(tmp_path):
+    """What it refers to is mocked by its name; values are those of the file, and of the caller before it."""
+    (tmp_path / "flow.yml").write_text(REFERRING)
+    file = tmp_path / "flow.test.yaml"
+    file.write_text(
+        "flow: flow.yml\nparameters: {Pause: 7}\ncases:\n  - {mocks: {shop/pay: {return: {}}}, expect: {lasts: 7s}}\n"
+    )
+
+    own, _ = outcomes(read_suite(file))
+    given, _ = outcomes(read_suite(file, {"Pause": "8"}))
+
+    assert (own[0].reasons, given[0].reasons) == ([], ["lasts 8s, expected 7s"])
+    file.write_text("flow: flow.yml\ncases: [{name: one}]\n")
+    with pytest.raises(CaseError, match=r"flow\.yml:6:\d+: !Ref has no value here"):
+        read_suite(file)
+
+
+LONG = """
+version: v1
+type: flow
+steps:
+  - type: pass
+    name: limits
+    outputMappings: [{target: limit, source: 500}]
+  - type: task
+    name: first
+    resourceArn: acs:fc:::functions/first
+    catch: [{errors: [FnF.ALL], goto: end}]
+  - type: task
+    name: look
+    resourceArn: acs:fc:::functions/look
+    outputMappings: [{target: state, source: $local.state}, {target: at, source: $local.at}]
+    catch: [{errors: [FnF.ALL], goto: end}]
+  - type: choice
+    name: judge
+    choices:
+      - {condition: $.at != -1, goto: look}
+      - {condition: $.size > $.limit, goto: large}
+  - {type: succeed, name: small}
+  - {type: pass, name: large}
+  - {type: succeed, name: end}
+"""
+
+
+def test_a_way_through_loops_and_compared_paths_is_proposed():
+    """A loop that an answer ends, and an input that has to be larger than what a step sets."""
+    _, missing = propose(read_program(LONG), [])
+
+    assert missing == []
 
 
 def test_coverage_tells_what_no_case_has_taken(suite):

@@ -6,10 +6,11 @@ import random
 import pytest
 
 from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.languages.references import standalone
 from emulator.services.workflow.rehearsal.answers import Mocks, give, read_mock
 from emulator.services.workflow.rehearsal.cases import BEGINNING, facts_of, shown_history
 from emulator.services.workflow.rehearsal.drive import Drive, run
-from emulator.services.workflow.rehearsal.replay import NoHistory, read_history, replay, report
+from emulator.services.workflow.rehearsal.replay import NoHistory, account_in, read_history, replay, report
 
 
 def random_steps(draw, depth, numbers):
@@ -150,6 +151,36 @@ def test_other_data_is_a_difference_and_the_report_has_none_of_it():
     assert replayed.difference.event == 4
     assert (replayed.difference.expected[-8:], replayed.difference.found[-8:]) == ('{"n": 1}', '{"n": 2}')
     assert report(replayed)["difference"] == {"event": 4, "expected": "StepSucceeded", "found": "StepSucceeded"}
+
+
+DEPLOYED = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: t, resourceArn: "acs:fc:cn-hangzhou:1234567890:services/shop/functions/pay"}
+  - {type: pass, name: p, outputMappings: [{target: to, source: files}]}
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        DEPLOYED.replace("1234567890", "{accountID}"),
+        DEPLOYED.replace('"acs:fc:cn-hangzhou:1234567890:services/shop/functions/pay"', "!Ref shop/pay"),
+        DEPLOYED.replace("source: files", "source: !Ref Bucket"),
+    ],
+    ids=["account", "resource", "value"],
+)
+def test_what_only_the_template_knows_is_no_difference(written):
+    """A history of what was deployed, played to the file that it was deployed from."""
+    program = read_program(DEPLOYED)
+    drive = Drive(facts_of(program, "e", {}), BEGINNING)
+    run(drive, lambda drive, call: give(drive, call, read_mock({"return": {}}).answer(0, "")))
+    history = read_history(shown_history(drive))
+
+    definition = standalone(written, account=account_in(history))
+
+    assert replay(definition.program(), history, definition.resources).difference is None
 
 
 @pytest.mark.parametrize(

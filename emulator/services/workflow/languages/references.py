@@ -1,19 +1,28 @@
 """Parameters, and what refers to them in the definition of a flow: ``!Ref Name`` and its like, and ``${Name}``.
 
 A definition is read without its template, so each reference gets the value that a parameter has, or stands aside: a
-resource takes its place while the definition is read, and afterwards it is put back.
+resource takes its place while the definition is read. A conversion puts it back afterwards; where a flow is rehearsed,
+the resource is called as the reference says, so that mocks can be for it.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from emulator.cli.output import WrongUsage, _
+from emulator.services.workflow.engine.language import DefinitionError, Program
+from emulator.services.workflow.languages.programs import read_program
+
+ACCOUNT: Final = "{accountID}"
+"""What definitions in files have in the place of the account's id."""
+
+ZEROS: Final = "0" * len(ACCOUNT)
+"""Digits in the place of an account's id that is not known, as many as it takes to leave every column where it is."""
 
 _NAME: Final = r"[A-Za-z_][\w:.-]*"
 _IN_TEXT: Final = re.compile(rf"\$\{{({_NAME})\}}")
 _WHOLE: Final = re.compile(rf"(resourceArn:\s*)([\"']?)(\$\{{{_NAME}\}})\2(?=\s*[,}}]|\s*$)", re.MULTILINE)
+_NAMED: Final = re.compile(r"(?:!Ref|!GetAtt)\s+[\"']?(?:([\w-]+)/)?([\w-]+)(?:\.\w+)?[\"']?|\$\{([\w-]+)\}")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?\Z")
 
 
@@ -34,6 +43,19 @@ class Reference(NamedTuple):
         """The tag and those inside its value, with their lines."""
         return [(self.tag, self.line), *self.inner]
 
+    @property
+    def resource(self) -> str:
+        """A function that is called as the reference says: ``!Ref shop/pay`` is ``pay`` of the service ``shop``."""
+        named = _NAMED.fullmatch(self.written)
+        if named is None:
+            return self.placeholder
+        service, function, inside = named.groups()
+        return (
+            f"acs:fc:::services/{service}/functions/{function}"
+            if service
+            else f"acs:fc:::functions/{function or inside}"
+        )
+
 
 class Misplaced(Exception):
     """A reference that has no place in what was made of the definition."""
@@ -43,18 +65,38 @@ class Misplaced(Exception):
         super().__init__(reference.written)
 
 
-def parameters_of(texts: Sequence[str]) -> dict[str, str]:
-    """Return parameters by name.
+class Standalone(NamedTuple):
+    """A definition without its template: its text as it can be read, and the references that have got no value."""
 
-    Raises: WrongUsage.
-    """
-    parameters = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
-        parameters[name] = value
-    return parameters
+    text: str
+    references: tuple[Reference, ...]
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """The resources that stand in the text for something that only the template knows."""
+        return frozenset(each.resource for each in self.references)
+
+    def program(self) -> Program:
+        """Return the program of the text.
+
+        Raises: DefinitionError, which asks for a value where a resource cannot stand for it.
+        """
+        try:
+            return read_program(self.text)
+        except DefinitionError as error:
+            at_fault = next((each for each in self.references if each.line == error.line), None)
+            if at_fault is None:
+                raise
+            message = f"{at_fault.tag} has no value here; a parameter gives it one, such as --parameter NAME=VALUE"
+            raise DefinitionError(message, error.line, error.column, error.field) from error
+
+
+def standalone(text: str, parameters: Mapping[str, str] | None = None, account: str = ZEROS) -> Standalone:
+    """Return a definition as it can be read without its template; *account* is in the place of ``{accountID}``."""
+    text, references = stand_ins(text.replace(ACCOUNT, account), parameters)
+    for each in references:
+        text = text.replace(each.placeholder, each.resource)
+    return Standalone(text, tuple(references))
 
 
 def stand_ins(text: str, parameters: Mapping[str, str] | None = None) -> tuple[str, list[Reference]]:
@@ -94,6 +136,8 @@ def _resource(number: int) -> str:
 
 
 def _without_tags(text: str, values: Mapping[str, str]) -> tuple[str, list[Reference]]:
+    if "!" not in text:
+        return text, []
     import yaml  # slow to import
 
     try:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from emulator.cli.references import Misplaced, put_back, stand_ins
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.references import Misplaced, put_back, stand_ins, standalone
 
 TEXT = """a: !Ref Name
 b: {resourceArn: !GetAtt f.Arn, c: 1}
@@ -49,3 +50,32 @@ def test_a_reference_inside_another_value_is_told():
 
     with pytest.raises(Misplaced, match="!Ref Name"):
         put_back(f'x.$: format("{references[0].placeholder}")\n', references)
+
+
+@pytest.mark.parametrize(
+    ("written", "resource"),
+    [
+        ("!Ref shop/pay", "acs:fc:::services/shop/functions/pay"),
+        ("!Ref pay", "acs:fc:::functions/pay"),
+        ("!GetAtt pay.Arn", "acs:fc:::functions/pay"),
+        ("${pay}", "acs:fc:::functions/pay"),
+        ("!Sub '${a}-${b}'", "acs:fc:::services/any/functions/any-1-"),
+    ],
+)
+def test_a_reference_is_called_as_it_says_where_a_flow_is_rehearsed(written, resource):
+    """So that a mock may be for it."""
+    definition = standalone(f"resourceArn: {written}")
+
+    assert definition.text == f'resourceArn: "{resource}"'
+    assert definition.resources == {resource}
+
+
+def test_a_reference_where_no_resource_can_be_asks_for_its_value():
+    """With the line, and the way to give it one."""
+    flow = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: !Ref Pause}\n"
+
+    with pytest.raises(DefinitionError, match="!Ref has no value here; a parameter gives it one") as raised:
+        standalone(flow).program()
+
+    assert raised.value.line == 4
+    assert standalone(flow, {"Pause": "7"}).program().steps
