@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -356,6 +357,70 @@ def test_client_of_a_killed_emulator_is_told_to_begin_anew(tmp_path):
         assert len(bound) == 1
     finally:
         emulator.stop()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("language", SERVERS)
+def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(tmp_path, language):
+    """`kill -9` of all in the middle of two clients' words: their rows stay, and what they begin anew is their own."""
+    check_available(language)
+    emulator = Emulator(state=tmp_path / "state").start()
+    endless, count, half, clients = 2000, 60, threading.Semaphore(0), []
+
+    def begin(site, name, count):
+        url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
+        words = [[f"{each}{number}" for number in range(count)] for each in "ab"]
+        clients[:] = [Client(language, url, host, "streamable", *each) for each in words]
+        return clients
+
+    def talk(each, until):
+        """Return all that was heard up to *until* words; fails at the end of the emulator."""
+        heard = []
+        for number in range(until):
+            if number:
+                each.go_on()
+            heard.append(each.said())
+            if number == count // 2:
+                half.release()
+        return heard
+
+    try:
+        site = Site(emulator.localyun)
+        name = served(site, language, "streamable")
+        site.web(name)
+        with ThreadPoolExecutor() as both:
+            talks = [both.submit(talk, each, endless) for each in begin(site, name, endless)]
+            for _ in talks:
+                assert half.acquire(timeout=60), [each.exception(0) for each in talks]
+            before = {each["session"]: each["instance"] for each in sessions_of(site, name)}
+            emulator._process.kill()
+            for each in clients:
+                each.process.kill()
+            broken = [each.exception(60) is not None for each in talks]
+        for each in clients:
+            each.process.communicate(timeout=30)
+        emulator.stop()
+        emulator.start()
+        site = Site(emulator.localyun)
+        left = {each["session"]: each["instance"] for each in sessions_of(site, name)}
+        with ThreadPoolExecutor() as both:
+            heard = list(both.map(lambda each: talk(each, count), begin(site, name, count)))
+        for each in clients:
+            each.end()
+    finally:
+        for each in clients:
+            each.process.kill()
+            each.process.communicate(timeout=30)
+        emulator.stop()
+
+    assert all(broken)
+    assert (len(before), len(set(before.values()))) == (2, 2)
+    assert left == dict.fromkeys(before, "")
+    for mine, letter in zip(heard, "ab", strict=True):
+        assert [each[1:] for each in mine] == [[f"{letter}{n}" for n in range(upto)] for upto in range(1, count + 1)]
+    where = [{each[0] for each in mine} for mine in heard]
+    assert [len(each) for each in where] == [1, 1]
+    assert len({*where[0], *where[1], *before.values()}) == 4
 
 
 def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path):
