@@ -423,21 +423,26 @@ def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(tmp_path, la
     assert len({*where[0], *where[1], *before.values()}) == 4
 
 
-def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path):
-    """What the page tells to copy runs as it stands there."""
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, transport):
+    """What the page tells to copy runs as it stands there, over SSE with the changes that it names."""
     check_available("python")
     page = (ROOT / "docs" / "functions" / "sessions.md").read_text(encoding="utf-8")
     server, config, client = re.findall(r"```\w+\n(.*?)```", page, flags=re.DOTALL)
+    if transport == "sse":
+        opened = re.search(r"`(sse_client\(.*\))`", page)[1].replace('"http://127.0.0.1:8868/sse"', "address")
+        client = f"from mcp.client.sse import sse_client\n{client}".replace("streamable_http_client(address)", opened)
+        server, config = server.replace("streamable-http", "sse"), config.replace("MCP_STREAMABLE", "MCP_SSE")
     folder = tmp_path / "functions" / "words"
     folder.mkdir(parents=True)
     (folder / "server.py").write_text(server)
     (folder / "function.yml").write_text(config.replace("python3", sys.executable))
     with Emulator(functions=tmp_path / "functions") as localyun:
-        address = f"{localyun.endpoint}/2023-03-30/proxy/words/mcp"
+        path = "sse" if transport == "sse" else "2023-03-30/proxy/words/mcp"
         done = subprocess.run(
-            [sys.executable, "-c", client, address], capture_output=True, text=True, timeout=60, check=False
-        )
-        shown = localyun.command("function", "sessions", "words")
+            [sys.executable, "-c", client, f"{localyun.endpoint}/{path}"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        eventually(lambda: "words" not in localyun.command("function", "sessions", "words"), 30, lambda: "it goes on")
 
     assert (done.stdout, done.returncode) == ("to\nto be\n", 0), done.stderr
-    assert "words" not in shown
